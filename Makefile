@@ -1,0 +1,53 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+# What could hang has a deadline in seconds: SIGINT, at which pytest still prints its summary, then SIGKILL. At a terminal
+# the command stays in the foreground, so that Ctrl-C reaches it; elsewhere all that it started ends with it.
+TIMEOUT := $(shell command -v timeout || command -v gtimeout)
+FOREGROUND := $(shell test -t 0 && echo --foreground)
+within = $(if $(TIMEOUT),$(TIMEOUT) $(FOREGROUND) --signal=INT --kill-after=10 $(1))
+
+PYTEST := $(BIN)/python -m pytest
+ROOMS := tests collshim/conformance
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test thorough conformance bench lint format docs
+
+help:
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+
+demo: .venv/.installed-examples ## a short tour on this machine, with ranks that talk to each other
+	@$(BIN)/python -m collshim demo
+
+test: lint ## lint, then every test; ends by itself within 13 minutes
+	@$(call within,540) $(PYTEST) --session-timeout=480 $(ROOMS)
+
+thorough: lint ## the same with many more drawn cases; ends within an hour
+	@COLLSHIM_THOROUGH=1 $(call within,3300) $(PYTEST) --session-timeout=2700 --timeout=600 $(ROOMS)
+
+conformance: .venv/.installed-test ## the conformance suite alone
+	@$(call within,540) $(PYTEST) --session-timeout=480 collshim/conformance
+
+bench: .venv/.installed-test ## what a call costs, and what the engine adds to it
+	@$(BIN)/python tests/benchmarks
+
+lint: .venv/.installed-test ## style, format and types
+	@$(call within,20) $(BIN)/ruff check --quiet
+	@$(call within,20) $(BIN)/ruff format --check --quiet
+	@$(call within,120) $(BIN)/mypy
+	@$(call within,80) $(BIN)/pyright --pythonpath $(BIN)/python
+
+format: .venv/.installed-test ## mend style and format in place
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+docs: .venv/.installed-examples ## check the links in README.md and docs/
+	@$(BIN)/python docs/check_links.py
+
+# .venv with the extras after the dash. pip reads its own configuration and PIP_* as always.
+.venv/.installed-%: pyproject.toml constraints.txt
+	@test -x $(BIN)/pip || { echo 'making .venv'; $(PYTHON) -m venv .venv; }
+	@echo 'installing collshim[$*] into .venv (some minutes the first time)'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	@touch $@

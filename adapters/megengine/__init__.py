@@ -1,0 +1,1 @@
+"""MegEngine: `megengine.distributed` and its collectives over collshim."""

@@ -1,0 +1,156 @@
+"""Gradients with respect to attached tensors (source: MegEngine 1.13.0, ``megengine.autodiff.grad_manager``)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from collshim.arrays import Array, as_torch
+from collshim.call import name_of
+from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
+from collshim.megengine.distributed.helper import TensorFuture
+
+__all__ = ["GradManager"]
+
+Callback: TypeAlias = Callable[[Tensor, Tensor], Any]
+
+
+class _Recording(threading.local):
+    """The managers that record on this thread, which is this rank's, oldest first."""
+
+    def __init__(self) -> None:
+        self.managers: list[GradManager] = []
+
+
+_recording = _Recording()
+
+
+def join_backward(tensor: Tensor | None) -> None:
+    """Have every manager that records on this rank go through ``tensor`` in its backward, though no loss uses it."""
+    if tensor is not None:
+        for manager in _recording.managers:
+            manager._joins.append(tensor)
+
+
+class GradManager:
+    """Computes gradients with respect to the tensors attached to it, and adds them to their ``grad``.
+
+    Attach torch tensors, which need not require gradients; while the manager records they do. What is computed from
+    them with torch and with ``functional.distributed`` between ``record`` and ``backward`` is differentiated.
+
+    >>> manager = GradManager().attach([weight])  # doctest: +SKIP
+    >>> with manager:  # doctest: +SKIP
+    ...     loss = (weight * inp).sum()
+    ...     manager.backward(loss)
+    >>> weight.grad  # doctest: +SKIP
+    """
+
+    def __init__(self) -> None:
+        self._attached: Any = WeakTensorKeyDictionary()  # tensor -> its callbacks
+        self._after_backward: list[Callable[[], Any]] = []
+        self._borrowed: list[Tensor] = []
+        self._joins: list[Tensor] = []
+        self._records = False
+
+    def attached_tensors(self) -> list[Tensor]:
+        """The tensors attached, in the order in which they were; the manager does not keep them alive."""
+        return list(self._attached.keys())
+
+    def attach(
+        self, tensors: Tensor | Iterable[Tensor], callbacks: Callback | Iterable[Callback] | None = None
+    ) -> GradManager:
+        """Attach tensors, and call each callback with ``(tensor, grad)`` in every backward.
+
+        Args:
+            tensors: one or many, of floating point or complex dtype.
+            callbacks: one or many, called in their order; each returns what becomes the gradient, or a future of it
+                (as ``make_allreduce_cb`` does). Attaching a tensor again adds callbacks to it.
+
+        Raises:
+            AssertionError: not a torch tensor, or one of integers or booleans.
+        """
+        added = [callbacks] if callable(callbacks) else list(callbacks or [])
+        for tensor in [tensors] if isinstance(tensors, Tensor) else list(tensors):
+            _require_differentiable(tensor)
+            self._attached.setdefault(tensor, []).extend(added)
+            if self._records:
+                self._borrow(tensor)
+        return self
+
+    def record(self) -> None:
+        """Start to record; RuntimeError where it does already."""
+        if self._records:
+            raise also(ArgumentError, RuntimeError)("already recording")
+        self._records = True
+        _recording.managers.append(self)
+        for tensor in self.attached_tensors():
+            self._borrow(tensor)
+
+    def backward(self, y: Array | Sequence[Array] | None = None, dy: Array | Sequence[Array] | None = None) -> None:
+        """Differentiate and add to ``grad`` of the attached tensors; ends the record.
+
+        Every rank whose tensors went into a collective calls this: with what it made of the output, or without an
+        argument where it has no output (``reduce_sum`` and ``gather`` off the root, ``remote_send``).
+
+        Args:
+            y: what is differentiated, one or many; one that does not depend on an attached tensor counts for nothing.
+            dy: the gradient of each, of its shape; None for ones.
+
+        Raises:
+            RuntimeError: nothing is recorded.
+            AssertionError: ``y`` and ``dy`` are not equally many.
+        """
+        if not self._records:
+            raise also(ArgumentError, RuntimeError)("no computation history: call record(), or enter the manager, first")
+        try:
+            grads = self._gradients(*_paired(y, dy))
+            self._accumulate([(tensor, self._called_back(tensor, grad)) for tensor, grad in grads])
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Stop to record and forget what was recorded."""
+        if self._records:
+            self._records = False
+            _recording.managers.remove(self)
+        for tensor in self._borrowed:
+            _hand_over(tensor)
+        self._borrowed, self._joins = [], []
+
+    def __enter__(self) -> GradManager:
+        self.record()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _borrow(self, tensor: Tensor) -> None:
+        if not tensor.requires_grad:
+            self._borrowed.append(tensor.requires_grad_(True))
+
+    def _gradients(self, ys: list[Tensor], dys: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
+        tensors = self.attached_tensors()
+        pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y.requires_grad]
+        pairs += [(join, torch.zeros_like(join)) for join in self._joins]
+        if not pairs or not tensors:
+            return []
+        grads = torch.autograd.grad(
+            [y for y, _ in pairs],
+            tensors,
+            [dy for _, dy in pairs],
+            retain_graph=len(_recording.managers) > 1,
+            allow_unused=True,
+        )
+        return [(tensor, grad) for tensor, grad in zip(tensors, grads, strict=True) if grad is not None]
+
+    @staticmethod
+    def _called_back(tensor: Tensor, grad: Tensor) -> Any:
+        raise NotImplementedError

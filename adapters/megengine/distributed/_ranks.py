@@ -1,0 +1,132 @@
+"""Groups of ranks, and the communicator that a group speaks in (MegEngine 1.13.0, ``megengine.distributed.group``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collshim.communicator import Communicator
+from collshim.errors import ArgumentTypeError, ArgumentValueError, also
+from collshim.megengine.distributed._membership import joined, membership
+
+
+class Group:
+    """Some ranks of the world, in an order of their own: the first is the root, parts are joined and cut in this order.
+
+    Making one communicates nothing, and only the ranks in it make it. Groups of the same ranks in the same order are
+    one group.
+
+    Args:
+        proc_ranks: global ranks, the caller's among them; empty for a group that ``reset`` fills later.
+    """
+
+    def __init__(self, proc_ranks: Sequence[int]) -> None:
+        self._ranks: tuple[int, ...] | None = None
+        self._stream = 1
+        if len(proc_ranks) > 0:
+            self.reset(proc_ranks)
+
+    def reset(self, proc_ranks: Sequence[int]) -> None:
+        """Replace the ranks, after ``check``."""
+        self.check(proc_ranks)
+        member = joined()
+        self._ranks, self._stream = tuple(proc_ranks), member.next_stream
+        member.next_stream += 1
+
+    def check(self, proc_ranks: Sequence[int]) -> None:
+        """Judge ranks for a group.
+
+        Raises:
+            AssertionError: before ``init_process_group``; a rank that is no ``int`` (NumPy's are none), outside the
+                world, or named twice; the caller's own rank not among them.
+        """
+        size, own = joined().world.size, joined().world.rank
+        ranks = list(proc_ranks)
+        if not all(isinstance(rank, int) for rank in ranks):
+            raise also(ArgumentTypeError, AssertionError)(f"group: ranks are {ranks!r}, each should be an int")
+        if not all(0 <= rank < size for rank in ranks) or len(set(ranks)) != len(ranks):
+            raise _unfit(f"group: ranks are {ranks}, should be different ones from 0 to {size - 1} (rank {own})")
+        if own not in ranks:
+            raise _unfit(f"group: ranks are {ranks}, should contain the caller's (rank {own} of {size})")
+
+    @property
+    def proc_ranks(self) -> list[int] | None:
+        """The global ranks in the group's order; None where there are none yet."""
+        if self is not WORLD:
+            return None if self._ranks is None else list(self._ranks)
+        member = membership()
+        return None if member is None else list(range(member.world.size))
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return len(self._there())
+
+    @property
+    def key(self) -> str:
+        """The ranks as text: ``"3,1"``."""
+        return ",".join(map(str, self._there()))
+
+    @property
+    def rank(self) -> int:
+        """This rank's place in the group, from 0, the root's."""
+        ranks = self._there()
+        own = joined().world.rank
+        if own not in ranks:
+            raise _unfit(f"group: ranks are {list(ranks)}, should contain the caller's (rank {own})")
+        return ranks.index(own)
+
+    @property
+    def comp_node(self) -> str:
+        """MegEngine's name for this rank's device and the group's stream on it: ``"xpu0:1"``; a name only."""
+        self._there()
+        member = joined()
+        return f"{member.device_type}{member.device}:{self._stream}"
+
+    @property
+    def is_single_machine(self) -> bool:
+        """Whether all ranks run on one machine; ranks lie machine by machine, as every launcher places them."""
+        local_size = joined().world.local_size
+        return len({rank // local_size for rank in self._there()}) == 1
+
+    def _there(self) -> tuple[int, ...]:
+        ranks = self.proc_ranks
+        if ranks is None:
+            joined(TypeError)
+            raise also(ArgumentTypeError, TypeError)("object of type 'NoneType' has no len(): the group has no ranks yet")
+        return tuple(ranks)
+
+
+WORLD = Group([])
+"""All ranks, in their order. One object for every rank of the process: it asks for the caller's world at each use."""
+
+
+def communicator(group: Group | None, reads: str | None = None) -> Communicator:
+    """The communicator of ``group``.
+
+    Args:
+        group: the user's.
+        reads: the attribute that MegEngine's function reads of the group before anything else, None where it asks
+            for the type first. Decides what is raised.
+
+    Raises:
+        AssertionError: ``group`` is no ``Group``, or ``init_process_group`` was not called; where the function
+            ``reads`` an attribute: AttributeError and TypeError.
+    """
+    if not isinstance(group, Group):
+        raise _no_group(group, reads)
+    member = joined(AssertionError if reads is None else TypeError)
+    return member.communicator(group._there())
+
+
+def _no_group(group: object, reads: str | None) -> Exception:
+    wanted = f"group is {group!r}, should be a Group: new_group makes one of a list"
+    member = membership()
+    where = f"({member.where()})" if member is not None else "(no process group yet)"
+    if reads is None or (group is None and reads == "size"):
+        return also(ArgumentTypeError, AssertionError)(f"{wanted} {where}")
+    told = f"'{type(group).__name__}' object has no attribute '{reads}'"
+    return also(ArgumentTypeError, AttributeError)(f"{told}: {wanted} {where}")
+
+
+def _unfit(text: str) -> Exception:
+    return also(ArgumentValueError, AssertionError)(text)

@@ -1,0 +1,123 @@
+"""The process group, and what a rank may ask about it (MegEngine 1.13.0, ``megengine.distributed.group``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from collshim.megengine.distributed._membership import joined, membership
+from collshim.megengine.distributed._ranks import WORLD, Group, communicator
+from collshim.megengine.distributed._start import start
+from collshim.megengine.distributed.server import Client
+
+__all__ = [
+    "WORLD",
+    "Group",
+    "get_backend",
+    "get_client",
+    "get_mm_server_addr",
+    "get_py_server_addr",
+    "get_rank",
+    "get_world_size",
+    "group_barrier",
+    "init_process_group",
+    "is_distributed",
+    "new_group",
+    "override_backend",
+]
+
+
+def init_process_group(
+    master_ip: str,
+    port: int,
+    world_size: int,
+    rank: int,
+    device: int,
+    backend: str = "auto",
+    device_type: str = "xpu",
+) -> None:
+    """Join this rank to the process group; every rank calls it once, with the same first three arguments.
+
+    A rank that has a world already (it was started by ``collshim.launch``, or by a launcher that set ``RANK`` and
+    ``WORLD_SIZE``) joins that one, where ``master_ip`` and ``port`` are only kept. Else the ranks meet at
+    ``master_ip:port``: at a ``Server`` that listens there, or at rank 0, which then listens itself.
+
+    Args:
+        master_ip: the host that ranks meet at.
+        port: its port, above 0.
+        world_size: how many ranks there are, at least 2.
+        rank: this rank, from 0.
+        device: the number of this rank's device; names ``Group.comp_node``.
+        backend: ``"auto"``, ``"nccl"``, ``"rccl"``, ``"shm"`` or ``"ucx"``: a name that ``get_backend`` returns. Data
+            moves over what collshim finds fit for the tensors.
+        device_type: the first half of device names.
+
+    Raises:
+        TypeError: an argument of another type.
+        AssertionError: ``world_size`` below 2, ``rank`` outside it, ``port`` not above 0.
+        WorldError: the world that this rank already has contradicts ``world_size`` or ``rank``.
+    """
+    start(master_ip, port, world_size, rank, device, backend, device_type)
+
+
+def new_group(proc_ranks: Sequence[int]) -> Group:
+    """The ``Group`` of these ranks; called by its members only, communicates nothing."""
+    return Group(proc_ranks)
+
+
+def is_distributed() -> bool:
+    """Whether ``init_process_group`` has been called on this rank."""
+    return membership() is not None
+
+
+def get_rank() -> int:
+    """This rank in the world; 0 before ``init_process_group``."""
+    member = membership()
+    return 0 if member is None else member.world.rank
+
+
+def get_world_size() -> int:
+    """How many ranks the world has; 1 before ``init_process_group``."""
+    member = membership()
+    return 1 if member is None else member.world.size
+
+
+def get_backend() -> str:
+    """The backend's name; AssertionError before ``init_process_group``."""
+    return joined().backend
+
+
+@contextmanager
+def override_backend(new_backend: str) -> Iterator[None]:
+    """Call the backend ``new_backend`` inside the ``with`` block; a name only, see ``init_process_group``."""
+    member = joined()
+    member.backend, before = new_backend, member.backend
+    try:
+        yield
+    finally:
+        member.backend = before
+
+
+def get_py_server_addr() -> tuple[str, int]:
+    """``(master_ip, port)`` that ``init_process_group`` was given; AssertionError before it."""
+    return joined().master_ip, joined().port
+
+
+def get_mm_server_addr() -> tuple[str, int]:
+    """As ``get_py_server_addr``: collshim needs one port where MegEngine has two."""
+    return get_py_server_addr()
+
+
+def get_client() -> Client:
+    """This rank's end of the world's key-value store; AssertionError before ``init_process_group``."""
+    return joined().client
+
+
+def group_barrier(group: Group = WORLD) -> None:
+    """Return once every rank of ``group`` has called; nothing before ``init_process_group``.
+
+    Raises:
+        AssertionError: ``group`` is no ``Group``.
+    """
+    if membership() is not None:
+        communicator(group).barrier().wait()

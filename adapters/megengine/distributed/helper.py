@@ -1,0 +1,237 @@
+"""Gradients of data-parallel training, and other conveniences (MegEngine 1.13.0, ``megengine.distributed.helper``)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, chain
+from math import prod
+from threading import Event
+from typing import Any, NoReturn, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array, as_torch
+from collshim import options
+from collshim.errors import ArgumentValueError, CollshimError, DeadlineError, also
+from collshim.megengine.distributed._membership import joined
+from collshim.megengine.distributed._ranks import WORLD, Group, communicator
+from collshim.megengine.distributed.group import group_barrier, is_distributed
+
+__all__ = [
+    "AllreduceCallback",
+    "TensorFuture",
+    "bcast_list_",
+    "get_offsets",
+    "make_allreduce_cb",
+    "pack_allreduce_split",
+    "param_pack_concat",
+    "param_pack_split",
+    "synchronized",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+PACK_BYTES = 10 << 20
+"""Gradients are reduced together until they come to this many bytes."""
+
+
+def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
+    """Overwrite each array with the root's, in place; every rank of ``group`` gives as many, of the root's shapes.
+
+    Parameters that require gradients are written all the same.
+
+    Raises:
+        AssertionError: ``init_process_group`` was not called, or ``group`` is no ``Group``.
+        ArgumentValueError: an array that cannot be written.
+    """
+    members = communicator(group)
+    targets = [inp.detach() if isinstance(inp, Tensor) else inp for inp in inps]
+    for work in [members.broadcast(target, root=0, out=target) for target in targets]:
+        work.wait()
+
+
+def synchronized(func: Callable[P, R]) -> Callable[P, R]:
+    """Make ``func`` return only after every rank has called it; as it is before ``init_process_group``."""
+
+    @functools.wraps(func)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        result = func(*args, **kwargs)
+        if is_distributed():
+            group_barrier()
+        return result
+
+    return wrapper
+
+
+def get_offsets(shapes: Iterable[Sequence[int]]) -> list[int]:
+    """Where arrays of these shapes begin and end when laid behind each other: ``[begin, end, begin, end, ...]``.
+
+    >>> get_offsets([(1,), (3, 3), ()])
+    [0, 1, 1, 10, 10, 11]
+    """
+    ends = list(accumulate((prod(shape) for shape in shapes), initial=0))
+    return list(chain.from_iterable(zip(ends[:-1], ends[1:], strict=True)))
+
+
+def param_pack_concat(inps: Sequence[Array], offsets: Array, offsets_val: Sequence[int]) -> Tensor:
+    """The arrays behind each other in one flat tensor; the offsets are those of ``get_offsets`` and are not needed."""
+    return torch.cat([as_torch(inp).reshape(-1) for inp in inps])
+
+
+def param_pack_split(inp: Array, offsets: Sequence[int], shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+    """A flat array seen as arrays of these shapes, which lie at ``offsets``; a shape ``()`` gives ``(1,)``."""
+    flat = as_torch(inp)
+    places = zip(offsets[::2], offsets[1::2], shapes, strict=True)
+    return [flat[begin:end].view(tuple(shape) or (1,)) for begin, end, shape in places]
+
+
+def pack_allreduce_split(
+    pack_list: Sequence[Array], shapes: Sequence[Sequence[int]], group: Group, reduce_method: str
+) -> list[Tensor]:
+    """Reduce arrays of one dtype over the ranks of ``group`` in one call.
+
+    Args:
+        pack_list: the arrays, equally many of equal shapes on every rank.
+        shapes: theirs.
+        group: the ranks that take part.
+        reduce_method: ``"sum"``, or ``"mean"``, which divides the sum by the group's size.
+
+    Returns:
+        The reduced arrays, in their order.
+    """
+    offsets = get_offsets(shapes)
+    packed = param_pack_concat(pack_list, offsets, offsets)
+    reduced = communicator(group).all_reduce(packed).wait()
+    if reduce_method == "mean":
+        reduced = reduced / group.size
+    return param_pack_split(reduced, offsets, shapes)
+
+
+class TensorFuture:
+    """A tensor that is not there yet.
+
+    Args:
+        ack: whether ``set`` returns only after ``get`` has been called.
+    """
+
+    def __init__(self, ack: bool = True) -> None:
+        self._ready = Event()
+        self._taken = Event() if ack else None
+        self._value: Any = None
+
+    def set(self, value: Any) -> None:
+        """Give the tensor."""
+        self._value = value
+        self._ready.set()
+        if self._taken is not None:
+            self._wait(self._taken)
+
+    def get(self) -> Any:
+        """The tensor, once it is there; DeadlineError after the world's deadline."""
+        self._wait(self._ready)
+        if self._taken is not None:
+            self._taken.set()
+        return self._value
+
+    def device(self) -> NoReturn:
+        """Unknown: RuntimeError."""
+        raise _not_ready("device")
+
+    def numpy(self) -> NoReturn:
+        """Unknown: RuntimeError."""
+        raise _not_ready("numpy")
+
+    def shape(self) -> NoReturn:
+        """Unknown: RuntimeError."""
+        raise _not_ready("shape")
+
+    def dtype(self) -> NoReturn:
+        """Unknown: RuntimeError."""
+        raise _not_ready("dtype")
+
+    def _wait(self, event: Event) -> None:
+        seconds = options.get().timeout
+        if not event.wait(seconds):
+            raise DeadlineError(f"TensorFuture: the tensor did not come within {seconds} s")
+
+
+class AllreduceCallback:
+    """A callback for ``GradManager.attach`` that reduces the gradients over the ranks.
+
+    Gradients of one dtype are reduced together, in the order in which their tensors were attached, which is to be the
+    same on every rank. Each tensor's ``grad`` is what all ranks' gradients come to.
+
+    Args:
+        reduce_method: ``"sum"`` or ``"mean"``, in any case.
+        group: the ranks that take part.
+        backend: a name, see ``init_process_group``.
+
+    Raises:
+        AssertionError: ``init_process_group`` was not called, or another ``reduce_method``.
+
+    >>> manager.attach(weights, callbacks=make_allreduce_cb("mean"))  # doctest: +SKIP
+    """
+
+    def __init__(self, reduce_method: str, group: Group = WORLD, backend: str | None = None) -> None:
+        member = joined()
+        self._reduce_method = str(reduce_method).lower()
+        if self._reduce_method not in ("sum", "mean"):
+            raise also(ArgumentValueError, AssertionError)(
+                f"make_allreduce_cb: reduce_method is {reduce_method!r}, should be 'sum' or 'mean' ({member.where()})"
+            )
+        self._group = group
+        self._waiting: WeakKeyDictionary[_Reduced, Tensor] = WeakKeyDictionary()
+
+    def __call__(self, param: Tensor, grad: Tensor) -> TensorFuture:
+        """Take a gradient; what is returned holds the reduced one."""
+        future = _Reduced(self._reduce)
+        self._waiting[future] = grad
+        return future
+
+    def _reduce(self) -> None:
+        waiting = list(self._waiting.items())
+        self._waiting.clear()
+        for pack in _packs(waiting):
+            grads = [grad for _, grad in pack]
+            shapes = [tuple(grad.shape) for grad in grads]
+            reduced = pack_allreduce_split(grads, shapes, self._group, self._reduce_method)
+            for (future, grad), tensor in zip(pack, reduced, strict=True):
+                future.set(tensor.view(grad.shape))
+
+
+make_allreduce_cb = AllreduceCallback
+
+
+class _Reduced(TensorFuture):
+    """A gradient that is reduced, with all that were taken by then, when the first of them is asked for."""
+
+    def __init__(self, reduce: Callable[[], None]) -> None:
+        super().__init__(ack=False)
+        self._reduce = reduce
+
+    def get(self) -> Any:
+        if not self._ready.is_set():
+            self._reduce()
+        return super().get()
+
+
+def _packs(waiting: list[tuple[_Reduced, Tensor]]) -> list[list[tuple[_Reduced, Tensor]]]:
+    packs: list[list[tuple[_Reduced, Tensor]]] = []
+    open_packs: dict[tuple[torch.dtype, torch.device], list[tuple[_Reduced, Tensor]]] = {}
+    for future, grad in waiting:
+        kind = grad.dtype, grad.device
+        pack = open_packs.setdefault(kind, [])
+        if not pack:
+            packs.append(pack)
+        pack.append((future, grad))
+        if sum(member.nbytes for _, member in pack) >= PACK_BYTES:
+            del open_packs[kind]
+    return packs
+
+
+def _not_ready(what: str) -> CollshimError:
+    return also(CollshimError, RuntimeError)(f"TensorFuture: {what} is unknown, the tensor is not ready: call get() first")

@@ -1,0 +1,343 @@
+"""MegEngine's collectives (source: MegEngine 1.13.0, ``megengine.functional.distributed``).
+
+In every shape below ``size`` is the number of ranks in ``group``. Parts are joined and cut in the order of the group's
+ranks, and the root is its first rank. Results are new arrays, of the kind that the rank gave; ``inp`` stays as it is.
+
+Gradients are those of the sum of all ranks' losses. On a rank that an operation gives no output (``reduce_sum`` and
+``gather`` off the root, ``remote_send``), ``GradManager.backward()`` without an argument takes part in the others'.
+
+Every operation raises, before anything is sent: AssertionError without ``init_process_group`` or with something else
+than a ``Group`` (``broadcast`` and ``scatter``, ``reduce_scatter_sum`` and ``all_to_all``: TypeError and
+AttributeError), RuntimeError for an empty ``inp`` or an unknown ``device``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from collshim.arrays import Array
+from collshim.layout import concatenated, split
+from collshim.megengine.autodiff.grad_manager import join_backward
+from collshim.megengine.distributed._membership import joined
+from collshim.megengine.distributed._ranks import WORLD, Group, communicator
+from collshim.megengine.functional._arrays import given_back, taken
+from collshim.megengine.functional._axes import require_axis, require_concatenable, require_divisible
+from collshim.work import Work
+
+__all__ = [
+    "all_gather",
+    "all_reduce_max",
+    "all_reduce_min",
+    "all_reduce_sum",
+    "all_to_all",
+    "broadcast",
+    "gather",
+    "reduce_scatter_sum",
+    "reduce_sum",
+    "remote_recv",
+    "remote_send",
+    "scatter",
+]
+
+
+def reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
+    """Sum over the ranks, on the root alone.
+
+    Args:
+        inp: of one shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+
+    Returns:
+        On the root the sum, of ``inp``'s shape; None elsewhere.
+
+    Gradient: the root's, on every rank; None on every rank where the root has none.
+
+    >>> reduce_sum(tensor([rank]))  # two ranks  # doctest: +SKIP
+    tensor([1])                     # rank 0; rank 1 gets None
+    """
+    members, back = communicator(group), given_back(inp, device)
+    result = _followed(members.reduce(taken("reduce_sum", inp, members), root=0))
+    return None if result is None else back(result)
+
+
+def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
+    """The root's ``inp`` on every rank.
+
+    Args:
+        inp: what the root gives. Elsewhere it is not read and may be None; the result is of its kind all the same.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+
+    Returns:
+        An array of the root's shape and dtype.
+
+    Gradient: on the root the sum of all ranks'; none elsewhere, where ``GradManager.backward`` is called all the same.
+
+    >>> broadcast(tensor([rank]))  # two ranks  # doctest: +SKIP
+    tensor([0])                    # both
+    """
+    members, back = communicator(group, reads="rank"), given_back(inp, device)
+    root = members.rank == 0
+    return back(_followed(members.broadcast(taken("broadcast", inp, members) if root else None, root=0)))
+
+
+def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
+    """All ranks' arrays joined along ``axis``, on every rank.
+
+    Args:
+        inp: of one shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+        axis: counted from 0.
+
+    Returns:
+        An array with ``axis`` ``size`` times as long; ``(size,)`` where ``inp`` is 0-d.
+
+    Gradient: ``reduce_scatter_sum`` of all ranks' along ``axis``.
+
+    Raises:
+        IndexError: ``inp`` has no such axis. RuntimeError: ``axis`` is negative.
+
+    >>> all_gather(tensor([rank]))  # two ranks  # doctest: +SKIP
+    tensor([0, 1])                  # both
+    """
+    members, back = communicator(group), given_back(inp, device)
+    tensor = taken("all_gather", inp, members)
+    if tensor.dim() > 0 or axis != 0:
+        require_axis("all_gather", axis, tensor, members)
+    return back(_followed(members.all_gather(tensor).then(partial(concatenated, axis=axis))))
+
+
+def reduce_scatter_sum(
+    inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0
+) -> Array:
+    """Sum over the ranks, of which each gets one part, cut along ``axis``.
+
+    Args:
+        inp: of one shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+        axis: counted from 0; its length is a multiple of ``size``.
+
+    Returns:
+        An array with ``axis`` ``size`` times shorter: of the sum's parts, the one at this rank's place in the group.
+
+    Gradient: ``all_gather`` of all ranks' along ``axis``.
+
+    Raises:
+        AssertionError: ``axis`` cannot be cut into ``size`` equal parts. IndexError: ``inp`` has no such axis.
+
+    >>> reduce_scatter_sum(tensor([0, 1]))  # two ranks  # doctest: +SKIP
+    tensor([0])                             # rank 0; rank 1 gets tensor([2])
+    """
+    members, back = communicator(group, reads="size"), given_back(inp, device)
+    tensor = taken("reduce_scatter_sum", inp, members)
+    require_divisible("reduce_scatter_sum", axis, tensor, members)
+    return back(_followed(members.reduce_scatter(split(tensor, members.size, axis))))
+
+
+def all_reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
+    """Sum over the ranks, on every rank, bitwise the same on each.
+
+    Args:
+        inp: of one shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+
+    Returns:
+        An array of ``inp``'s shape. Integers wrap around.
+
+    Gradient: the sum of all ranks'. So a loss that each rank reduces and then differentiates gives ``size`` times its
+    gradient.
+
+    >>> all_reduce_sum(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
+    tensor([4, 6])                                 # both
+    """
+    return _all_reduced("sum", inp, group, device)
+
+
+def all_reduce_max(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
+    """Greatest value over the ranks, element by element, on every rank.
+
+    Args:
+        inp: of one shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+
+    Returns:
+        An array of ``inp``'s shape.
+
+    Gradient: the sum of all ranks', where this rank's value is the greatest, and 0 elsewhere; ranks that tie get all
+    of it each.
+
+    >>> all_reduce_max(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
+    tensor([3, 4])                                 # both
+    """
+    return _all_reduced("max", inp, group, device)
+
+
+def all_reduce_min(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
+    """Least value over the ranks, element by element, on every rank.
+
+    Args:
+        inp: of one shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+
+    Returns:
+        An array of ``inp``'s shape.
+
+    Gradient: the sum of all ranks', where this rank's value is the least, and 0 elsewhere; ranks that tie get all of
+    it each.
+
+    >>> all_reduce_min(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
+    tensor([1, 2])                                 # both
+    """
+    return _all_reduced("min", inp, group, device)
+
+
+def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
+    """All ranks' arrays joined along ``axis``, on the root alone.
+
+    Args:
+        inp: of one shape and dtype on all ranks, with one axis at least.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+        axis: counted from 0.
+
+    Returns:
+        On the root an array with ``axis`` ``size`` times as long; None elsewhere.
+
+    Gradient: this rank's part of the root's; None on every rank where the root has none.
+
+    Raises:
+        AssertionError: ``inp`` has no such axis. RuntimeError: ``axis`` is negative.
+
+    >>> gather(tensor([rank]))  # two ranks  # doctest: +SKIP
+    tensor([0, 1])              # rank 0; rank 1 gets None
+    """
+    members, back = communicator(group), given_back(inp, device)
+    tensor = taken("gather", inp, members)
+    require_concatenable("gather", axis, tensor, members)
+    root = members.rank == 0
+    work = members.gather(tensor, root=0)
+    result = _followed(work.then(partial(concatenated, axis=axis)) if root else work)
+    return None if result is None else back(result)
+
+
+def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
+    """The root's ``inp``, of which each rank gets one part, cut along ``axis``.
+
+    Args:
+        inp: what the root gives. Elsewhere it is not read and may be None; the result is of its kind all the same.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+        axis: counted from 0; its length is a multiple of ``size``.
+
+    Returns:
+        An array with ``axis`` ``size`` times shorter: the part at this rank's place in the group.
+
+    Gradient: on the root all ranks' joined along ``axis``; none elsewhere, where ``GradManager.backward`` is called
+    all the same.
+
+    Raises:
+        AssertionError: on the root, ``axis`` cannot be cut into ``size`` equal parts. IndexError: ``inp`` has no such
+            axis. (The other ranks do not know its shape; they learn of it when the root's call fails.)
+
+    >>> scatter(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
+    tensor([0])                             # rank 0; rank 1 gets tensor([1])
+    """
+    members, back = communicator(group, reads="rank"), given_back(inp, device)
+    if members.rank != 0:
+        return back(_followed(members.scatter(None, root=0)))
+    tensor = taken("scatter", inp, members)
+    require_divisible("scatter", axis, tensor, members)
+    return back(_followed(members.scatter(split(tensor, members.size, axis), root=0)))
+
+
+def all_to_all(
+    inp: Array,
+    group: Group | None = WORLD,
+    device: str | None = None,
+    split_axis: int = 0,
+    concat_axis: int = 0,
+) -> Array:
+    """Each rank cuts its ``inp`` along ``split_axis``, gives every rank one part, and joins what it gets.
+
+    Args:
+        inp: of one shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+        split_axis: counted from 0; its length is a multiple of ``size``.
+        concat_axis: the axis that the parts are joined along, in the order of the group.
+
+    Returns:
+        An array with ``split_axis`` ``size`` times shorter and ``concat_axis`` ``size`` times longer.
+
+    Gradient: ``all_to_all`` of all ranks' with the two axes exchanged.
+
+    Raises:
+        AssertionError: ``split_axis`` cannot be cut into ``size`` equal parts. IndexError: ``inp`` has no such axis.
+
+    >>> all_to_all(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
+    tensor([0, 2])                             # rank 0; rank 1 gets tensor([1, 3])
+    """
+    members, back = communicator(group, reads="size"), given_back(inp, device)
+    tensor = taken("all_to_all", inp, members)
+    require_divisible("all_to_all", split_axis, tensor, members, "split_axis")
+    require_axis("all_to_all", concat_axis, tensor, members, "concat_axis")
+    parts = split(tensor, members.size, split_axis)
+    return back(_followed(members.all_to_all(parts).then(partial(concatenated, axis=concat_axis))))
+
+
+def remote_send(inp: Array, dest_rank: int) -> None:
+    """Give ``inp`` to one rank of the world, which calls ``remote_recv``. Returns at once, with ``inp`` copied.
+
+    Args:
+        inp: any shape and dtype.
+        dest_rank: the global rank that receives.
+
+    Gradient: the receiver's; ``GradManager.backward()`` on this rank waits for it.
+
+    >>> remote_send(tensor([1.0]), 1)  # rank 0  # doctest: +SKIP
+    >>> remote_recv(0)  # rank 1  # doctest: +SKIP
+    tensor([1.])
+    """
+    members = joined().world.communicator
+    copy = taken("remote_send", inp, members).clone()
+    join_backward(members.send(copy, to=dest_rank).token)
+
+
+def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> Array:
+    """What one rank of the world gives to this one with ``remote_send``; its sends arrive in their order.
+
+    Args:
+        src_rank: the global rank that sends.
+        device: where the result goes.
+        inp: an array whose kind the result takes; None for a torch tensor. Its shape and dtype are not read.
+
+    Returns:
+        An array of the sender's shape and dtype; ``(1,)`` where that is 0-d.
+
+    Gradient: goes to the sender; ``GradManager.backward`` is called on this rank too.
+
+    Raises:
+        AttributeError: ``init_process_group`` was not called.
+    """
+    back = given_back(inp, device)
+    members = joined(AttributeError).world.communicator
+    result = _followed(members.recv(source=src_rank))
+    return back(result.reshape(1) if result.dim() == 0 else result)
+
+
+def _all_reduced(op: str, inp: Array, group: Group | None, device: str | None) -> Array:
+    members, back = communicator(group), given_back(inp, device)
+    return back(_followed(members.all_reduce(taken(f"all_reduce_{op}", inp, members), op)))
+
+
+def _followed(work: Work[Array]) -> Array:
+    """The work's result; where this rank has none, or gave nothing, its gradient managers join the others' backward."""
+    result = work.wait()
+    join_backward(work.token)
+    return result

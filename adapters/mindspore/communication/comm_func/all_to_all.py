@@ -1,0 +1,155 @@
+"""Parts of unequal size from every rank to every rank. Conventions of MindSpore 2.10.0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array, as_torch
+from collshim.communicator import Communicator
+from collshim.layout import cut
+from collshim.mindspore.communication.comm_func.arguments import group_or_world, require_tensor
+from collshim.mindspore.communication.comm_func.handle import CommHandle, output_and_handle
+from collshim.mindspore.communication.comm_func.splits import (
+    Shape,
+    flat_output,
+    joined_rows,
+    matrix_counts,
+    pieces,
+    require_one_per_rank,
+    require_shapes,
+    rows_of,
+    sequence_of,
+    shape_of,
+    tensors_of,
+)
+
+
+def all_to_all_with_output_shape(
+    output_shape_list: Sequence[Array | Shape],
+    input_tensor_list: Sequence[Array],
+    group: str | None = None,
+    async_op: bool = False,
+) -> tuple[tuple[Array, ...], CommHandle | None]:
+    """Rank r of ``group`` gets the r-th tensor of every rank's list.
+
+    Args:
+        output_shape_list: per rank, the shape of what comes from it: a tuple, or a tensor of that shape.
+        input_tensor_list: per rank, what it gets; shapes may differ, dtypes not.
+        group: the group's name; None for all ranks.
+        async_op: whether the call returns before the output is complete.
+
+    Returns:
+        ``(outputs, handle)``. ``outputs``: a tuple of one tensor per rank, in the order of ranks and in the shapes of
+        ``output_shape_list``. ``handle``: None, or a CommHandle.
+
+    Raises:
+        TypeError: a list that is no list or tuple, that holds something else, or that has not one entry per rank; input
+            of several dtypes; ``group`` no string.
+        RuntimeError: not initialised, no such group; or a rank sends another shape than is awaited.
+    """
+    tensors = tensors_of(input_tensor_list)
+    shapes = [shape_of(shape) for shape in sequence_of(output_shape_list)]
+    ranks = group_or_world(group).communicator
+    require_one_per_rank(ranks, "input_tensor_list", tensors)
+    require_one_per_rank(ranks, "output_shape_list", shapes)
+    return _exchange(ranks, input_tensor_list[0], tensors, shapes, tuple, async_op)
+
+
+def all_to_all_single_with_output_shape(
+    output_shape: Array | Shape,
+    tensor: Array,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: str | None = None,
+    async_op: bool = False,
+) -> tuple[Array, CommHandle | None]:
+    """Rank r of ``group`` gets the r-th part, along the first dimension, of every rank's tensor, joined in rank order.
+
+    Args:
+        output_shape: the output's shape: a tuple, or a tensor of that shape.
+        tensor: what is divided and sent; every dimension but the first is alike on every rank.
+        output_split_sizes: how many rows come from each rank; None for equally many.
+        input_split_sizes: how many rows go to each rank; None for equally many.
+        group: the group's name; None for all ranks.
+        async_op: whether the call returns before the output is complete.
+
+    Returns:
+        ``(output, handle)``. ``output``: in ``output_shape``. ``handle``: None, or a CommHandle.
+
+    Raises:
+        TypeError: ``tensor`` is no tensor, ``group`` no string, or ``output_shape`` a list ("unhashable type").
+        ValueError: "input shape at dim 0 must be divided by world_size", or sizes that are not one per rank or do not
+            add up to the first dimension.
+        RuntimeError: not initialised, no such group; or a rank sends another number of rows than is awaited.
+    """
+    require_tensor("all_to_all_single_with_output_shape", tensor)
+    shape = shape_of(output_shape)
+    ranks = group_or_world(group).communicator
+    whole = as_torch(tensor)
+    sent = rows_of(ranks, "input", tuple(whole.shape), input_split_sizes)
+    awaited = rows_of(ranks, "output", shape, output_split_sizes)
+    shapes = [(rows, *shape[1:]) for rows in awaited]
+    return _exchange(ranks, tensor, list(whole.split(sent)), shapes, joined_rows, async_op)
+
+
+def all_to_all_v_c(
+    output: Array,
+    input: Array,
+    send_count_matrix: Sequence[int],
+    group: str | None = None,
+    async_op: bool = False,
+) -> CommHandle | None:
+    """``output`` holds what every rank of ``group`` sends to this one, in rank order, by one matrix that all ranks know.
+
+    The only function here that writes in place; no gradient flows through it.
+
+    Args:
+        output: contiguous, written in row-major order; as many elements as this rank gets.
+        input: read in row-major order; as many elements as this rank sends.
+        send_count_matrix: N * N counts for N ranks: ``send_count_matrix[i * N + j]`` elements go from rank i to rank j.
+        group: the group's name; None for all ranks.
+        async_op: whether the call returns before the output is complete.
+
+    Returns:
+        None; a CommHandle with ``async_op``.
+
+    Raises:
+        TypeError: no tensor; ``send_count_matrix`` no list of ints; ``group`` no string.
+        ValueError: not N * N counts, a negative one, or counts that do not fit ``input`` or ``output``.
+        RuntimeError: not initialised, or no such group.
+    """
+    require_tensor("all_to_all_v_c", input)
+    require_tensor("all_to_all_v_c", output)
+    ranks = group_or_world(group).communicator
+    sent, awaited = matrix_counts(ranks, send_count_matrix)
+    parts = pieces("input", as_torch(input).detach().reshape(-1), sent)
+    work = ranks.all_to_all(parts, out=pieces("output", flat_output(output), awaited))
+    if async_op:
+        return CommHandle(work)
+    work.wait()
+    return None
+
+
+def _exchange(
+    ranks: Communicator,
+    given: Array,
+    parts: list[Tensor],
+    shapes: list[Shape],
+    form: Callable[[Sequence[Tensor]], Any],
+    async_op: bool,
+) -> tuple[Any, CommHandle | None]:
+    """Post ``parts``; what comes has ``shapes``, lies in one flat piece of memory and is seen through ``form``."""
+    counts = [torch.Size(shape).numel() for shape in shapes]
+    return output_and_handle(
+        given,
+        parts,
+        lambda out: ranks.all_to_all(parts, out=out, discovers=out is None),
+        lambda: cut(parts[0].new_empty(sum(counts)), shapes),
+        lambda received: form(require_shapes(ranks, received, shapes)),
+        async_op=async_op,
+        known=True,
+    )

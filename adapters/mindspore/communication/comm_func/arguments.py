@@ -1,0 +1,64 @@
+"""What ``comm_func`` asks of its arguments, judged before anything is sent, in MindSpore's words."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from collshim.arrays import Array, as_torch, is_array
+from collshim.layout import split
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, refuse, resolved, wrong_name
+
+
+def require_tensor(function: str, tensor: Array) -> None:
+    """Refuse what is no array."""
+    if not is_array(tensor):
+        refuse(TypeError, f"For {function}, the input tensor must be tensor, but got {type(tensor)}")
+
+
+def require_rank(function: str, what: str, rank: int) -> None:
+    """Refuse a rank that is no int."""
+    if not isinstance(rank, int):
+        refuse(TypeError, f"For {function}, the {what} must be int, but got {type(rank)}")
+
+
+def require_group(group: str) -> Group:
+    """The group of that name; None and other types are refused."""
+    if not isinstance(group, str):
+        raise wrong_name("get_group_size", group)
+    return resolved(group)
+
+
+def group_or_world(group: str | None) -> Group:
+    """The group of that name; the world for None."""
+    return require_group(HCCL_WORLD_COMM_GROUP if group is None else group)
+
+
+def root_in(group: Group, rank: int) -> int:
+    """The rank in ``group`` of a global rank that is a root."""
+    if rank not in group.ranks:
+        refuse(RuntimeError, f"Group {group.name} doesn't contain the global rank {rank}")
+    return group.ranks.index(rank)
+
+
+def peer_in(group: Group, rank: int) -> int:
+    """The rank in ``group`` of a global rank to send to or receive from; MindSpore looks those up elsewhere."""
+    if rank not in group.ranks:
+        refuse(
+            KeyError,
+            "For 'get_group_rank_from_world_rank_from_cache', the argument 'world_rank_id' is not found in "
+            f"GROUP_RANKS, 'group' : {group.name}, 'world_rank_id' : {rank}",
+        )
+    return group.ranks.index(rank)
+
+
+def divided(tensor: Array, size: int) -> Tensor:
+    """``tensor`` cut into ``size`` parts along its first dimension, rank-leading."""
+    whole = as_torch(tensor)
+    length = whole.shape[0] if whole.dim() else 1
+    if whole.dim() == 0 or length % size:
+        refuse(
+            ValueError,
+            "the first dimension for 'input_shape' must be divided by 'rank_size', but got input_shape[0]: "
+            f"{length}, rank_size: {size}",
+        )
+    return split(whole, size)

@@ -1,0 +1,148 @@
+"""What every rank gets alike, or its share of: all_gather_into_tensor, all_reduce, reduce_scatter_tensor, barrier.
+
+Conventions of MindSpore 2.10.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from collshim.arrays import Array, as_torch
+from collshim.layout import concatenated
+from collshim.mindspore.communication.comm_func.arguments import divided, require_group, require_tensor
+from collshim.mindspore.communication.comm_func.handle import CommHandle, output_and_handle
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.options import get as options
+
+_OPS = ("sum", "prod", "min", "max")
+
+
+def all_gather_into_tensor(
+    tensor: Array, group: str = HCCL_WORLD_COMM_GROUP, async_op: bool = False
+) -> tuple[Array, CommHandle | None]:
+    """Every rank of ``group`` gets all ranks' tensors, joined along the first dimension in rank order.
+
+    The reference manual's formula, ``(N, x1, x2, ...)``, is not what MindSpore returns: its example and its
+    implementation have ``(N * x1, x2, ...)``, and so has this function. For the stacked form of the formula, say
+    ``collshim.options(mindspore_gather="stacked")`` or set COLLSHIM_MINDSPORE_GATHER=stacked.
+
+    Args:
+        tensor: ``(x1, x2, ...)``, shape and dtype alike on every rank.
+        group: the group's name.
+        async_op: whether the call returns before the output is complete.
+
+    Returns:
+        ``(output, handle)``. ``output``: ``(N * x1, x2, ...)`` for N ranks; ``(N,)`` for 0-d tensors; stacked:
+        ``(N, x1, x2, ...)``. ``handle``: None; a CommHandle with ``async_op``, and ``output`` is complete after its
+        ``wait``.
+
+    Raises:
+        TypeError: ``tensor`` is no tensor, or ``group`` no string (None included).
+        RuntimeError: not initialised, or this rank knows no such group.
+
+    >>> # two ranks
+    >>> output, handle = all_gather_into_tensor(Tensor(np.ones([2, 8]).astype(np.float32)))  # doctest: +SKIP
+    >>> output.shape, handle  # doctest: +SKIP
+    (torch.Size([4, 8]), None)
+    """
+    require_tensor("all_gather_into_tensor", tensor)
+    ranks, own = require_group(group).communicator, as_torch(tensor)
+    return output_and_handle(
+        tensor,
+        [own],
+        lambda out: ranks.all_gather(own, out=out),
+        lambda: own.new_empty((ranks.size, *own.shape)),
+        _gathered_form(),
+        async_op=async_op,
+    )
+
+
+def all_reduce(
+    tensor: Array, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP, async_op: bool = False
+) -> tuple[Array, CommHandle | None]:
+    """Every rank of ``group`` gets the reduction of all ranks' tensors; ``tensor`` is unchanged.
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        op: "sum", "prod", "min" or "max".
+        group: the group's name.
+        async_op: whether the call returns before the output is complete.
+
+    Returns:
+        ``(output, handle)``. ``output``: in the shape of ``tensor``. ``handle``: None, or a CommHandle.
+
+    Raises:
+        TypeError: ``tensor`` is no tensor, ``op`` none of the four, or ``group`` no string.
+        RuntimeError: not initialised, or this rank knows no such group.
+    """
+    require_tensor("all_reduce", tensor)
+    if not isinstance(op, str):
+        refuse(TypeError, f"For all_reduce, the input op type must be str, but got {type(op)}")
+    if op not in _OPS:
+        refuse(
+            TypeError,
+            f"For all_reduce, the input op value must be one of sum, prod, min, max, but got {op!r}",
+        )
+    ranks, own = require_group(group).communicator, as_torch(tensor)
+    return output_and_handle(
+        tensor,
+        [own],
+        lambda out: ranks.all_reduce(own, op, out=out),
+        lambda: own.new_empty(own.shape),
+        _as_is,
+        async_op=async_op,
+    )
+
+
+def reduce_scatter_tensor(
+    tensor: Array, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP, async_op: bool = False
+) -> tuple[Array, CommHandle | None]:
+    """Rank r of ``group`` gets the r-th part, along the first dimension, of the reduction of all ranks' tensors.
+
+    Args:
+        tensor: ``(x1, x2, ...)``, shape and dtype alike on every rank, ``x1`` divisible by the number of ranks N.
+        op: the reduction; any that the engine knows.
+        group: the group's name.
+        async_op: whether the call returns before the output is complete.
+
+    Returns:
+        ``(output, handle)``. ``output``: ``(x1 / N, x2, ...)``. ``handle``: None, or a CommHandle.
+
+    Raises:
+        TypeError: ``tensor`` is no tensor, or ``group`` no string.
+        ValueError: ``x1`` is not divisible by N; an unknown ``op``.
+        RuntimeError: not initialised, or this rank knows no such group.
+    """
+    require_tensor("reduce_scatter_tensor", tensor)
+    ranks = require_group(group).communicator
+    parts = divided(tensor, ranks.size)
+    return output_and_handle(
+        tensor,
+        [parts],
+        lambda out: ranks.reduce_scatter(parts, op, out=out),
+        lambda: parts.new_empty(parts.shape[1:]),
+        _as_is,
+        async_op=async_op,
+    )
+
+
+def barrier(group: str = HCCL_WORLD_COMM_GROUP) -> None:
+    """No rank of ``group`` leaves before every rank of it has come.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        RuntimeError: not initialised, or this rank knows no such group.
+    """
+    if not isinstance(group, str):
+        refuse(TypeError, f"group must be type of string, but got {type(group)}")
+    require_group(group).communicator.barrier().wait()
+
+
+def _gathered_form() -> Callable[[Tensor], Tensor]:
+    return _as_is if options().mindspore_gather == "stacked" else concatenated
+
+
+def _as_is(output: Tensor) -> Tensor:
+    return output

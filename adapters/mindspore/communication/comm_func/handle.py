@@ -1,0 +1,64 @@
+"""``(output, handle)``: how ``comm_func`` hands over what may still be under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array, like
+from collshim.layout import Parts
+from collshim.work import Work
+
+
+class CommHandle:
+    """What ``async_op=True``, ``isend`` and ``irecv`` return: an output beside it is complete after ``wait``."""
+
+    def __init__(self, work: Work[Any] | None = None) -> None:
+        self._work = work
+
+    def wait(self) -> None:
+        """The output is complete; on CUDA, for what this stream does next. Made by hand, it waits for nothing."""
+        if self._work is not None:
+            self._work.wait()
+
+
+def output_and_handle(
+    given: Array,
+    sent: Sequence[Tensor],
+    post: Callable[[Parts | None], Work[Any]],
+    allocate: Callable[[], Parts],
+    view: Callable[[Any], Any],
+    *,
+    async_op: bool,
+    known: bool = False,
+) -> tuple[Any, CommHandle | None]:
+    """Post ``sent``; the output through ``view``, in the kind of ``given``, and a handle where one was asked for.
+
+    An asynchronous output is handed out before it is filled, so it is allocated here; one with ``known`` shapes that the
+    senders must meet likewise. A differentiable output cannot be: the engine makes it, and it is waited for.
+    """
+    if differentiated(sent) or not (async_op or known):
+        work = post(None).then(view)
+        output = work.wait()
+    else:
+        out = allocate()
+        work, output = post(out), view(out)
+    if not async_op:
+        work.wait()
+    return in_kind_of(given, output), CommHandle(work) if async_op else None
+
+
+def differentiated(tensors: Sequence[Tensor]) -> bool:
+    """Whether a gradient will flow to one of them."""
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def in_kind_of(array: Array, result: Any) -> Any:
+    """A torch result, or a tuple of them, as the kind of ``array``: the same memory."""
+    kind = like(array)
+    if kind is None:
+        return result
+    return tuple(map(kind, result)) if isinstance(result, tuple) else kind(result)

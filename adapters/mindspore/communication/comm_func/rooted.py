@@ -1,0 +1,150 @@
+"""Collectives with one rank that gives or gets all: broadcast, reduce, gather_into_tensor, scatter_tensor.
+
+Conventions of MindSpore 2.10.0. ``src`` and ``dst`` are global ranks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array, as_torch
+from collshim.layout import concatenated
+from collshim.mindspore.communication.comm_func.arguments import (
+    divided,
+    require_group,
+    require_rank,
+    require_tensor,
+    root_in,
+)
+from collshim.mindspore.communication.comm_func.handle import in_kind_of
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
+from collshim.work import Work
+
+
+def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
+    """Every rank of ``group`` gets rank ``src``'s tensor; ``tensor`` is unchanged.
+
+    The gradient of ``tensor`` is that of this rank's output, unchanged, on every rank, as MindSpore defines it. (The
+    derivative of the sum of all ranks' losses would be their sum on ``src`` and zero on the others.)
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        src: the global rank that gives.
+        group: the group's name.
+
+    Returns:
+        The output, in the shape of ``tensor``.
+
+    Raises:
+        TypeError: ``tensor`` is no tensor, ``src`` no int, or ``group`` no string.
+        RuntimeError: not initialised, no such group, or ``src`` is not in it.
+    """
+    require_tensor("broadcast", tensor)
+    require_rank("broadcast", "src", src)
+    members = require_group(group)
+    own = as_torch(tensor)
+    received = members.communicator.broadcast(own.detach(), root_in(members, src)).wait()
+    if own.requires_grad and torch.is_grad_enabled():
+        received = _OwnGradient.apply(own, received)
+    return in_kind_of(tensor, received)
+
+
+def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> Array:
+    """Rank ``dst`` gets the reduction of all tensors of ``group``; the others a placeholder. ``tensor`` is unchanged.
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        dst: the global rank that gets the result.
+        op: the reduction; any that the engine knows.
+        group: the group's name.
+
+    Returns:
+        On ``dst`` the output, in the shape of ``tensor``; elsewhere one element, shape ``(1,)``, whose value says
+        nothing.
+
+    Raises:
+        TypeError: ``tensor`` is no tensor, ``dst`` no int, or ``group`` no string.
+        ValueError: an unknown ``op``.
+        RuntimeError: not initialised, no such group, or ``dst`` is not in it.
+    """
+    require_tensor("reduce", tensor)
+    require_rank("reduce", "dst", dst)
+    members = require_group(group)
+    return _on_root(tensor, members.communicator.reduce(as_torch(tensor), root_in(members, dst), op))
+
+
+def gather_into_tensor(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
+    """Rank ``dst`` gets all tensors of ``group``, joined along the first dimension; the others a placeholder.
+
+    Args:
+        tensor: ``(x1, x2, ...)``, shape and dtype alike on every rank.
+        dst: the global rank that gets the result.
+        group: the group's name.
+
+    Returns:
+        On ``dst`` the output, ``(N * x1, x2, ...)`` for N ranks; elsewhere one element, shape ``(1,)``, whose value says
+        nothing.
+
+    Raises:
+        TypeError: ``tensor`` is no tensor, ``dst`` no int, or ``group`` no string.
+        RuntimeError: not initialised, no such group, or ``dst`` is not in it.
+    """
+    require_tensor("gather_into_tensor", tensor)
+    require_rank("gather_into_tensor", "dst", dst)
+    members = require_group(group)
+    return _on_root(
+        tensor, members.communicator.gather(as_torch(tensor), root_in(members, dst)).then(_joined)
+    )
+
+
+def scatter_tensor(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
+    """Rank r of ``group`` gets the r-th part, along the first dimension, of rank ``src``'s tensor.
+
+    Args:
+        tensor: ``(x1, x2, ...)`` on every rank, ``x1`` divisible by the number of ranks N; only ``src``'s values count.
+        src: the global rank that gives.
+        group: the group's name.
+
+    Returns:
+        The output, ``(x1 / N, x2, ...)``.
+
+    Raises:
+        TypeError: ``tensor`` is no tensor, ``src`` no int, or ``group`` no string.
+        ValueError: ``x1`` is not divisible by N.
+        RuntimeError: not initialised, no such group, or ``src`` is not in it.
+    """
+    require_tensor("scatter_tensor", tensor)
+    require_rank("scatter_tensor", "src", src)
+    members = require_group(group)
+    ranks, root = members.communicator, root_in(members, src)
+    parts = divided(tensor, ranks.size)
+    given = parts if ranks.rank == root else None
+    return in_kind_of(tensor, ranks.scatter(given, root, like=parts[0].detach()).wait())
+
+
+class _OwnGradient(torch.autograd.Function):
+    """What was received, with the gradient of what this rank gave."""
+
+    @staticmethod
+    def forward(ctx: Any, own: Tensor, received: Tensor) -> Tensor:
+        return received.view_as(received)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0], None
+
+
+def _on_root(tensor: Array, work: Work[Tensor | None]) -> Array:
+    """The root's result; elsewhere the placeholder, through which that rank joins the backward."""
+    result = work.wait()
+    if result is None:
+        result = as_torch(tensor).detach().new_zeros(1)
+        result = result if work.token is None else result + work.token
+    return in_kind_of(tensor, result)
+
+
+def _joined(stacked: Tensor | None) -> Tensor | None:
+    return None if stacked is None else concatenated(stacked)

@@ -1,0 +1,131 @@
+"""How the tensors of the all_to_all functions are divided; judged before anything is sent, in MindSpore's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array, as_output, as_torch, is_array
+from collshim.call import name_of
+from collshim.communicator import Communicator
+from collshim.errors import MismatchError, refusal
+from collshim.layout import cut, joined
+from collshim.mindspore.communication.groups import refuse
+
+Shape = tuple[int, ...]
+
+
+def sequence_of(value: Sequence[Any]) -> Sequence[Any]:
+    """A list or a tuple; anything else is refused."""
+    if not isinstance(value, list | tuple):
+        refuse(TypeError, f"Expected list or tuple, but got {type(value)}.")
+    return value
+
+
+def tensors_of(values: Sequence[Array]) -> list[Tensor]:
+    """The tensors to send, all of one dtype."""
+    for value in sequence_of(values):
+        if not is_array(value):
+            refuse(
+                TypeError,
+                f"For all_to_all, the element of input_tensor_list must be tensor, but got {type(value)}",
+            )
+    tensors = [as_torch(value) for value in values]
+    for tensor in tensors[1:]:
+        if tensor.dtype != tensors[0].dtype:
+            names = [name_of(other.dtype).title() for other in (tensors[0], tensor)]
+            refuse(TypeError, f"all_to_all input dtype must be the same, but got {names[0]} and {names[1]}.")
+    return tensors
+
+
+def shape_of(value: Array | Shape) -> Shape:
+    """A shape: a tuple of lengths, or a tensor of that shape."""
+    if is_array(value):
+        return tuple(int(length) for length in value.shape)
+    if isinstance(value, list):
+        refuse(TypeError, f"unhashable type: 'list': a shape is a tuple or a tensor, but got {value}")
+    if not isinstance(value, tuple) or not all(isinstance(length, int) for length in value):
+        refuse(TypeError, f"a shape must be a tuple of int or a tensor, but got {value!r}")
+    return value
+
+
+def require_one_per_rank(ranks: Communicator, what: str, values: Sequence[Any]) -> None:
+    """Refuse a list with another length than the group has ranks."""
+    if len(values) != ranks.size:
+        text = (
+            f"The argument list tensor len must be equal to group rank size, but got {len(values)} in {what}"
+        )
+        refuse(TypeError, f"{text} (rank {ranks.rank} of {ranks.size})")
+
+
+def rows_of(ranks: Communicator, what: str, shape: Shape, sizes: Sequence[int] | None) -> list[int]:
+    """How many rows go to, or come from, each rank: ``sizes``, or equally many of ``shape``'s first dimension."""
+    if not shape:
+        refuse(
+            ValueError,
+            f"{what} shape must have a dim 0 to divide, but got () (rank {ranks.rank} of {ranks.size})",
+        )
+    length = shape[0]
+    if sizes is None:
+        if length % ranks.size:
+            text = f"{what} shape at dim 0 must be divided by world_size, but got {length} and {ranks.size}."
+            refuse(ValueError, text)
+        return [length // ranks.size] * ranks.size
+    rows = list(sequence_of(sizes))
+    if len(rows) != ranks.size or any(row < 0 for row in rows) or sum(rows) != length:
+        text = f"{what}_split_sizes must be {ranks.size} counts that add up to {length}, but got {rows}"
+        refuse(ValueError, f"{text} (rank {ranks.rank} of {ranks.size})")
+    return rows
+
+
+def matrix_counts(ranks: Communicator, matrix: Sequence[int]) -> tuple[list[int], list[int]]:
+    """How many elements go to each rank, and how many come from each, by the matrix that all ranks know."""
+    counts, size = list(sequence_of(matrix)), ranks.size
+    if not all(isinstance(count, int) for count in counts):
+        refuse(TypeError, f"send_count_matrix must be a list of int, but got {counts}")
+    if len(counts) != size * size or any(count < 0 for count in counts):
+        refuse(
+            ValueError, f"send_count_matrix must be {size} * {size} counts, none negative, but got {counts}"
+        )
+    return counts[ranks.rank * size : (ranks.rank + 1) * size], counts[ranks.rank :: size]
+
+
+def pieces(what: str, flat: Tensor, counts: list[int]) -> list[Tensor]:
+    """A flat tensor in pieces of the given numbers of elements."""
+    if sum(counts) != flat.numel():
+        text = f"send_count_matrix gives {sum(counts)} elements {counts} for {what}, which has {flat.numel()}"
+        refuse(ValueError, text)
+    return cut(flat, [(count,) for count in counts])
+
+
+def flat_output(output: Array) -> Tensor:
+    """The output's memory, flat; it must lie in one piece."""
+    target = as_output(output).detach()
+    if not target.is_contiguous():
+        refuse(
+            ValueError,
+            f"output must be contiguous, but has shape {tuple(target.shape)}, stride {target.stride()}",
+        )
+    return target.view(-1)
+
+
+def require_shapes(
+    ranks: Communicator, received: Sequence[Tensor], shapes: Sequence[Shape]
+) -> Sequence[Tensor]:
+    """What was received, where it has the shapes that were awaited."""
+    for sender, (part, shape) in enumerate(zip(received, shapes, strict=True)):
+        if tuple(part.shape) != shape:
+            got, wanted = f"{tuple(part.shape)} from rank {sender}", f"{shape}"
+            raise MismatchError(refusal("all_to_all", "shape received", got, wanted, ranks.rank, ranks.size))
+    return received
+
+
+def joined_rows(parts: Sequence[Tensor]) -> Tensor:
+    """Parts joined along the first dimension: the same memory, but for parts that carry a gradient."""
+    whole = None if any(part.requires_grad for part in parts) else joined(parts)
+    if whole is None:
+        return torch.cat(list(parts))
+    return whole.view(sum(len(part) for part in parts), *parts[0].shape[1:])

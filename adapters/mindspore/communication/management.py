@@ -1,0 +1,279 @@
+"""``mindspore.communication.management``: init, ranks, groups. Conventions of MindSpore 2.10.0."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from collshim import world
+from collshim.mindspore.communication.groups import (
+    HCCL_WORLD_COMM_GROUP,
+    Group,
+    Groups,
+    groups,
+    initialised,
+    named,
+    refuse,
+    resolved,
+    wrong_name,
+)
+from collshim.world import World
+
+_BACKENDS = ("hccl", "nccl", "mccl")
+
+
+def init(backend_name: str | None = None) -> None:
+    """This rank has joined its world, and every function of this package answers. Calling it again is allowed.
+
+    Args:
+        backend_name: "hccl", "nccl" or "mccl": what ``GlobalComm.BACKEND`` is from now on. None chooses "nccl" where
+            torch sees a GPU, else "mccl".
+
+    Raises:
+        TypeError: not a string.
+        RuntimeError: another name; or no world can be joined.
+    """
+    backend = _backend(backend_name)
+    known = _joined().state.setdefault("mindspore", Groups(backend))
+    known.backend = backend
+
+
+def release() -> None:
+    """This rank's created groups are forgotten. The world stays up and ``get_rank`` still answers."""
+    groups().by_name.clear()
+
+
+def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
+    """This rank's number in ``group``, from 0. Before ``init`` what the launcher says: RANK_ID or RANK, else 0.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        RuntimeError: this rank knows no such group.
+    """
+    _require_name("get_rank", group)
+    if initialised() is None:
+        return _foretold("rank", 0, "RANK_ID", "RANK")
+    return resolved(group).communicator.rank
+
+
+def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
+    """How many ranks ``group`` has. Before ``init`` what the launcher says: RANK_SIZE or WORLD_SIZE, else 1.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        RuntimeError: this rank knows no such group.
+    """
+    _require_name("get_group_size", group)
+    if initialised() is None:
+        return _foretold("size", 1, "RANK_SIZE", "WORLD_SIZE")
+    return resolved(group).communicator.size
+
+
+def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
+    """This rank's number among the members of ``group`` on its machine. Before ``init``: LOCAL_RANK, else 0.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        RuntimeError: this rank knows no such group.
+    """
+    _require_name("get_local_rank", group)
+    if initialised() is None:
+        return _foretold("local_rank", 0, "LOCAL_RANK")
+    return _neighbours(resolved(group)).index(world.current().rank)
+
+
+def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
+    """How many members of ``group`` run on this rank's machine. Before ``init``: LOCAL_RANK_SIZE, else 1.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        RuntimeError: this rank knows no such group.
+    """
+    _require_name("get_local_rank_size", group)
+    if initialised() is None:
+        return _foretold("local_size", 1, "LOCAL_RANK_SIZE", "LOCAL_WORLD_SIZE")
+    return len(_neighbours(resolved(group)))
+
+
+def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
+    """The global rank of ``group``'s rank ``group_rank_id``. ``"hccl_world_group"`` is no alias here.
+
+    Raises:
+        TypeError: ``group`` is no string, or ``group_rank_id`` no int.
+        RuntimeError: not initialised; no such group; "Group x doesn't contain the group rank r".
+    """
+    _require_name("get_world_rank_from_group_rank", group)
+    _require_int("get_world_rank_from_group_rank", "group_rank_id", group_rank_id)
+    members = named(group).ranks
+    if not 0 <= group_rank_id < len(members):
+        refuse(RuntimeError, f"Group {group} doesn't contain the group rank {group_rank_id}")
+    return members[group_rank_id]
+
+
+def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
+    """The rank in ``group`` of global rank ``world_rank_id``. ``"hccl_world_group"`` is no alias here.
+
+    Raises:
+        TypeError: ``world_rank_id`` is no int, or ``group`` no string.
+        RuntimeError: not initialised; no such group; "Group x doesn't contain the global rank r".
+    """
+    _require_int("get_group_rank_from_world_rank", "world_rank_id", world_rank_id)
+    _require_name("get_group_rank_from_world_rank", group)
+    members = named(group).ranks
+    if world_rank_id not in members:
+        refuse(RuntimeError, f"Group {group} doesn't contain the global rank {world_rank_id}")
+    return members.index(world_rank_id)
+
+
+def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
+    """The global ranks of ``group``'s members, in group order.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        RuntimeError: not initialised; "Group x doesn't include this rank r process."
+    """
+    _require_name("get_process_group_ranks", group)
+    known = groups()
+    if group not in (*known.by_name, known.world_name, HCCL_WORLD_COMM_GROUP):
+        refuse(RuntimeError, f"Group {group} doesn't include this rank {world.current().rank} process.")
+    return list(resolved(group).ranks)
+
+
+def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:
+    """The name of the HCCL communicator beneath ``group``: there is none here, so it is empty, as on MindSpore's CPU.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        RuntimeError: not initialised, or no such group.
+    """
+    _require_name("get_comm_name", group)
+    resolved(group)
+    return ""
+
+
+def create_group(group: str, rank_ids: list[int], options: None = None) -> None:
+    """A group of that name exists on this rank, with ranks numbered in the order of ``rank_ids``.
+
+    Called by the members alone, by all of them. Again with the same list: nothing happens.
+
+    Args:
+        group: the name.
+        rank_ids: the members' global ranks; one is enough.
+        options: None.
+
+    Raises:
+        TypeError: ``group`` is no string, ``rank_ids`` no list of ints, or ``options`` not None.
+        ValueError: no rank; a rank twice; another list for a name that exists.
+        IndexError: a rank that the world does not have.
+        RuntimeError: not initialised; or this rank is no member.
+    """
+    known = groups()
+    _require_name("create_group", group)
+    if group in known.by_name:
+        return _require_same(known.by_name[group], rank_ids)
+    _require_ranks(group, rank_ids, options)
+    communicator = world.current().communicator.subgroup(rank_ids)
+    if communicator is None:
+        here = world.current().rank
+        refuse(
+            RuntimeError,
+            f"Failed to create communication group for {group} with rank ids {rank_ids}: only members call "
+            f"create_group, rank {here} is none",
+        )
+    known.by_name[group] = Group(group, list(rank_ids), communicator)
+
+
+def destroy_group(group: str) -> None:
+    """This rank knows no group of that name any more.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        ValueError: the group of all ranks.
+        KeyError: this rank knows no such group.
+        RuntimeError: not initialised.
+    """
+    known = groups()
+    _require_name("destroy_group", group)
+    if group in (known.world_name, HCCL_WORLD_COMM_GROUP):
+        refuse(ValueError, "The world_group does not support destruction.")
+    if group not in known.by_name:
+        refuse(KeyError, group)
+    del known.by_name[group]
+
+
+def _backend(name: str | None) -> str:
+    if name is None:
+        return "nccl" if torch.cuda.is_available() else "mccl"
+    if not isinstance(name, str):
+        text = "For 'init', the argument 'backend_name' must be a string, but got the type : "
+        refuse(TypeError, f"{text}{type(name)}")
+    if name not in _BACKENDS:
+        text = "For 'init', the argument 'backend_name' must be one of 'hccl', 'nccl' and 'mccl', but got "
+        refuse(RuntimeError, f"{text}'backend_name' : {name}")
+    return name
+
+
+def _joined() -> World:
+    """This rank's world; where only MindSpore's launcher has left its environment, the one that it tells of."""
+    told = os.environ
+    if world.peek() is not None or "RANK" in told or not {"RANK_ID", "RANK_SIZE"} <= told.keys():
+        return world.current()
+    port = told.get("MS_SCHED_PORT")
+    address = told.get("MS_SCHED_HOST")
+    return world.init(
+        int(told["RANK_ID"]), int(told["RANK_SIZE"]), address=address, port=int(port) if port else None
+    )
+
+
+def _foretold(attribute: str, otherwise: int, *variables: str) -> int:
+    """What is known of this rank before ``init``: its world where it has one already, else what its launcher says."""
+    here = world.peek()
+    if here is not None:
+        return int(getattr(here, attribute))
+    return next((int(os.environ[name]) for name in variables if name in os.environ), otherwise)
+
+
+def _neighbours(group: Group) -> list[int]:
+    """The group's members on this rank's machine, in group order; machines have equally many ranks."""
+    here = world.current()
+    return [rank for rank in group.ranks if rank // here.local_size == here.rank // here.local_size]
+
+
+def _require_name(function: str, group: str) -> None:
+    if not isinstance(group, str):
+        raise wrong_name(function, group)
+
+
+def _require_int(function: str, what: str, value: int) -> None:
+    if not isinstance(value, int):
+        text = f"For '{function}', the argument '{what}' must be type of int, but got '{what}' type : {type(value)}."
+        refuse(TypeError, text)
+
+
+def _require_same(group: Group, rank_ids: list[int]) -> None:
+    if rank_ids != group.ranks:
+        refuse(
+            ValueError,
+            f"The group {group.name} has been created, the rank_list is {group.ranks}, but current rank_list for the "
+            f"group is {rank_ids}",
+        )
+
+
+def _require_ranks(group: str, rank_ids: list[int], options: object) -> None:
+    start = "For 'create_group', the argument "
+    if not isinstance(rank_ids, list):
+        refuse(
+            TypeError, f"{start}'rank_ids' must be type of list, but got 'rank_ids' type : {type(rank_ids)}."
+        )
+    if not rank_ids:
+        refuse(ValueError, f"{start}'rank_ids' size should be greater than 1, but got 'rank_ids' size : 0.")
+    if not all(isinstance(rank, int) for rank in rank_ids):
+        refuse(TypeError, f"{start}'rank_ids' must be a list of int, but got {rank_ids}.")
+    if len(set(rank_ids)) != len(rank_ids):
+        refuse(ValueError, f"List rank_ids in Group {group} has duplicate data!")
+    if options is not None:
+        refuse(
+            TypeError,
+            f"{start}'options' must be type of GroupOptions, but got 'options' type : {type(options)}.",
+        )

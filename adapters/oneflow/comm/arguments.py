@@ -1,0 +1,83 @@
+"""What ``oneflow.comm`` asks of its arguments, judged before anything is sent; and how it hands a result over.
+
+OneFlow's own checks are ``assert`` statements without a text: what is raised here is an AssertionError too, and says
+what came.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim import world
+from collshim.arrays import Array, as_output, as_torch, is_array
+from collshim.communicator import Communicator
+from collshim.errors import ArgumentError, CollshimError, also, refusal
+
+
+def everybody() -> Communicator:
+    """The communicator of all ranks; the first use joins this rank's world."""
+    return world.current().communicator
+
+
+def refused(
+    theirs: type[Exception], collective: str, what: str, got: object, wanted: object
+) -> CollshimError:
+    """What is raised for a wrong argument: an ArgumentError that is also ``theirs``."""
+    ranks = everybody()
+    return also(ArgumentError, theirs)(refusal(collective, what, got, wanted, ranks.rank, ranks.size))
+
+
+def require_tensor(
+    collective: str, what: str, value: Array, theirs: type[Exception] = AssertionError
+) -> None:
+    """Refuse what is no array."""
+    if not is_array(value):
+        raise refused(theirs, collective, what, type(value), "a tensor")
+
+
+def values(collective: str, what: str, value: Array) -> Tensor:
+    """``value`` to read from, out of autograd's sight."""
+    require_tensor(collective, what, value)
+    return as_torch(value, what=f"{collective}: {what}").detach()
+
+
+def storage(collective: str, what: str, value: Array) -> Tensor:
+    """``value`` to write into, out of autograd's sight: the same memory."""
+    require_tensor(collective, what, value)
+    return as_output(value, what=f"{collective}: {what}").detach()
+
+
+def require_no_leaf(collective: str, tensor: Array) -> None:
+    """Refuse a leaf that requires a gradient, as OneFlow's reductions do."""
+    if isinstance(tensor, Tensor) and tensor.is_leaf and tensor.requires_grad and torch.is_grad_enabled():
+        wanted = "no leaf: a leaf Tensor that requires grad is being used in an in-place operation"
+        raise refused(RuntimeError, collective, "tensor", "a leaf that requires grad", wanted)
+
+
+def require_list(collective: str, what: str, value: list[Any] | None) -> list[Any]:
+    """Refuse what is no list, or has not one entry per rank."""
+    size = everybody().size
+    if not isinstance(value, list):
+        raise refused(AssertionError, collective, what, type(value), "a list")
+    if len(value) != size:
+        raise refused(
+            AssertionError, collective, f"length of {what}", len(value), f"{size}, one entry per rank"
+        )
+    return value
+
+
+def require_rank(collective: str, what: str, value: int) -> None:
+    """Refuse what is no int; the engine refuses an int that is no rank."""
+    if not isinstance(value, int):
+        raise refused(AssertionError, collective, what, f"{value!r} of {type(value)}", "an int, a rank")
+
+
+def rebind(target: Array, source: Array) -> None:
+    """``target.data = source``, one memory from then on; written into where ``target`` is no torch tensor."""
+    if isinstance(target, Tensor):
+        target.data = as_torch(source).detach()
+    else:
+        as_output(target).copy_(as_torch(source))

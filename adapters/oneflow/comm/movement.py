@@ -1,0 +1,188 @@
+"""Values moved unchanged: all_gather, all_gather_into_tensor, gather, broadcast, scatter, all_to_all.
+
+Conventions of OneFlow 0.9.0.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array
+from collshim.oneflow.comm.arguments import (
+    everybody,
+    rebind,
+    refused,
+    require_list,
+    require_rank,
+    require_tensor,
+    storage,
+    values,
+)
+from collshim.oneflow.comm.forms import require_rows
+
+
+def all_gather(tensor_list: list[Array], tensor: Array) -> None:
+    """Every rank's ``tensor_list[r]`` is a new tensor with rank r's ``tensor``.
+
+    The entries are replaced, not written into: what stood in the list (None will do) is untouched. The new entries are
+    of the kind of ``tensor`` and carry its gradient: the sum of what every rank's loss gives to this rank's entry.
+
+    Args:
+        tensor_list: a list with one entry per rank.
+        tensor: shape and dtype alike on every rank.
+
+    Raises:
+        AssertionError: no list, not one entry per rank, or no tensor.
+    """
+    require_list("all_gather", "tensor_list", tensor_list)
+    require_tensor("all_gather", "tensor", tensor)
+    tensor_list[:] = everybody().all_gather(tensor).then(_entries).wait()
+
+
+def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
+    """Every rank's ``output_tensor`` holds all ranks' ``input_tensor`` behind each other in rank order.
+
+    Only the number of elements and the dtype are checked, so every shape with ``world size x input_tensor.numel()``
+    elements is accepted: the concatenated form, the stacked form, and the documentation's (2, 3, 2) for two inputs of
+    (2, 3), which is neither.
+
+    Args:
+        output_tensor: written in place, in row-major order.
+        input_tensor: shape and dtype alike on every rank.
+
+    Raises:
+        RuntimeError: "output tensor size must be equal to world_size times input tensor size",
+            "output tensor must have the same type as input tensor".
+        AttributeError: not a tensor.
+
+    >>> # two ranks
+    >>> tensor_in = flow.tensor([[1, 2, 3], [4, 5, 6]]) + flow.env.get_rank() * 6  # doctest: +SKIP
+    >>> tensor_out = flow.zeros(4, 3, dtype=flow.int64)  # doctest: +SKIP
+    >>> flow.comm.all_gather_into_tensor(tensor_out, tensor_in)  # doctest: +SKIP
+    >>> tensor_out  # on both  # doctest: +SKIP
+    tensor([[ 1,  2,  3],
+            [ 4,  5,  6],
+            [ 7,  8,  9],
+            [10, 11, 12]])
+    """
+    target, part = require_rows("all_gather_into_tensor", output_tensor, input_tensor, shares=False)
+    ranks = everybody()
+    if target.is_contiguous():
+        ranks.all_gather(part, out=target.view(ranks.size, *part.shape)).wait()
+    else:
+        target.copy_(ranks.all_gather(part).wait().view(target.shape))
+
+
+def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) -> None:
+    """On every rank that gives a ``gather_list``, its r-th entry is a new tensor with rank r's ``tensor``.
+
+    ``dst`` is not looked at, as in OneFlow: a list is filled wherever one is given. The entries are replaced, not
+    written into. (Every rank gets every tensor for that: in a world of several dialects this meets their all_gather.)
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        gather_list: a list with one entry per rank, or None.
+        dst: ignored.
+
+    Raises:
+        AssertionError: no tensor, or ``gather_list`` is no list with one entry per rank.
+    """
+    require_tensor("gather", "tensor", tensor)
+    if gather_list is not None:
+        require_list("gather", "gather_list", gather_list)
+    entries = everybody().all_gather(tensor).then(_entries).wait()
+    if gather_list is not None:
+        gather_list[:] = entries
+
+
+def broadcast(tensor: Array, src: int) -> None:
+    """Every rank's ``tensor`` holds, in its own memory, rank ``src``'s.
+
+    Args:
+        tensor: shape and dtype alike on every rank; may be a leaf that requires a gradient.
+        src: the rank whose values all get.
+
+    Raises:
+        AssertionError: ``tensor`` is no tensor, or ``src`` no int.
+        IndexError: ``src`` is no rank. (OneFlow aborts.)
+    """
+    target = storage("broadcast", "tensor", tensor)
+    require_rank("broadcast", "src", src)
+    everybody().broadcast(target, src, out=target).wait()
+
+
+def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0) -> None:
+    """Rank r's ``tensor`` holds rank ``src``'s ``scatter_list[r]``.
+
+    On ``src`` itself ``tensor`` is rebound to ``scatter_list[src]`` and shares its memory from then on, taking its
+    shape; a NumPy array is written into. On the other ranks ``tensor``'s own memory is written.
+
+    Args:
+        tensor: in the shape and dtype of this rank's part.
+        scatter_list: on ``src`` a list with one tensor per rank, each but ``src``'s own in the shape of ``tensor``;
+            ignored on the others.
+        src: the rank that gives.
+
+    Raises:
+        AssertionError: ``tensor`` is no tensor, ``src`` no int, or, on ``src``, ``scatter_list`` no list with one
+            tensor per rank, or "invalid tensor size at index i".
+        RuntimeError: an entry's dtype is not that of ``tensor``. (OneFlow aborts.)
+        IndexError: ``src`` is no rank. (OneFlow hangs.)
+    """
+    target = storage("scatter", "tensor", tensor)
+    require_rank("scatter", "src", src)
+    ranks = everybody()
+    if ranks.rank != src:
+        ranks.scatter(None, src, out=target).wait()
+        return
+    parts = [
+        values("scatter", "scatter_list", part)
+        for part in require_list("scatter", "scatter_list", scatter_list)
+    ]
+    _require_parts(parts, target, src)
+    ranks.scatter([*parts[:src], target, *parts[src + 1 :]], src).wait()
+    rebind(tensor, parts[src])
+
+
+def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) -> None:
+    """Rank r's ``output_tensor_list[s]`` holds rank s's ``input_tensor_list[r]``.
+
+    The tensors of ``output_tensor_list`` stay the same objects. The own one, ``output_tensor_list[rank]``, is rebound to
+    ``input_tensor_list[rank]`` and shares its memory from then on (a NumPy array is written into); the others' memory
+    is written. All input is read before any output is written.
+
+    Args:
+        output_tensor_list: one tensor per rank, in the shape that rank sends.
+        input_tensor_list: one tensor per rank.
+
+    Raises:
+        AssertionError: no list, not one entry per rank, or an entry that is no tensor.
+    """
+    ranks = everybody()
+    sources = require_list("all_to_all", "input_tensor_list", input_tensor_list)
+    outputs = require_list("all_to_all", "output_tensor_list", output_tensor_list)
+    parts = [values("all_to_all", "input_tensor_list", part) for part in sources]
+    targets = [storage("all_to_all", "output_tensor_list", out) for out in outputs]
+    own, source = outputs[ranks.rank], sources[ranks.rank]
+    targets[ranks.rank] = torch.empty_like(parts[ranks.rank])
+    ranks.all_to_all(parts, out=targets).wait()
+    rebind(own, source)
+
+
+def _entries(stacked: Tensor) -> list[Tensor]:
+    """One tensor per rank. Indexed, not unbound: autograd forbids writing into what ``unbind`` returns."""
+    return [stacked[rank] for rank in range(len(stacked))]
+
+
+def _require_parts(parts: list[Tensor], target: Tensor, src: int) -> None:
+    """The own part is bound to ``tensor`` whatever its shape; nothing else would fit its receiver."""
+    for index, part in enumerate(parts):
+        if index != src and part.shape != target.shape:
+            got = f"oneflow.Size({list(part.shape)})"
+            wanted = f"the shape of tensor: invalid tensor size at index {index}: oneflow.Size({list(target.shape)}) vs {got}"
+            raise refused(AssertionError, "scatter", f"scatter_list[{index}]", got, wanted)
+        if part.dtype != target.dtype:
+            raise refused(
+                RuntimeError, "scatter", f"dtype of scatter_list[{index}]", part.dtype, target.dtype
+            )

@@ -1,0 +1,89 @@
+"""send, recv and barrier. Conventions of OneFlow 0.9.0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from collshim.arrays import Array
+from collshim.oneflow.comm.arguments import everybody, refused, require_tensor, storage, values
+from collshim.oneflow.creation import Device, own_device
+
+
+def send(input: Array, dst: int, send_meta: bool = True) -> None:
+    """Rank ``dst``'s next ``recv`` from this rank gets ``input``.
+
+    Args:
+        input: what is sent.
+        dst: the rank that receives; not this one.
+        send_meta: whether shape and dtype travel along, for a ``recv`` that is told neither. (They always do while the
+            check is on.)
+
+    Raises:
+        TypeError: ``input`` is no tensor, or ``dst`` no int.
+        ValueError: ``dst`` is this rank. (OneFlow loses the message.)
+        IndexError: ``dst`` is no rank.
+    """
+    require_tensor("send(): argument 'input'", "input", input, TypeError)
+    _require_int64("send", "dst", dst)
+    ranks = everybody()
+    if dst == ranks.rank:
+        raise refused(ValueError, "send", "dst", f"{dst}, this rank", "another rank")
+    ranks.send(values("send", "input", input), int(dst), discovers=send_meta).wait()
+
+
+def recv(
+    src: int,
+    shape: Sequence[int] | None = None,
+    dtype: torch.dtype | None = None,
+    device: Device = None,
+    *,
+    out: Array | None = None,
+) -> Array:
+    """What rank ``src`` sends to this rank next.
+
+    Args:
+        src: the rank that sends.
+        shape: with ``dtype`` and ``device``, all three or none: what is awaited. None takes what comes.
+        dtype: see ``shape``.
+        device: see ``shape``.
+        out: written into, and returned itself.
+
+    Returns:
+        ``out``, or a new torch tensor.
+
+    Raises:
+        TypeError: ``src`` is no int.
+        RuntimeError: one or two of ``shape``, ``dtype`` and ``device``; or what comes is not what is awaited.
+        IndexError: ``src`` is no rank.
+    """
+    _require_int64("recv", "src", src)
+    missing = [
+        name for name, value in (("shape", shape), ("dtype", dtype), ("device", device)) if value is None
+    ]
+    if len(missing) in (1, 2):
+        raise refused(
+            RuntimeError,
+            "recv",
+            " and ".join(missing),
+            None,
+            "given: shape, dtype and device, or none of them",
+        )
+    if out is None and shape is None:
+        return everybody().recv(int(src), discovers=True).wait()
+    awaited = torch.empty(tuple(shape or ()), dtype=dtype, device=own_device(device)) if out is None else out
+    everybody().recv(int(src), out=storage("recv", "out", awaited), discovers=shape is None).wait()
+    return awaited
+
+
+def barrier() -> None:
+    """No rank leaves before every rank has come."""
+    everybody().barrier().wait()
+
+
+def _require_int64(function: str, what: str, value: int) -> None:
+    if not isinstance(value, int | np.integer):
+        wanted = f"an int: {function}(): argument {what!r} must be int64, not {type(value)}"
+        raise refused(TypeError, function, what, f"{value!r}", wanted)

@@ -1,0 +1,103 @@
+"""Sums over all ranks: all_reduce, reduce, reduce_scatter, reduce_scatter_tensor. Conventions of OneFlow 0.9.0."""
+
+from __future__ import annotations
+
+from collshim.arrays import Array
+from collshim.oneflow.comm.arguments import (
+    everybody,
+    rebind,
+    refused,
+    require_list,
+    require_no_leaf,
+    require_rank,
+    require_tensor,
+    storage,
+    values,
+)
+from collshim.oneflow.comm.forms import require_rows
+
+
+def all_reduce(tensor: Array) -> None:
+    """Every rank's ``tensor`` holds, in its own memory, the sum of all ranks' tensors.
+
+    Args:
+        tensor: shape and dtype alike on every rank; bool tensors are combined by or.
+
+    Raises:
+        AssertionError: not a tensor.
+        RuntimeError: a leaf tensor that requires a gradient.
+
+    >>> tensor = flow.tensor([[1, 2], [3, 4]]) + flow.env.get_rank()  # two ranks  # doctest: +SKIP
+    >>> flow.comm.all_reduce(tensor)  # doctest: +SKIP
+    >>> tensor  # on both  # doctest: +SKIP
+    tensor([[3, 5],
+            [7, 9]])
+    """
+    target = storage("all_reduce", "tensor", tensor)
+    require_no_leaf("all_reduce", tensor)
+    everybody().all_reduce(target, out=target).wait()
+
+
+def reduce(tensor: Array, dst: int) -> None:
+    """Rank ``dst``'s ``tensor`` holds, in its own memory, the sum of all ranks' tensors; the others' are unchanged.
+
+    Args:
+        tensor: shape and dtype alike on every rank; bool tensors are combined by or.
+        dst: the rank that gets the sum.
+
+    Raises:
+        AssertionError: ``tensor`` is no tensor, or ``dst`` no int.
+        RuntimeError: a leaf tensor that requires a gradient, on any rank.
+        IndexError: ``dst`` is no rank. (OneFlow: no error, and nobody gets the result.)
+    """
+    target = storage("reduce", "tensor", tensor)
+    require_rank("reduce", "dst", dst)
+    require_no_leaf("reduce", tensor)
+    ranks = everybody()
+    ranks.reduce(target, dst, out=target if ranks.rank == dst else None).wait()
+
+
+def reduce_scatter(output: Array, input_list: list[Array]) -> None:
+    """Rank r's ``output`` holds the sum of all ranks' ``input_list[r]``.
+
+    ``output`` is rebound (``output.data = result``), so that it takes the input's dtype, and a tensor that it was a view
+    of keeps its values. A NumPy array is written into.
+
+    Args:
+        output: in the shape of one part.
+        input_list: one tensor per rank, all of one shape and dtype.
+
+    Raises:
+        AssertionError: no tensor, no list, a list without one entry per rank, or ``output`` in another shape.
+    """
+    parts = [values("reduce_scatter", "input_list", part) for part in _list_of_parts(input_list)]
+    require_tensor("reduce_scatter", "output", output)
+    shapes = [tuple(part.shape) for part in parts]
+    if any(shape != tuple(output.shape) for shape in shapes):
+        wanted = f"that of each entry of input_list, {shapes}"
+        raise refused(AssertionError, "reduce_scatter", "shape of output", tuple(output.shape), wanted)
+    rebind(output, everybody().reduce_scatter(parts).wait())
+
+
+def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
+    """Rank r's ``output_tensor`` holds the r-th of the equal parts of the sum of all ranks' ``input_tensor``.
+
+    Parts are counted in elements, in row-major order: only the number of elements and the dtype are checked, whatever
+    the two shapes are.
+
+    Args:
+        output_tensor: ``input_tensor.numel() / world size`` elements, written in place.
+        input_tensor: shape and dtype alike on every rank.
+
+    Raises:
+        RuntimeError: "output tensor size must be equal to world_size times input tensor size" (OneFlow says it of both
+            functions, the wrong way round for this one), "output tensor must have the same type as input tensor".
+        AttributeError: not a tensor.
+    """
+    target, whole = require_rows("reduce_scatter_tensor", output_tensor, input_tensor, shares=True)
+    ranks = everybody()
+    ranks.reduce_scatter(whole.reshape(ranks.size, *target.shape), out=target).wait()
+
+
+def _list_of_parts(input_list: list[Array]) -> list[Array]:
+    return require_list("reduce_scatter", "input_list", input_list)

@@ -1,0 +1,48 @@
+"""``tf.distribute``: strategies, their replicas, and the collectives between these.
+
+Outside every strategy there is a default one with one replica, whose collectives return copies.
+"""
+
+from __future__ import annotations
+
+from collshim.tensorflow.distribute import experimental
+from collshim.tensorflow.distribute.context import (
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    in_cross_replica_context,
+)
+from collshim.tensorflow.distribute.extended import StrategyExtended
+from collshim.tensorflow.distribute.mirrored import MirroredStrategy
+from collshim.tensorflow.distribute.multi_worker import MultiWorkerMirroredStrategy
+from collshim.tensorflow.distribute.one_device import OneDeviceStrategy
+from collshim.tensorflow.distribute.reduce_op import ReduceOp
+from collshim.tensorflow.distribute.replica_context import ReplicaContext
+from collshim.tensorflow.distribute.scope import experimental_set_strategy
+from collshim.tensorflow.distribute.strategy import RunOptions, Strategy
+from collshim.tensorflow.distribute.values import DistributedValues
+
+__all__ = [
+    "DistributedValues",
+    "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
+    "OneDeviceStrategy",
+    "ReduceOp",
+    "ReplicaContext",
+    "RunOptions",
+    "Strategy",
+    "StrategyExtended",
+    "experimental",
+    "experimental_set_strategy",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+]
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(
+        f"collshim.tensorflow.distribute has no {name!r}; it covers {', '.join(sorted(__all__))}. Datasets, variables "
+        "and strategies for parameter servers and TPUs are TensorFlow's alone"
+    )

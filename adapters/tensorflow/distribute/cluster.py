@@ -1,0 +1,80 @@
+"""Which world a ``MultiWorkerMirroredStrategy`` speaks in, and TensorFlow's own way to tell a process of its cluster.
+
+``TF_CONFIG`` is JSON: ``{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}``, with
+an optional job ``chief`` of one task that comes first. The first task's address is where the ranks meet. Source:
+TensorFlow 2.21, guide to distributed training.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from collshim import world
+from collshim.errors import ArgumentValueError, WorldError
+
+
+class Cluster(NamedTuple):
+    """The tasks' addresses in rank order, and which of them this process is."""
+
+    addresses: tuple[str, ...]
+    rank: int
+
+
+def world_of(cluster_resolver: Any) -> world.World:
+    """The caller's world; where there is none yet, the one that the resolver or ``TF_CONFIG`` describes.
+
+    Raises:
+        ArgumentValueError: the resolver contradicts the world that there is.
+        WorldError: ``TF_CONFIG`` cannot be read.
+    """
+    told = None if cluster_resolver is None else _resolved(cluster_resolver)
+    found = world.peek()
+    if found is None and not os.environ.get("RANK"):
+        told = told or _configured()
+        if told is not None and len(told.addresses) > 1:
+            return _join(told)
+    found = found or world.current()
+    if told is not None and (len(told.addresses), told.rank) != (found.size, found.rank):
+        raise ArgumentValueError(
+            f"cluster_resolver is for rank {told.rank} of {len(told.addresses)}, should be for this world: "
+            f"rank {found.rank} of {found.size}"
+        )
+    return found
+
+
+def _join(told: Cluster) -> world.World:
+    host, _, port = told.addresses[0].rpartition(":")
+    if not host or not port.isdigit():
+        raise ArgumentValueError(f"the first task's address is {told.addresses[0]!r}, should be 'host:port'")
+    return world.init(told.rank, len(told.addresses), address=host, port=int(port))
+
+
+def _resolved(resolver: Any) -> Cluster | None:
+    return _cluster(resolver.cluster_spec().as_dict(), resolver.task_type, resolver.task_id)
+
+
+def _configured() -> Cluster | None:
+    text = os.environ.get("TF_CONFIG")
+    if not text:
+        return None
+    try:
+        config = json.loads(text)
+        task = config.get("task", {})
+        return _cluster(config.get("cluster", {}), task.get("type"), task.get("index"))
+    except (ValueError, AttributeError) as error:
+        raise WorldError(f"TF_CONFIG is {text!r}, should be JSON with a cluster and a task: {error}") from error
+
+
+def _cluster(jobs: Mapping[str, Sequence[str]], task_type: Any, task_id: Any) -> Cluster | None:
+    addresses = tuple(address for job in ("chief", "worker") for address in jobs.get(job, ()))
+    if not addresses:
+        return None
+    before = len(jobs.get("chief", ())) if task_type == "worker" else 0
+    if task_type not in jobs or task_type not in ("chief", "worker"):
+        raise ArgumentValueError(f"task_type is {task_type!r}, should be a job of the cluster: 'chief' or 'worker'")
+    if not isinstance(task_id, int) or not 0 <= task_id < len(jobs[task_type]):
+        raise ArgumentValueError(f"task_id is {task_id!r}, should be from 0 to {len(jobs[task_type]) - 1}")
+    return Cluster(addresses, before + task_id)

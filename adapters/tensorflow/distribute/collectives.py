@@ -1,0 +1,146 @@
+"""What the replicas' collectives do with the leaves of a nest; the only place that speaks to the engine's communicator.
+
+The leaves of one call are one operation: all are judged before the first is sent, and in the backward all of them
+communicate, with zeros for outputs that the loss does not use. Source: TensorFlow 2.21, the custom gradients of
+``ReplicaContext.all_gather`` and ``all_reduce``, and recorded answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import as_torch, like
+from collshim.communicator import Communicator
+from collshim.errors import refusal
+from collshim.layout import joined
+from collshim.tensorflow.distribute.reduce_op import ReduceOp
+from collshim.tensorflow.errors import as_tensorflow, invalid_argument, shape_mismatch
+from collshim.work import Work
+
+_FLOAT32_MEANS = (torch.int8, torch.uint8, torch.int16, torch.uint16)
+
+
+def copied(array: Any) -> Any:
+    """What one replica gets: its own value, in memory of its own; gradients pass."""
+    back = like(array)
+    copy = as_torch(array).clone()
+    return copy if back is None else back(copy)
+
+
+def all_gather(communicator: Communicator, arrays: Sequence[Any], axis: int, timeout: float | None) -> list[Any]:
+    """Of each array the concatenation of all ranks' along ``axis``."""
+    for array in arrays:
+        require_axis("all_gather", as_torch(array), axis, communicator.rank, communicator.size)
+    with as_tensorflow():
+        works = [
+            communicator.all_gather_ragged(array).then(lambda parts: concatenated("all_gather", parts, axis))
+            for array in arrays
+        ]
+        return _finished(works, timeout)
+
+
+def all_reduce(
+    communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], timeout: float | None
+) -> list[Any]:
+    """Of each array the sum or the mean over all ranks; a mean of integers is a float."""
+    for array in arrays:
+        as_torch(array)
+    with as_tensorflow():
+        return _finished([_reduction(communicator, op, array) for array in arrays], timeout)
+
+
+def mean_of(total: Tensor, count: int) -> Tensor:
+    """``total / count`` as TensorFlow divides: integers of 32 and 64 bits give float64, smaller ones float32."""
+    if total.is_floating_point() or total.is_complex():
+        return total / count
+    return total.to(torch.float32 if total.dtype in _FLOAT32_MEANS else torch.float64) / count
+
+
+def concatenated(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
+    """The parts behind each other along ``axis``; along axis 0 the buffer that they already lie in.
+
+    Raises:
+        InvalidArgumentError: another axis differs between the parts; all ranks see the same parts, so all raise it.
+    """
+    shapes = [list(part.shape) for part in parts]
+    if any(_beside(shape, axis) != _beside(shapes[0], axis) for shape in shapes):
+        wanted = f"all axes but {axis} must be equal: Dimension {_unequal(shapes, axis)} in both shapes must be equal"
+        raise shape_mismatch(f"{collective}: the replicas have shapes {shapes}, {wanted}")
+    whole = None if axis or any(part.requires_grad for part in parts) else joined(parts)
+    if whole is None:
+        return torch.cat(list(parts), axis)
+    return whole.view(sum(part.shape[0] for part in parts), *parts[0].shape[1:])
+
+
+def _beside(shape: list[int], axis: int) -> list[int]:
+    return [*shape[:axis], -1, *shape[axis + 1 :]]
+
+
+def _unequal(shapes: list[list[int]], axis: int) -> int:
+    """The first axis, other than ``axis``, that some shape lacks or has another length of."""
+    lengths = [_beside(shape, axis) for shape in shapes]
+    longest = max(lengths, key=len)
+    return next(place for place in range(len(longest)) if len({tuple(one[place : place + 1]) for one in lengths}) > 1)
+
+
+def require_axis(collective: str, tensor: Tensor, axis: int, rank: int, size: int) -> None:
+    """Refuse to concatenate scalars, or along an axis that is not there.
+
+    Raises:
+        InvalidArgumentError: and a ValueError; TensorFlow raises one or the other, by dtype and strategy. The text
+            carries what either says.
+    """
+    shown = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+    if axis < 0 or tensor.dim() == 0 or axis >= tensor.dim():
+        limit = f"{axis + 1}/{tensor.dim()}" if axis >= 0 else f"0/{axis}"
+        raise invalid_argument(
+            f"{_misplaced(collective, tensor, axis, rank, size, shown)} Requires start <= limit when delta > 0: {limit}"
+        )
+
+
+def _misplaced(collective: str, tensor: Tensor, axis: int, rank: int, size: int, shown: str) -> str:
+    if tensor.dim() == 0:
+        sentence = refusal(collective, "value's number of axes", 0, "at least 1", rank, size, shown)
+        return f"{sentence}. Can't concatenate scalars (use tf.stack instead)."
+    sentence = refusal(collective, "axis", axis, f"from 0 to {tensor.dim() - 1}", rank, size, shown)
+    return f"{sentence}. Expected concatenating dimensions in the range [0, {tensor.dim()}), but got {axis}."
+
+
+def _reduction(communicator: Communicator, op: ReduceOp, array: Any) -> Work[Any]:
+    tensor = as_torch(array)
+    if op is ReduceOp.SUM:
+        return communicator.all_reduce(array, "sum")
+    if tensor.is_floating_point() or tensor.is_complex():
+        return communicator.all_reduce(array, "avg")
+    return communicator.all_reduce(array, "sum").then(lambda total: mean_of(total, communicator.size))
+
+
+def _finished(works: Sequence[Work[Any]], timeout: float | None) -> list[Any]:
+    results = [work.wait(timeout) for work in works]
+    places = [index for index, result in enumerate(results) if isinstance(result, Tensor) and result.requires_grad]
+    if len(places) < 2:
+        return results
+    for index, tied in zip(places, _tied([results[index] for index in places]), strict=True):
+        results[index] = tied
+    return results
+
+
+class _OneOperation(torch.autograd.Function):
+    """Identity on several outputs, whose backward hands every one of them a gradient: zeros where it was not used."""
+
+    @staticmethod
+    def forward(ctx: Any, *outputs: Tensor) -> tuple[Tensor, ...]:
+        return tuple(output.detach() for output in outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        return gradients
+
+
+def _tied(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    apply = cast(Callable[..., tuple[Tensor, ...]], _OneOperation.apply)
+    return apply(*outputs)

@@ -1,0 +1,93 @@
+"""``tf.distribute.experimental``: hints to collectives, and what a value function is told."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+
+__all__ = ["CommunicationImplementation", "CommunicationOptions", "ValueContext"]
+
+
+class CommunicationImplementation(Enum):
+    """Which way collectives are asked to go; a hint that changes no result, and nothing here."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+class CommunicationOptions:
+    """Hints to a collective: ``CommunicationOptions(bytes_per_pack=0, timeout_seconds=None, implementation=AUTO)``.
+
+    Attributes:
+        bytes_per_pack: bytes to pack gradients into; changes nothing here.
+        timeout_seconds: seconds after which the collective raises ``tf.errors.DeadlineExceededError``; None for the
+            world's deadline.
+        implementation: see ``CommunicationImplementation``.
+
+    Raises:
+        ValueError: ``bytes_per_pack`` is negative, or ``implementation`` is none.
+    """
+
+    bytes_per_pack: int
+    timeout_seconds: float | None
+    implementation: CommunicationImplementation
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._set(*args, **kwargs)
+
+    def _set(
+        self,
+        bytes_per_pack: int = 0,
+        timeout_seconds: float | None = None,
+        implementation: CommunicationImplementation | str = CommunicationImplementation.AUTO,
+    ) -> None:
+        if bytes_per_pack < 0:
+            raise ArgumentValueError(f"Argument `bytes_per_pack` must be >=0, Received {bytes_per_pack}.")
+        self.bytes_per_pack = bytes_per_pack
+        self.timeout_seconds = timeout_seconds
+        self.implementation = _implementation_of(implementation)
+
+
+class ValueContext:
+    """What ``experimental_distribute_values_from_function`` tells the function that makes one replica's value."""
+
+    def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
+        self._replica_id_in_sync_group = replica_id_in_sync_group
+        self._num_replicas_in_sync = num_replicas_in_sync
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self._num_replicas_in_sync
+
+    @property
+    def replica_id_in_sync_group(self) -> int:
+        """Which replica the value is for, a Python int."""
+        return self._replica_id_in_sync_group
+
+
+def timeout_of(options: CommunicationOptions | None, default: CommunicationOptions | None) -> float | None:
+    """Seconds that a call may take: its own options', else its strategy's, else None."""
+    for given in (options, default):
+        if not isinstance(given, CommunicationOptions | None):
+            raise ArgumentTypeError(
+                f"options is a {type(given).__name__}, should be a tf.distribute.experimental.CommunicationOptions"
+            )
+        if given is not None and given.timeout_seconds is not None:
+            return given.timeout_seconds
+    return None
+
+
+def _implementation_of(given: object) -> CommunicationImplementation:
+    if isinstance(given, CommunicationImplementation):
+        return given
+    if not isinstance(given, str):
+        raise ArgumentValueError(
+            "Argument `implementation` must be instance of `tf.distribute.experimental.CommunicationImplementation`."
+        )
+    if given.upper() not in CommunicationImplementation.__members__:
+        raise ArgumentValueError(f"{given.upper()!r} is not a valid CommunicationImplementation")
+    return CommunicationImplementation[given.upper()]

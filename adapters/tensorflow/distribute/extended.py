@@ -1,0 +1,173 @@
+"""``tf.distribute.StrategyExtended``: what strategies do differently, with one replica as the plain case.
+
+A strategy with one replica in this thread (the default one, ``OneDeviceStrategy``, ``MirroredStrategy`` on one device,
+``MultiWorkerMirroredStrategy``) calls functions where it stands; ``MirroredStrategy`` overrides that with threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from collshim.arrays import as_torch, is_array, like
+from collshim.communicator import Communicator
+from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
+from collshim.tensorflow.distribute import collectives, context, leaves, nest, sparse
+from collshim.tensorflow.distribute.experimental import CommunicationOptions, ValueContext, timeout_of
+from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
+from collshim.tensorflow.distribute.replica_context import ReplicaContext
+from collshim.tensorflow.distribute.values import DistributedValues, PerReplica, component, regroup, select
+from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.indexed_slices import IndexedSlices
+
+if TYPE_CHECKING:
+    from collshim.tensorflow.distribute.strategy import Strategy
+
+
+class StrategyExtended:
+    """Further methods of a strategy; every strategy has its own, this one has one replica and talks to nobody."""
+
+    _wraps_values = True
+    _cluster_resolver: Any = None
+    _options: CommunicationOptions | None = None
+    _communicator: Communicator | None = None
+
+    def __init__(self, container_strategy: Strategy) -> None:
+        self._strategy = container_strategy
+        self._devices: tuple[str, ...] = ("/job:localhost/replica:0/task:0/device:CPU:0",)
+        self._num_replicas = 1
+        self._local_replicas: Sequence[int] = (0,)
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """The names of the devices that this process's replicas run on, in replica order."""
+        return self._devices
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        """The names of the devices that variables would lie on: those of the replicas."""
+        return self._devices
+
+    def reduce_to(
+        self,
+        reduce_op: ReduceOp | str,
+        value: Any,
+        destinations: Any,
+        options: CommunicationOptions | None = None,
+    ) -> Any:
+        """The sum or mean of ``value`` over all replicas, left at ``destinations``.
+
+        Args:
+            reduce_op: see ``ReplicaContext.all_reduce``.
+            value: a ``PerReplica``, an array, or slices.
+            destinations: a distributed value, for a result on all its devices (a ``Mirrored`` where this process has
+                several replicas), or the name of a device, for one array. Nothing moves between devices here.
+            options: see ``ReplicaContext.all_reduce``.
+
+        Raises:
+            RuntimeError: called from a replica.
+            AssertionError: ``destinations`` is a list.
+            ValueError: ``destinations`` is empty or something else.
+        """
+        context.require_cross_replica(self._strategy)
+        op = reduce_op_of(reduce_op)
+        _require_destinations(destinations)
+        return self._placed(self._reduce(op, value, self._timeout(options)), destinations)
+
+    def batch_reduce_to(
+        self,
+        reduce_op: ReduceOp | str,
+        value_destination_pairs: Sequence[tuple[Any, Any]],
+        options: CommunicationOptions | None = None,
+    ) -> list[Any]:
+        """``reduce_to`` for each pair of a value and its destinations, in a list."""
+        context.require_cross_replica(self._strategy)
+        return [
+            self.reduce_to(reduce_op, value, destinations, options)
+            for value, destinations in value_destination_pairs
+        ]
+
+    def _timeout(self, options: CommunicationOptions | None) -> float | None:
+        return timeout_of(options, self._options)
+
+    def _local_index(self, replica_id: int) -> int:
+        """The place of a replica of this process in the components of a distributed value."""
+        return 0
+
+    def _device(self, replica_id: int) -> str:
+        return self._devices[self._local_index(replica_id)]
+
+    def _call_for_each_replica(
+        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        replica = ReplicaContext(self._strategy, self._local_replicas[0])
+        with context.entered(self._strategy, replica):
+            return fn(*select(0, args), **select(0, kwargs))
+
+    def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
+        return nest.map_structure(lambda leaf: owned(component(leaf, 0)), value)
+
+    def _reduce_along(self, op: ReduceOp, value: Any, axis: int | tuple[int, ...], timeout: float | None) -> Any:
+        """Sums along ``axis`` first, then over the replicas; a mean divides by what the same does to the counts."""
+        parts = self._components(value)
+        sums, counts = zip(*[_sum_and_count(part, axis) for part in parts], strict=True)
+        total = self._reduce(ReduceOp.SUM, PerReplica(sums), timeout)
+        if op is ReduceOp.MEAN:
+            count = self._reduce(ReduceOp.SUM, PerReplica(counts), timeout)
+            total = collectives.mean_of(total, int(count))
+        back = like(parts[0])
+        return total if back is None else back(total)
+
+    def _components(self, value: Any) -> list[Any]:
+        """One component for each replica of this process, numbers as tensors."""
+        return [leaves.leaf_of(value, place) for place in range(len(self._local_replicas))]
+
+    def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
+        return nest.map_structure(lambda leaf: owned(component(leaf, 0)), value)
+
+    def _placed(self, result: Any, destinations: Any) -> Any:
+        """What ``reduce_to`` leaves at ``destinations``."""
+        return result
+
+    def _local_results(self, value: Any) -> tuple[Any, ...]:
+        return tuple(select(place, value) for place in range(len(self._local_replicas)))
+
+    def _distribute_values(self, value_fn: Callable[[ValueContext], Any]) -> Any:
+        made = [value_fn(ValueContext(replica, self._num_replicas)) for replica in self._local_replicas]
+        return regroup(made, always_wrap=True) if self._wraps_values else made[0]
+
+
+def owned(value: Any) -> Any:
+    """An array or slices in memory of their own; anything else as it is."""
+    return sparse.copied_leaf(value) if is_array(value) or isinstance(value, IndexedSlices) else value
+
+
+def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+    if isinstance(value, IndexedSlices):
+        raise ArgumentTypeError("reduce: value is IndexedSlices, should be an array where an axis is given")
+    if not isinstance(axis, int | tuple) or not all(isinstance(one, int) for one in _several(axis)):
+        raise ArgumentTypeError(f"reduce: axis is {axis!r}, should be an int, a tuple of ints or None")
+    tensor, axes = as_torch(value), _several(axis)
+    if not all(-tensor.dim() <= one < tensor.dim() for one in axes):
+        raise invalid_argument(f"Invalid reduction dimension {axis} for input with {tensor.dim()} dimensions.")
+    count = torch.Size(tensor.shape[one] for one in axes).numel()
+    return tensor.sum(axes, dtype=tensor.dtype) if axes else tensor, torch.tensor(count)
+
+
+def _several(axis: int | tuple[int, ...]) -> tuple[int, ...]:
+    return axis if isinstance(axis, tuple) else (axis,)
+
+
+def _require_destinations(destinations: Any) -> None:
+    if isinstance(destinations, list | tuple):
+        raise also(ArgumentError, AssertionError)(
+            f"destinations is a {type(destinations).__name__}, should be a distributed value or the name of a device"
+        )
+    if isinstance(destinations, str) and not destinations:
+        raise ArgumentValueError("destinations can not be empty")
+    if not (isinstance(destinations, str | DistributedValues | IndexedSlices) or is_array(destinations)):
+        raise ArgumentValueError(
+            "destinations must be one of a `DistributedValues` object, a tf.Variable object, or a device string."
+        )

@@ -1,0 +1,40 @@
+"""The leaves of a nest, as collectives take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from collshim.arrays import is_array
+from collshim.errors import ArgumentError, ArgumentValueError, also
+from collshim.tensorflow.constants import constant
+from collshim.tensorflow.distribute import nest
+from collshim.tensorflow.distribute.values import component
+from collshim.tensorflow.indexed_slices import IndexedSlices
+
+
+def leaf_of(value: Any, index: int) -> Any:
+    """A leaf of a nest as collectives take it: the replica's component, and tensors for Python numbers.
+
+    Raises:
+        ArgumentValueError: neither an array, nor slices, nor a number.
+    """
+    found = component(value, index)
+    if isinstance(found, IndexedSlices) or is_array(found):
+        return found
+    if isinstance(found, bool | int | float | complex):
+        return constant(found)
+    raise ArgumentValueError(
+        f"Attempt to convert a value ({found!r}) with an unsupported type ({type(found)}) to a Tensor."
+    )
+
+
+def leaves_of(structure: Any, index: int) -> list[Any]:
+    """The leaves of a nest as collectives take them."""
+    return [leaf_of(leaf, index) for leaf in nest.flatten(structure)]
+
+
+def refuse_slices(leaves: Sequence[Any], what: str) -> None:
+    """Gathering has no meaning for slices; TensorFlow refuses them in these words."""
+    if any(isinstance(leaf, IndexedSlices) for leaf in leaves):
+        raise also(ArgumentError, NotImplementedError)(f"{what} does not support IndexedSlices")

@@ -1,0 +1,67 @@
+"""``tf.distribute.MultiWorkerMirroredStrategy``: every rank is a replica."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from collshim.communicator import Communicator
+from collshim.tensorflow.distribute import collectives, nest, sparse
+from collshim.tensorflow.distribute.cluster import world_of
+from collshim.tensorflow.distribute.experimental import CommunicationOptions
+from collshim.tensorflow.distribute.extended import StrategyExtended
+from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
+from collshim.tensorflow.distribute.reduce_op import ReduceOp
+from collshim.tensorflow.distribute.strategy import Strategy
+from collshim.world import World
+
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """One replica per rank of the world that the caller is in: ``run`` calls its function where it stands.
+
+    The world comes from the launcher (``torchrun``, ``collshim.launch``), else from ``cluster_resolver``, else from
+    the environment's ``TF_CONFIG``; without any of these there is one replica. Ranks may also be threads. A value
+    that is not distributed is this rank's own: ``reduce`` and ``gather`` combine the ranks' values.
+
+    Args:
+        cluster_resolver: an object with ``cluster_spec().as_dict()``, ``task_type`` and ``task_id``.
+        communication_options: for the calls that are given none.
+    """
+
+    def __init__(
+        self, cluster_resolver: Any = None, communication_options: CommunicationOptions | None = None
+    ) -> None:
+        super().__init__(_MultiWorkerExtended(self, cluster_resolver, communication_options))
+
+
+class _MultiWorkerExtended(StrategyExtended):
+    def __init__(
+        self, container_strategy: Strategy, cluster_resolver: Any, options: CommunicationOptions | None
+    ) -> None:
+        super().__init__(container_strategy)
+        self._cluster_resolver = cluster_resolver
+        self._options = options
+        world = world_of(cluster_resolver)
+        self._num_replicas = world.size
+        self._local_replicas = (world.rank,)
+        self._devices = (_device(world),)
+        self._communicator: Communicator | None = world.communicator if world.size > 1 else None
+
+    def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
+        if self._communicator is None:
+            return super()._reduce(op, value, timeout)
+        return nest.pack_sequence_as(value, sparse.all_reduce(self._communicator, op, leaves_of(value, 0), timeout))
+
+    def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
+        if self._communicator is None:
+            return super()._gather(value, axis, timeout)
+        leaves = leaves_of(value, 0)
+        refuse_slices(leaves, "gather/all_gather")
+        return nest.pack_sequence_as(value, collectives.all_gather(self._communicator, leaves, axis, timeout))
+
+
+def _device(world: World) -> str:
+    job = "worker" if world.size > 1 else "localhost"
+    kind = f"GPU:{world.local_rank}" if world.local_rank < torch.cuda.device_count() else "CPU:0"
+    return f"/job:{job}/replica:0/task:{world.rank}/device:{kind}"

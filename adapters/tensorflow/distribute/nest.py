@@ -1,0 +1,84 @@
+"""Nested structures: what counts as a structure, its leaves in order, and the same structure around other leaves.
+
+Lists, tuples, named tuples and mappings are structures, everything else is a leaf. Leaves of a mapping come in the
+order of its sorted keys, so that replicas agree whatever order each filled its dict in; what is given back is of the
+mapping's own class with its own order of keys. Source: TensorFlow 2.21, ``tf.nest``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+
+
+def is_nested(value: object) -> bool:
+    """Whether ``value`` is a structure."""
+    return isinstance(value, list | tuple | Mapping)
+
+
+def flatten(structure: Any) -> list[Any]:
+    """The leaves in order; a leaf alone gives a list of one."""
+    if not is_nested(structure):
+        return [structure]
+    return [leaf for child in _children(structure) for leaf in flatten(child)]
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
+    """``flat_sequence`` in the place of ``structure``'s leaves."""
+    leaves = iter(flat_sequence)
+    packed = _packed(structure, leaves)
+    if next(leaves, leaves) is not leaves:
+        raise ArgumentValueError("pack_sequence_as: flat_sequence has more leaves than the structure")
+    return packed
+
+
+def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
+    """``function`` applied to each leaf."""
+    return pack_sequence_as(structure, [function(leaf) for leaf in flatten(structure)])
+
+
+def like(structure: Any, children: Iterable[Any]) -> Any:
+    """A list, tuple or named tuple of ``structure``'s class; a mapping takes its children in order of sorted keys."""
+    if isinstance(structure, Mapping):
+        return _mapping_like(structure, dict(zip(sorted_keys(structure), children, strict=True)))
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        return type(structure)(*children)
+    return type(structure)(children)
+
+
+def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
+    """The keys in the order that replicas agree on.
+
+    Raises:
+        ArgumentTypeError: the keys have no order among each other.
+    """
+    try:
+        return sorted(mapping)
+    except TypeError as error:
+        raise ArgumentTypeError(f"nest only supports dicts with sortable keys, got {list(mapping)}") from error
+
+
+def _children(structure: Any) -> list[Any]:
+    if isinstance(structure, Mapping):
+        return [structure[key] for key in sorted_keys(structure)]
+    return list(structure)
+
+
+def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
+    if is_nested(structure):
+        return like(structure, [_packed(child, leaves) for child in _children(structure)])
+    try:
+        return next(leaves)
+    except StopIteration:
+        raise ArgumentValueError("pack_sequence_as: flat_sequence has fewer leaves than the structure") from None
+
+
+def _mapping_like(mapping: Mapping[Any, Any], found: dict[Any, Any]) -> Any:
+    ordered = {key: found[key] for key in mapping}
+    if isinstance(mapping, defaultdict):
+        return type(mapping)(mapping.default_factory, ordered)
+    kind: Any = type(mapping)
+    return kind(ordered)

@@ -1,0 +1,53 @@
+"""Strategies that never have more than one replica: ``OneDeviceStrategy``, and the default one."""
+
+from __future__ import annotations
+
+from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute.devices import canonical
+from collshim.tensorflow.distribute.extended import StrategyExtended
+from collshim.tensorflow.distribute.replica_context import DefaultReplicaContext
+from collshim.tensorflow.distribute.strategy import Strategy
+
+
+class OneDeviceStrategy(Strategy):
+    """One replica, in the caller's thread: collectives return copies of what they are given.
+
+    Args:
+        device: its name, such as ``"/cpu:0"`` or ``"GPU:0"``; data stays where it is.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__(_OneDeviceExtended(self, device))
+
+
+class _OneReplicaExtended(StrategyExtended):
+    _wraps_values = False
+
+
+class _OneDeviceExtended(_OneReplicaExtended):
+    def __init__(self, container_strategy: Strategy, device: str) -> None:
+        super().__init__(container_strategy)
+        self._devices = (canonical(device),)
+
+
+class _DefaultStrategy(Strategy):
+    def __init__(self) -> None:
+        super().__init__(_DefaultExtended(self))
+
+
+class _DefaultExtended(_OneReplicaExtended):
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        raise _unsupported("worker_devices")
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        raise _unsupported("parameter_devices")
+
+
+def _unsupported(method: str) -> Exception:
+    return context.ContextError(f"{method}() method unsupported by default tf.distribute.Strategy.")
+
+
+_default = _DefaultStrategy()
+context.set_default(_default, DefaultReplicaContext(_default, 0))

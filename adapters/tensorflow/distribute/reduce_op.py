@@ -1,0 +1,32 @@
+"""``tf.distribute.ReduceOp``: how replicas' values become one."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError, also
+
+
+class ReduceOp(Enum):
+    """SUM adds the replicas' values; MEAN divides that by the number of replicas (integers give float64)."""
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+
+def reduce_op_of(given: ReduceOp | str) -> ReduceOp:
+    """``given``, or the operation of that name in any case of letters.
+
+    Raises:
+        ValueError: no operation has that name.
+        AssertionError: neither a ``ReduceOp`` nor a string.
+    """
+    if isinstance(given, ReduceOp):
+        return given
+    if not isinstance(given, str):
+        raise also(ArgumentTypeError, AssertionError)(
+            f"reduce_op is {given!r}, should be a tf.distribute.ReduceOp or a string"
+        )
+    if given.upper() not in ReduceOp.__members__:
+        raise ArgumentValueError(f"{given.upper()!r} is not a valid ReduceOp")
+    return ReduceOp[given.upper()]

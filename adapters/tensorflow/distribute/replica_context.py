@@ -1,0 +1,151 @@
+"""``tf.distribute.ReplicaContext``: what one replica may do with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from collshim.communicator import Communicator
+from collshim.errors import ArgumentTypeError
+from collshim.tensorflow.distribute import collectives, context, nest, sparse
+from collshim.tensorflow.distribute.experimental import CommunicationOptions
+from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
+from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
+from collshim.tensorflow.distribute.values import select
+
+if TYPE_CHECKING:
+    from collshim.tensorflow.distribute.strategy import Strategy
+
+
+class ReplicaContext:
+    """One replica of a strategy, handed out by ``tf.distribute.get_replica_context()`` inside ``Strategy.run``.
+
+    Source: TensorFlow 2.21, its reference manual and recorded answers.
+    """
+
+    def __init__(self, strategy: Strategy, replica_id_in_sync_group: int | Tensor) -> None:
+        self._strategy = strategy
+        self._replica_id = int(replica_id_in_sync_group)
+
+    def all_gather(self, value: Any, axis: int, options: CommunicationOptions | None = None) -> Any:
+        """Every replica holds, for each leaf of ``value``, all replicas' leaves behind each other along ``axis``.
+
+        Leaves of shape ``(2, 3)`` and ``(5, 3)`` give ``(7, 3)`` along axis 0: in replica order, lengths along
+        ``axis`` may differ, dtype and structure stay. With one replica the value itself (a copy), unchecked.
+        The gradient of a leaf is the sum of all replicas' gradients of the result, cut to this replica's part; each
+        replica must take part in the backward. Integers have none.
+
+        Args:
+            value: an array or a nest of them, with the same structure on all replicas, or a ``DistributedValues``.
+            axis: from 0 to the number of axes minus 1; negative ones are refused.
+            options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
+
+        Raises:
+            RuntimeError: not called from this replica.
+            NotImplementedError: a leaf is ``IndexedSlices``.
+            tf.errors.InvalidArgumentError: a scalar, an axis out of range (also ValueError), or leaves whose other
+                axes differ between replicas.
+        """
+        context.require_replica(self)
+        leaves = self._leaves(value)
+        refuse_slices(leaves, "all_gather")
+        timeout = self._strategy.extended._timeout(options)
+        communicator = self._communicator()
+        if communicator is None:
+            return nest.pack_sequence_as(value, [collectives.copied(leaf) for leaf in leaves])
+        return nest.pack_sequence_as(value, collectives.all_gather(communicator, leaves, _axis(axis), timeout))
+
+    def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
+        """Every replica holds, for each leaf of ``value``, the sum or the mean of all replicas' leaves.
+
+        Shapes and structure stay; so does the dtype, but the mean of integers over two or more replicas is float64.
+        With one replica the value itself (a copy). ``IndexedSlices`` give all replicas' rows behind each other.
+        The gradient is the same reduction of the replicas' gradients: SUM gives their sum, MEAN their mean; each
+        replica must take part in the backward. Integers have none, nor has a nest that holds ``IndexedSlices``.
+
+        Args:
+            reduce_op: ``tf.distribute.ReduceOp.SUM``, ``MEAN``, or their names in any case of letters.
+            value: an array, ``IndexedSlices`` or a nest of them, with the same structure on all replicas.
+            options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
+
+        Raises:
+            RuntimeError: not called from this replica.
+            ValueError: no such ``reduce_op``.
+            tf.errors.InvalidArgumentError: the replicas' shapes differ.
+        """
+        context.require_replica(self)
+        op = reduce_op_of(reduce_op)
+        leaves = self._leaves(value)
+        return nest.pack_sequence_as(value, self._reduced(op, leaves, self._strategy.extended._timeout(options)))
+
+    def merge_call(
+        self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Call ``merge_fn(strategy, *args, **kwargs)`` once, in cross-replica context, when all replicas have come here.
+
+        Under ``MirroredStrategy`` with several replicas each argument is a ``PerReplica`` of what they gave; else it
+        is this replica's own. Every replica gets its component of a distributed result, and anything else as it is.
+
+        Raises:
+            RuntimeError: not called from this replica, or another replica made fewer such calls.
+        """
+        context.require_replica(self)
+        return self._merged(merge_fn, tuple(args), dict(kwargs or {}))
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy that this is a replica of."""
+        return self._strategy
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self._strategy.num_replicas_in_sync
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        """Which replica this is: an int32 tensor of shape ``()``; in the default context outside ``run`` the int 0."""
+        return torch.tensor(self._replica_id, dtype=torch.int32)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The name of the device this replica was given, in a tuple."""
+        context.require_replica(self)
+        return (self._strategy.extended._device(self._replica_id),)
+
+    def _leaves(self, value: Any) -> list[Any]:
+        return leaves_of(value, self._strategy.extended._local_index(self._replica_id))
+
+    def _communicator(self) -> Communicator | None:
+        """What this replica speaks to the others with; None where it is the only one."""
+        return self._strategy.extended._communicator
+
+    def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with context.entered(self._strategy, None):
+            return select(0, merge_fn(self._strategy, *args, **kwargs))
+
+    def _reduced(self, op: ReduceOp, leaves: list[Any], timeout: float | None) -> list[Any]:
+        communicator = self._communicator()
+        if communicator is None:
+            return [sparse.copied_leaf(leaf) for leaf in leaves]
+        return sparse.all_reduce(communicator, op, leaves, timeout)
+
+
+class DefaultReplicaContext(ReplicaContext):
+    """The one replica that a caller is in who entered no strategy."""
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        """The int 0."""
+        return 0
+
+
+def _axis(axis: Any) -> int:
+    try:
+        return index(axis)
+    except TypeError as error:
+        raise ArgumentTypeError(f"all_gather: axis is {axis!r}, should be an int or an integer tensor ()") from error

@@ -1,0 +1,196 @@
+"""One ``MirroredStrategy.run``: a thread for each replica, and the merge calls in which they meet.
+
+The caller's thread waits meanwhile; it is the one that runs merge functions. Each replica lives in a world of its own,
+made for this run, so that a replica that returns or fails is missed at once by those who wait for it.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from collshim import world
+from collshim.communicator import Communicator
+from collshim.errors import DeadlineError, MismatchError, PeerError
+from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute.devices import cuda_index
+from collshim.tensorflow.distribute.replica_context import ReplicaContext
+from collshim.tensorflow.distribute.values import regroup, select
+from collshim.tensorflow.errors import as_tensorflow
+
+if TYPE_CHECKING:
+    from collshim.tensorflow.distribute.strategy import Strategy
+
+_UNEQUAL_CALLS = "Some replicas made a different number of replica_context().merge_call() calls."
+
+
+class _Calling(NamedTuple):
+    """A function and what it is to be called with."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class MirroredReplicaContext(ReplicaContext):
+    """A replica that is one of several threads."""
+
+    def __init__(self, strategy: Strategy, replica_id_in_sync_group: int, threads: ReplicaThreads) -> None:
+        super().__init__(strategy, replica_id_in_sync_group)
+        self._threads = threads
+
+    def _communicator(self) -> Communicator | None:
+        return self._threads.worlds[self._replica_id].communicator
+
+    def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with as_tensorflow():
+            return self._threads.merge(self._replica_id, _Calling(merge_fn, args, kwargs))
+
+
+class ReplicaThreads:
+    """The replicas of one run.
+
+    Attributes:
+        worlds: each replica's world.
+    """
+
+    def __init__(self, strategy: Strategy, devices: Sequence[str]) -> None:
+        self.worlds = world.local_worlds(len(devices))
+        self._strategy = strategy
+        self._devices = devices
+        self._changed = threading.Condition()
+        self._merging: dict[int, _Calling] = {}
+        self._merged: dict[int, Any] = {}
+        self._running = set(range(len(devices)))
+        self._results: dict[int, Any] = {}
+        self._failures: list[BaseException] = []
+
+    def run(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """What ``fn`` returned, in replica order; the first failure is raised here when all replicas have ended."""
+        with self.worlds:
+            threads = [self._thread(replica, fn, args, kwargs) for replica in range(len(self._devices))]
+            for thread in threads:
+                thread.start()
+            self._serve()
+            for thread in threads:
+                thread.join()
+        if self._failures:
+            raise _as_strategy_says(self._failures[0])
+        return [self._results[replica] for replica in range(len(self._devices))]
+
+    def merge(self, replica: int, call: _Calling) -> Any:
+        """Wait until every replica has come to a merge call; this one's part of what the merge function returned."""
+        timeout = self.worlds[replica].communicator.timeout
+        with self._changed:
+            self._merging[replica] = call
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: replica in self._merged or self._failures, timeout)
+            if replica in self._merged:
+                return self._merged.pop(replica)
+            self._merging.pop(replica, None)
+            raise self._unanswered(timeout)
+
+    def _thread(
+        self, replica: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> threading.Thread:
+        """A thread for one replica, in a copy of the caller's context variables."""
+        call = _Calling(fn, select(replica, args), select(replica, kwargs))
+        body = partial(contextvars.copy_context().run, self._replica, replica, call)
+        settings = _CallerSettings(self._devices[replica])
+        return threading.Thread(target=body, args=(settings,), name=f"replica-{replica}", daemon=True)
+
+    def _replica(self, replica: int, call: _Calling, settings: _CallerSettings) -> None:
+        """The body of a replica's thread."""
+        context_of_replica = MirroredReplicaContext(self._strategy, replica, self)
+        try:
+            with (
+                settings.applied(),
+                world.use(self.worlds[replica]),
+                context.entered(self._strategy, context_of_replica),
+            ):
+                result = call.function(*call.args, **call.kwargs)
+            self._ended(replica, "has returned", result=result)
+        except BaseException as error:
+            self._ended(replica, f"raised {type(error).__name__}: {error}", failure=error)
+
+    def _ended(self, replica: int, why: str, result: Any = None, failure: BaseException | None = None) -> None:
+        with self._changed:
+            self._results[replica] = result
+            if failure is not None:
+                self._failures.append(failure)
+            self._running.discard(replica)
+            self._changed.notify_all()
+        self.worlds.leave(replica, why)
+
+    def _serve(self) -> None:
+        """Run merge functions until all replicas have ended; an interrupt ends the replicas that wait."""
+        with self._changed:
+            try:
+                while self._running:
+                    self._changed.wait_for(self._needs_an_answer)
+                    if self._running:
+                        self._answer()
+                        self._changed.notify_all()
+            except BaseException as error:
+                self._failures.append(error)
+                self._changed.notify_all()
+                raise
+
+    def _needs_an_answer(self) -> bool:
+        return not self._running or (not self._failures and self._running <= self._merging.keys())
+
+    def _answer(self) -> None:
+        """Every replica that still runs waits in a merge call; nobody else takes the lock while this one is merged."""
+        if len(self._merging) < len(self._devices):
+            self._failures.append(MismatchError(_UNEQUAL_CALLS))
+            return
+        calls = [self._merging.pop(replica) for replica in range(len(self._devices))]
+        try:
+            with context.entered(self._strategy, None):
+                args = regroup([call.args for call in calls])
+                merged = calls[0].function(self._strategy, *args, **regroup([call.kwargs for call in calls]))
+            self._merged = {replica: select(replica, merged) for replica in range(len(calls))}
+        except BaseException as error:
+            self._failures.append(error)
+
+    def _unanswered(self, timeout: float) -> Exception:
+        """Why a merge call got no answer."""
+        if self._failures:
+            return PeerError(f"merge_call: another replica or the merge function failed: {self._failures[0]!r}")
+        absent = sorted(self._running - self._merging.keys())
+        return DeadlineError(f"merge_call: replicas {absent} did not come within {timeout:g} s")
+
+
+def _as_strategy_says(failure: BaseException) -> BaseException:
+    """A replica that waited for one that had returned was not the one at fault: the number of their calls differed."""
+    if not isinstance(failure, PeerError):
+        return failure
+    unequal = MismatchError(f"{_UNEQUAL_CALLS} {failure}")
+    unequal.__cause__ = failure
+    return unequal
+
+
+class _CallerSettings:
+    """What torch keeps for each thread and a replica takes over from the thread that called ``run``."""
+
+    def __init__(self, device: str) -> None:
+        self._cuda = cuda_index(device)
+        self._grad = torch.is_grad_enabled()
+        self._inference = torch.is_inference_mode_enabled()
+
+    def applied(self) -> ExitStack:
+        """In the replica's thread: the caller's modes, and the CUDA device that the replica's name means, if any."""
+        stack = ExitStack()
+        stack.enter_context(torch.inference_mode(self._inference))
+        stack.enter_context(torch.set_grad_enabled(self._grad))
+        # Backward on torch's one thread per GPU would run one replica's collective at a time.
+        stack.enter_context(torch.autograd.set_multithreading_enabled(False))
+        if self._cuda is not None:
+            stack.enter_context(torch.cuda.device(self._cuda))
+        return stack

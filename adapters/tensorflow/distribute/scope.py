@@ -1,0 +1,65 @@
+"""``Strategy.scope`` and ``experimental_set_strategy``: entering and leaving a strategy."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from collshim.tensorflow.distribute import context
+
+if TYPE_CHECKING:
+    from collshim.tensorflow.distribute.strategy import Strategy
+
+
+class Scope:
+    """A context manager that makes a strategy the thread's current one; it may be entered again inside itself."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+        self._entered: list[ExitStack] = []
+
+    def __enter__(self) -> Strategy:
+        entering = ExitStack()
+        if context.is_default(self._strategy):
+            _refuse_nesting()
+        else:
+            context.require_cross_replica(self._strategy)
+            entering.enter_context(context.entered(self._strategy, None))
+        self._entered.append(entering)
+        return self._strategy
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._entered.pop().close()
+
+
+class _Set(threading.local):
+    scope: Scope | None = None
+
+
+_SET = _Set()
+
+
+def experimental_set_strategy(strategy: Strategy | None) -> None:
+    """Make ``strategy`` this thread's current one until the next such call; None for the default one.
+
+    Raises:
+        RuntimeError: called inside a ``with strategy.scope()`` or a replica.
+    """
+    if context.depth() > (_SET.scope is not None):
+        raise context.ContextError("Must not be called inside a `tf.distribute.Strategy` scope.")
+    if _SET.scope is not None:
+        _SET.scope.__exit__(None, None, None)
+        _SET.scope = None
+    if strategy is not None:
+        scope = strategy.scope()
+        scope.__enter__()
+        _SET.scope = None if context.is_default(strategy) else scope
+
+
+def _refuse_nesting() -> None:
+    if context.has_strategy():
+        raise context.ContextError("Must not nest tf.distribute.Strategy scopes.")

@@ -1,0 +1,115 @@
+"""Values that have one component per replica, and the way between them and what the replicas return.
+
+Source: TensorFlow 2.21, recorded answers of ``Strategy.run`` and ``experimental_distribute_values_from_function``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from collshim.errors import ArgumentError, ArgumentIndexError, CollshimError, also
+from collshim.tensorflow.distribute import nest
+
+
+class DistributedValues:
+    """One value per replica of this process.
+
+    Attributes:
+        values: the components, in replica order.
+    """
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = tuple(values)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The components, in replica order."""
+        return self._values
+
+    def __str__(self) -> str:
+        return self._shown(str)
+
+    def __repr__(self) -> str:
+        return self._shown(repr)
+
+    def _shown(self, show: Any) -> str:
+        lines = ",\n".join(f"  {index}: {show(value)}" for index, value in enumerate(self._values))
+        return f"{type(self).__name__}:{{\n{lines}\n}}"
+
+
+class PerReplica(DistributedValues):
+    """Components that may differ between replicas."""
+
+
+class Mirrored(DistributedValues):
+    """Components that are equal on all replicas, as ``extended.reduce_to`` leaves them."""
+
+
+def regroup(
+    values: Sequence[Any], wrap: type[DistributedValues] = PerReplica, always_wrap: bool = False
+) -> Any:
+    """One structure per replica becomes one structure with a ``wrap`` of components at each leaf.
+
+    A leaf that is the very same object on all replicas stays as it is, unless ``always_wrap``.
+
+    Raises:
+        AssertionError: the replicas' structures differ.
+    """
+    first = values[0]
+    if isinstance(first, Mapping):
+        _require_same_keys(values)
+        columns = [[value[key] for value in values] for key in nest.sorted_keys(first)]
+    elif nest.is_nested(first):
+        _require_same_length(values)
+        columns = [list(column) for column in zip(*values, strict=True)]
+    elif not always_wrap and all(value is first for value in values):
+        return first
+    else:
+        return wrap(values)
+    return nest.like(first, [regroup(column, wrap, always_wrap) for column in columns])
+
+
+def select(index: int, structure: Any) -> Any:
+    """``structure`` as the ``index``-th replica of this process sees it: its component of every distributed leaf."""
+    return nest.map_structure(lambda leaf: component(leaf, index), structure)
+
+
+def component(value: Any, index: int) -> Any:
+    """The ``index``-th component of a distributed value; any other value itself.
+
+    Raises:
+        ArgumentIndexError: the value was made for fewer replicas.
+    """
+    if not isinstance(value, DistributedValues):
+        return value
+    if index >= len(value.values):
+        raise ArgumentIndexError(
+            f"{type(value).__name__} has {len(value.values)} components, should have one for each of the replicas "
+            f"(replica {index} found none)"
+        )
+    return value.values[index]
+
+
+def _require_same_keys(values: Sequence[Any]) -> None:
+    first = values[0]
+    for value in values[1:]:
+        if not isinstance(value, Mapping) or set(value) != set(first):
+            raise _differs(f"v[0].keys: {_keys(first)}  v[i].keys: {_keys(value)}")
+
+
+def _require_same_length(values: Sequence[Any]) -> None:
+    first = values[0]
+    for value in values[1:]:
+        if type(value) is not type(first):
+            raise _differs(f"v[0] is a {type(first).__name__}, v[i] is a {type(value).__name__}: {value}")
+        if len(value) != len(first):
+            raise _differs(f"len(v) == {len(value)}, len(v0) == {len(first)}, v: {value}, v0: {first}")
+
+
+def _keys(value: Any) -> Any:
+    return set(value) if isinstance(value, Mapping) else value
+
+
+def _differs(text: str) -> CollshimError:
+    return also(ArgumentError, AssertionError)(text)

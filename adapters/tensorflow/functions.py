@@ -1,0 +1,56 @@
+"""``tf.identity`` and ``tf.function``: functions run here as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.constants import constant
+from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute.leaves import leaf_of
+from collshim.tensorflow.distribute.sparse import copied_leaf
+from collshim.tensorflow.distribute.values import DistributedValues
+
+
+def identity(input: Any, name: str | None = None) -> Any:  # noqa: A002  # TensorFlow's name
+    """A copy of an array, of the same kind; numbers become tensors; distributed values keep their form.
+
+    Raises:
+        ValueError: a distributed value where one of several replicas calls, or something that is no tensor.
+    """
+    if isinstance(input, DistributedValues):
+        _refuse_in_replica(input)
+        return type(input)(identity(value) for value in input.values)
+    if isinstance(input, list | tuple):
+        return constant(input)
+    return copied_leaf(leaf_of(input, 0))
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Any:
+    """``func`` itself, with and without arguments to the decorator: nothing is traced, the hints change nothing."""
+    return _itself if func is None else func
+
+
+def _refuse_in_replica(value: DistributedValues) -> None:
+    replica = context.get_replica_context()
+    if replica is not None and replica.num_replicas_in_sync > 1:
+        raise ArgumentValueError(
+            f"Flattening a {type(value).__name__} to components is not supported in replica context."
+        )
+
+
+def _itself(func: Callable[..., Any]) -> Callable[..., Any]:
+    return func

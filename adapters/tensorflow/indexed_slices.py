@@ -1,0 +1,45 @@
+"""``tf.IndexedSlices``: rows of a larger tensor, as gradients of embeddings come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class IndexedSlices:
+    """``values[i]`` is the row ``indices[i]`` of a tensor of shape ``dense_shape``; an index may come several times.
+
+    Attributes:
+        values: array ``(n, ...)``.
+        indices: integer array ``(n,)``.
+        dense_shape: integer array, the shape of the whole tensor; or None.
+    """
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self) -> Any:
+        """The rows."""
+        return self._values
+
+    @property
+    def indices(self) -> Any:
+        """Where each row belongs."""
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Any:
+        """The shape of the whole tensor, or None."""
+        return self._dense_shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the rows."""
+        return self._values.dtype
+
+    def __repr__(self) -> str:
+        return (
+            f"IndexedSlices(indices={self._indices!r}, values={self._values!r}, dense_shape={self._dense_shape!r})"
+        )

@@ -1,0 +1,1 @@
+"""PyTorch: `torch.distributed` over collshim."""

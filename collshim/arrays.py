@@ -1,0 +1,165 @@
+"""Any kind of array to a torch tensor and back: a caller gets back the kind of array that it gave.
+
+Zero-copy wherever memory permits. Kinds are recognised by their type and by what they offer, never by importing the
+package that they come from; so CuPy is imported by whoever made a CuPy array, not by us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+
+Array: TypeAlias = Any
+FromTorch: TypeAlias = Callable[[Tensor], Any]
+
+_KINDS: dict[type, FromTorch] = {}
+_NUMPY_NAMES = {"bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8}
+_INTEGER_VIEWS = {np.dtype(np.uint16): torch.uint16, np.dtype(np.uint8): torch.uint8}
+
+
+def register_kind(kind: type, from_torch: FromTorch) -> None:
+    """Teach collshim how a foreign DLPack type is made from a torch tensor, for types without ``__array_namespace__``.
+
+    >>> register_kind(MyArray, lambda tensor: MyArray.from_dlpack(tensor))  # doctest: +SKIP
+    """
+    _KINDS[kind] = from_torch
+
+
+def is_array(value: object) -> bool:
+    """Whether ``value`` is a torch tensor, a NumPy array or scalar, or offers ``__dlpack__``."""
+    return isinstance(value, Tensor | np.ndarray | np.generic) or hasattr(value, "__dlpack__")
+
+
+def as_torch(array: Array, *, what: str = "array") -> Tensor:
+    """``array`` as a torch tensor to read from: the same memory where possible, else a copy.
+
+    Copies are made of NumPy arrays that torch cannot view: negative strides, read-only memory, scalars.
+
+    Raises:
+        ArgumentTypeError: not an array, or a dtype that torch has no counterpart of.
+    """
+    if isinstance(array, Tensor):
+        return array
+    if isinstance(array, np.ndarray | np.generic):
+        return _from_numpy(_viewable(np.asarray(array)), what)
+    return _from_dlpack(array, what)
+
+
+def as_output(array: Array, *, what: str = "output") -> Tensor:
+    """``array`` as a torch tensor to write into: always the same memory, or an error.
+
+    Raises:
+        ArgumentTypeError: not an array; a NumPy scalar; a dtype without counterpart.
+        ArgumentValueError: read-only memory, negative strides, or elements that share memory (expanded).
+    """
+    if isinstance(array, np.ndarray):
+        _require_writable(array, what)
+        return _from_numpy(array, what)
+    if isinstance(array, np.generic):
+        raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
+    tensor = as_torch(array, what=what)
+    if 0 in tensor.stride() and _repeats(tensor):
+        raise ArgumentValueError(
+            f"{what} is expanded (shape {tuple(tensor.shape)}, stride {tensor.stride()}): several elements share "
+            "memory, should be a tensor of its own"
+        )
+    return tensor
+
+
+def like(array: Array) -> FromTorch | None:
+    """How to turn a torch result into the kind of ``array``; None where it is one already.
+
+    Raises:
+        ArgumentTypeError: a foreign type that says no way back; the text tells how to register one.
+    """
+    if isinstance(array, Tensor):
+        return None
+    if isinstance(array, np.ndarray | np.generic):
+        return _to_numpy
+    return _way_back(array)
+
+
+def _viewable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    negative = any(stride < 0 for stride in array.strides)
+    return array if array.flags.writeable and not negative else array.copy()
+
+
+def _require_writable(array: np.ndarray[Any, Any], what: str) -> None:
+    if not array.flags.writeable:
+        raise ArgumentValueError(f"{what} is a read-only NumPy array, should be writable")
+    if any(stride < 0 for stride in array.strides):
+        raise ArgumentValueError(f"{what} is a NumPy array with negative strides {array.strides}, should have none")
+    if any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True)):
+        raise ArgumentValueError(f"{what} is a broadcast NumPy array (strides {array.strides}), should own its memory")
+
+
+def _repeats(tensor: Tensor) -> bool:
+    return any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _from_numpy(array: np.ndarray[Any, Any], what: str) -> Tensor:
+    name = array.dtype.name
+    if name in _NUMPY_NAMES:
+        bits = torch.from_numpy(array.view(_NUMPY_NAMES[name]))
+        return bits.view(getattr(torch, name))
+    try:
+        return torch.from_numpy(array)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(
+            f"{what} is a NumPy array of dtype {array.dtype} and strides {array.strides}, should be one that torch "
+            f"can view: {error}"
+        ) from error
+
+
+def _to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
+    tensor = tensor.detach().cpu()
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in _NUMPY_NAMES:
+        return tensor.numpy()
+    import ml_dtypes
+
+    bits = np.dtype(_NUMPY_NAMES[name])
+    return tensor.view(_INTEGER_VIEWS[bits]).numpy().view(getattr(ml_dtypes, name))
+
+
+def _from_dlpack(array: Array, what: str) -> Tensor:
+    if not hasattr(array, "__dlpack__") or not hasattr(array, "__dlpack_device__"):
+        raise ArgumentTypeError(
+            f"{what} is {type(array).__module__}.{type(array).__qualname__}, should be a torch tensor, a NumPy array, "
+            "a CuPy array or an object with __dlpack__ and __dlpack_device__"
+        )
+    _refuse_negative_strides(array, what)
+    try:
+        return torch.from_dlpack(array)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise ArgumentTypeError(f"{what} is a {type(array).__qualname__} that torch cannot take: {error}") from error
+
+
+def _refuse_negative_strides(array: Array, what: str) -> None:
+    """torch 2.13 ends the process on a DLPack object with negative strides, so they never reach it."""
+    strides = getattr(array, "strides", None)
+    if isinstance(strides, tuple) and any(isinstance(step, int) and step < 0 for step in strides):
+        raise ArgumentValueError(f"{what} is a {type(array).__qualname__} with strides {strides}, none may be negative")
+
+
+def _way_back(array: Array) -> FromTorch:
+    for kind in type(array).__mro__:
+        if kind in _KINDS:
+            return _KINDS[kind]
+    if hasattr(array, "__array_namespace__"):
+        from_dlpack: FromTorch = array.__array_namespace__().from_dlpack
+        return lambda tensor: from_dlpack(tensor.detach())
+    if type(array).__module__.partition(".")[0] == "cupy":
+        import cupy  # pyright: ignore[reportMissingImports]  # whoever made the array has it
+
+        return lambda tensor: cupy.from_dlpack(tensor.detach())
+    raise ArgumentTypeError(
+        f"array is {type(array).__module__}.{type(array).__qualname__}, which says no way back from a torch tensor: "
+        "call collshim.arrays.register_kind(its type, a function from a torch tensor to it)"
+    )

@@ -1,0 +1,240 @@
+"""Gradients of collectives: the derivative of the sum of all ranks' losses.
+
+With y_s what rank s got, x_r what rank r gave and L the sum of all ranks' losses, each rule below computes dL/dx_r
+from the dL/dy_s, which the ranks exchange. Every rank of the group joins a backward; a rank whose own result is None
+joins through its work's ``token``.
+
+| collective | dL/dx_r |
+| --- | --- |
+| all_gather, gather | the r-th part of each dL/dy_s, summed over the ranks s that got a result |
+| all_reduce sum, reduce sum | the sum of dL/dy_s over the ranks s that got a result |
+| ... avg | the same, divided by the group's size |
+| ... premul_sum | the same, times the factor |
+| ... min, max | the same where x_r equals y, else 0 (every rank of a tie gets all of it) |
+| ... prod | the same, times the product of the other ranks' x |
+| reduce_scatter | as reduce, part by part |
+| broadcast | on the root: the sum of all dL/dy_s; elsewhere nothing |
+| scatter | on the root: the dL/dy_s, each in its place; elsewhere nothing |
+| all_to_all | the parts of dL/dy sent back where they came from |
+| send, recv | dL/dy of the receiver, sent back |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from collshim.call import Call
+from collshim.layout import Parts, listed
+from collshim.transports import Posted
+
+if TYPE_CHECKING:
+    from collshim.communicator import Communicator
+
+Gradients = Sequence["Tensor | None"]
+Rule = Callable[["Communicator", Call, list[Tensor], list[Tensor], list[Tensor]], Gradients]
+
+
+class _Node(torch.autograd.Function):
+    """One collective in torch's graph; its results were computed before and come in a box."""
+
+    @staticmethod
+    def forward(ctx: Any, joint: Joint, *inputs: Tensor) -> tuple[Tensor, ...]:
+        ctx.joint = joint
+        results = tuple(joint.results)
+        ctx.save_for_backward(*inputs, *results)
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        joint: Joint = ctx.joint
+        count = joint.inputs
+        saved = list(ctx.saved_tensors)
+        found = joint.rule(joint.communicator, joint.call, saved[:count], saved[count:], list(gradients))
+        return (None, *found, *[None] * (len(saved[:count]) - len(found)))
+
+
+class Joint:
+    """What a node needs of the call that it stands for."""
+
+    def __init__(self, communicator: Communicator, call: Call, inputs: int, results: list[Tensor]) -> None:
+        self.communicator = communicator
+        self.call = call
+        self.inputs = inputs
+        self.results = results
+        self.rule = _RULES[call.op]
+
+
+def attach(communicator: Communicator, call: Call, given: Parts | None, pending: Posted, result: Any) -> Any:
+    """``result`` with the call's node behind it, where any rank of the call needs a gradient."""
+    if not (call.needs_grad or _anyone_needs(pending)):
+        return result
+    inputs = [] if given is None else [given] if isinstance(given, Tensor) else list(given)
+    if not any(tensor.requires_grad for tensor in inputs):
+        inputs.append(torch.zeros((), requires_grad=True))  # this rank joins without a gradient of its own
+    return _attached(communicator, call, inputs, pending, result)
+
+
+def _anyone_needs(pending: Posted) -> bool:
+    return pending.calls is not None and any(call.needs_grad for call in pending.calls)
+
+
+def _attached(communicator: Communicator, call: Call, inputs: list[Tensor], pending: Posted, result: Any) -> Any:
+    if result is None:
+        joint = Joint(communicator, call, len(inputs), [torch.zeros(())])
+        pending.token = _Node.apply(joint, *inputs)[0]  # type: ignore[no-untyped-call]
+        return None
+    results = [result] if isinstance(result, Tensor) else list(result)
+    joint = Joint(communicator, call, len(inputs), [tensor.detach() for tensor in results])
+    outputs = _Node.apply(joint, *inputs)  # type: ignore[no-untyped-call]
+    return outputs[0] if isinstance(result, Tensor) else list(outputs)
+
+
+def _all_gather(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    return [comm.reduce_scatter(grads if call.expects is not None else grads[0]).wait()]
+
+
+def _gather(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    root = _root(call)
+    if comm.rank != root:
+        return [comm.scatter(None, root, like=inputs[0], discovers=True).wait()]
+    return [comm.scatter(grads if call.expects is not None else grads[0], root, discovers=True).wait()]
+
+
+def _all_reduce(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    total = comm.all_reduce(grads[0]).wait()
+    return [_through_reduction(comm, call, inputs[0], lambda: results[0], total)]
+
+
+def _reduce(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    root = _root(call)
+    there = comm.rank == root
+    total = comm.broadcast(grads[0] if there else inputs[0].detach(), root).wait()
+
+    def result() -> Tensor:
+        return comm.broadcast(results[0] if there else inputs[0].detach(), root).wait()
+
+    return [_through_reduction(comm, call, inputs[0], result, total)]
+
+
+def _through_reduction(
+    comm: Communicator, call: Call, given: Tensor, result: Callable[[], Tensor], total: Tensor
+) -> Tensor:
+    """dL/dx from dL/dy of a reduction that every rank's ``given`` went into."""
+    if call.reduce_op == "avg":
+        return total / comm.size
+    if call.reduce_op == "premul_sum":
+        return total * (1.0 if call.factor is None else call.factor)
+    if call.reduce_op in ("min", "max"):
+        return total * (given == result())
+    if call.reduce_op == "prod":
+        return total * _product_of_others(comm, comm.all_gather(given).wait()).conj()
+    return total
+
+
+def _product_of_others(comm: Communicator, everything: Tensor) -> Tensor:
+    others = [part for rank, part in enumerate(everything.unbind(0)) if rank != comm.rank]
+    product = torch.ones_like(everything[0])
+    for part in others:
+        product = product * part
+    return product
+
+
+def _reduce_scatter(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    stacked = call.sends is None
+    shapes = None if stacked else [part.shape for part in inputs]
+    everyones = _gathered(comm, grads[0], shapes)
+    if call.reduce_op in ("min", "max"):
+        lowest = _gathered(comm, results[0].detach(), shapes)
+        parts = inputs[0].unbind(0) if stacked else inputs
+        found = [total * (part == low) for total, part, low in zip(everyones, parts, lowest, strict=True)]
+    elif call.reduce_op == "prod":
+        found = _products_sent_back(comm, inputs[0].unbind(0) if stacked else inputs, grads[0])
+    else:
+        found = [_through_reduction(comm, call, total, lambda: total, total) for total in everyones]  # noqa: B023
+    return [torch.stack(found)] if stacked else found
+
+
+def _gathered(comm: Communicator, mine: Tensor, shapes: Sequence[Sequence[int]] | None) -> list[Tensor]:
+    return listed(comm.all_gather(mine).wait()) if shapes is None else comm.all_gather_ragged(mine).wait()
+
+
+def _products_sent_back(comm: Communicator, parts: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
+    """The owner of a part multiplies, for each rank, the gradient with the product of the other ranks' part."""
+    everyones = comm.all_to_all(list(parts)).wait()
+    for_each = []
+    for rank in range(comm.size):
+        product = gradient
+        for other, part in enumerate(everyones):
+            product = product if other == rank else product * part.conj()
+        for_each.append(product)
+    return list(comm.all_to_all(for_each).wait())
+
+
+def _broadcast(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    total = comm.reduce(grads[0], _root(call)).wait()
+    return [total] if total is not None and comm.rank == _root(call) else [None] * len(inputs)
+
+
+def _scatter(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    parts = comm.gather_ragged(grads[0], _root(call)).wait()
+    if parts is None:
+        return [None] * len(inputs)
+    return parts if call.sends is not None else [torch.stack(parts)]
+
+
+def _all_to_all(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    if call.sends is not None:
+        return list(comm.all_to_all(grads).wait())
+    return [comm.all_to_all(grads[0]).wait()]
+
+
+def _send(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    gradient = torch.empty_like(inputs[0].detach(), memory_format=torch.contiguous_format)
+    return [comm.recv(_root(call), out=gradient, tag=call.tag, discovers=call.discovers).wait()]
+
+
+def _recv(
+    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
+) -> Gradients:
+    comm.send(grads[0].contiguous(), _root(call), tag=call.tag, discovers=call.discovers).wait()
+    return [None] * len(inputs)
+
+
+def _root(call: Call) -> int:
+    return 0 if call.root is None else call.root
+
+
+_RULES: dict[str, Rule] = {
+    "all_gather": _all_gather,
+    "gather": _gather,
+    "all_reduce": _all_reduce,
+    "reduce": _reduce,
+    "reduce_scatter": _reduce_scatter,
+    "broadcast": _broadcast,
+    "scatter": _scatter,
+    "all_to_all": _all_to_all,
+    "send": _send,
+    "recv": _recv,
+}

@@ -1,0 +1,85 @@
+"""What one rank asks of a collective, described before it is posted.
+
+Validation, the check between ranks, deadlines and every error text read this one description.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+Shape = tuple[int, ...]
+
+EAGER_BYTES = 4096
+"""A send of at most this many bytes is complete at once; a larger one when its receiver has come."""
+
+REDUCE_OPS = ("sum", "avg", "prod", "min", "max", "band", "bor", "bxor", "premul_sum")
+_OWN_FOLDERS = tuple(str(Path(__file__).parent.parent / room) for room in ("collshim", "adapters")) + (
+    str(Path(__file__).parent),
+)
+
+
+class Call(NamedTuple):
+    """One rank's call.
+
+    ``shape`` is the shape of this rank's tensor, or of each part where every part has the same; None means that this
+    rank has none of its own and takes what it gets. ``sends`` and ``expects`` hold one shape per peer where they are
+    unequal; ``expects`` is ``()`` where unequal parts are awaited whose shapes are not known yet. ``discovers`` says
+    that the ranks tell each other shapes and dtypes first, whether they check their calls or not.
+    """
+
+    op: str
+    shape: Shape | None = None
+    dtype: torch.dtype | None = None
+    device: str = "cpu"
+    reduce_op: str | None = None
+    factor: float | None = None
+    root: int | None = None
+    sends: tuple[Shape, ...] | None = None
+    expects: tuple[Shape, ...] | None = None
+    needs_grad: bool = False
+    discovers: bool = False
+    tag: int = 0
+    sequence: int = 0
+    site: str = ""
+
+    def sent(self, peer: int) -> Shape | None:
+        """The shape of what this rank gives to ``peer``."""
+        return self.shape if self.sends is None else self.sends[peer]
+
+    def expected(self, peer: int) -> Shape | None:
+        """The shape that this rank awaits from ``peer``; None takes any."""
+        if self.expects is None:
+            return self.shape
+        return self.expects[peer] if self.expects else None
+
+    def __str__(self) -> str:
+        return f"{self.op}({', '.join(self._shown())})" + (f" at {self.site}" if self.site else "")
+
+    def _shown(self) -> list[str]:
+        shown = [] if self.shape is None else [f"shape {self.shape}"]
+        shown += [] if self.sends is None else [f"sends {list(self.sends)}"]
+        shown += [f"expects {list(self.expects)}"] if self.expects else []
+        shown += [] if self.dtype is None else [name_of(self.dtype)]
+        shown += [] if self.reduce_op is None else [f"op {self.reduce_op}"]
+        shown += [] if self.factor is None else [f"factor {self.factor}"]
+        return shown + ([] if self.root is None else [f"{_ROLE.get(self.op, 'root')} {self.root}"])
+
+
+_ROLE = {"send": "to", "recv": "from"}
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """The dtype's name as every framework here writes it: ``float32``, not ``torch.float32``."""
+    return str(dtype).removeprefix("torch.")
+
+
+def call_site() -> str:
+    """``file:line`` of the nearest caller outside collshim, for error texts."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

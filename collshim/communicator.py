@@ -1,0 +1,390 @@
+"""``Communicator``: one method per collective, the same for threads and processes, for every kind of array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from collshim import arguments as judge
+from collshim.arrays import like as kind_like
+from collshim.autograd import attach
+from collshim.call import Call, Shape, call_site
+from collshim.errors import ArgumentValueError, refusal
+from collshim.layout import Parts, listed
+from collshim.options import get as current_options
+from collshim.transports import Posted, Transport
+from collshim.work import Work
+
+A = TypeVar("A")
+ReduceOp = str | tuple[str, float]
+
+
+class Communicator:
+    """One rank's end of an ordered group of ranks.
+
+    Every method takes arrays of any kind (torch, NumPy, CuPy, anything with DLPack), judges its arguments before it
+    sends anything, and returns a ``Work`` at once; ``Work.wait`` gives arrays of the kind that was given. Inputs must
+    not change before the wait. Where there is one part per rank, the result is rank-leading: ``(size, *shape)``.
+    Results that nobody gave a place for are differentiable for torch inputs that require a gradient, by the rules of
+    ``collshim.autograd``; an ``out=`` is not part of the graph.
+
+    Attributes:
+        rank: this rank in the group; roots, sources and destinations are ranks in the group too.
+        size: how many ranks the group has.
+        ranks: the group's ranks in the world, in the group's order.
+        name: what the group is called in error texts.
+        timeout: seconds that a wait may take, unless it says otherwise.
+
+    Every method raises an ``ArgumentError`` for arguments that this rank can judge alone (nothing is sent, the rank
+    may call again), and its work's ``wait`` raises a ``CommunicationError`` for what goes wrong between ranks.
+    """
+
+    def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
+        self._transport = transport
+        self.rank = transport.rank
+        self.size = transport.size
+        self.ranks = tuple(ranks)
+        self.name = name
+        self.timeout = current_options().timeout if timeout is None else timeout
+        self._subgroups: dict[tuple[int, ...], int] = {}
+
+    def __repr__(self) -> str:
+        return f"<Communicator {self.name}: rank {self.rank} of {self.size}>"
+
+    def all_reduce(self, array: A, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
+        """Every rank holds the element-wise reduction of all ranks' arrays, in the shape and dtype of its own.
+
+        ``out`` may be ``array`` itself.
+        """
+        tensor, reduction = self._operand("all_reduce", array, op)
+        target = None if out is None else judge.output_of(self, "all_reduce", out, tensor.shape, tensor)
+        return self._post(_call("all_reduce", tensor, *reduction), tensor, target, array, out)
+
+    def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
+        """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input."""
+        tensor, reduction = self._operand("reduce", array, op)
+        root = judge.rank_of(self, "reduce", "root", root)
+        given = out if root == self.rank else None
+        target = None if given is None else judge.output_of(self, "reduce", given, tensor.shape, tensor)
+        return self._post(_call("reduce", tensor, *reduction, root=root), tensor, target, array, given)
+
+    def broadcast(self, array: A, root: int = 0, *, out: A | None = None, discovers: bool = False) -> Work[A]:
+        """Every rank holds a copy of the root's array.
+
+        Off the root ``array`` tells shape, dtype and kind of what is awaited and is not changed; ``out=array`` is the
+        form in place. With ``discovers`` on every rank, or the check on, it may be None there.
+        """
+        root = judge.rank_of(self, "broadcast", "root", root)
+        if array is None and root != self.rank and out is None:
+            self._require_discovery("broadcast", discovers)
+            return self._post(Call("broadcast", root=root, discovers=discovers), None, None, None, None)
+        tensor = self._tensor("broadcast", out if array is None else array)
+        target = None if out is None else judge.output_of(self, "broadcast", out, tensor.shape, tensor)
+        call = _call("broadcast", tensor, root=root, discovers=discovers)
+        if root != self.rank:
+            call = call._replace(needs_grad=False)
+        source = tensor if root == self.rank else None
+        return self._post(call, source, target, tensor if array is None else array, out, tensor.device)
+
+    def all_gather(self, array: A, *, out: A | Sequence[A] | None = None) -> Work[A]:
+        """Every rank holds all ranks' arrays, ``(size, *shape)``.
+
+        ``out`` may be such an array, or a list of ``size`` arrays, whose shapes may be unequal where the ranks' are.
+        """
+        tensor = self._tensor("all_gather", array)
+        target, expects = self._gathered_into("all_gather", tensor, out)
+        return self._post(_call("all_gather", tensor, expects=expects), tensor, target, array, out)
+
+    def all_gather_ragged(self, array: A) -> Work[list[A]]:
+        """Every rank holds a list of all ranks' arrays, which may have unequal shapes that nobody knew before."""
+        tensor = self._tensor("all_gather", array)
+        call = _call("all_gather", tensor, expects=(), discovers=True)
+        return self._post(call, tensor, None, array, None)
+
+    def gather(self, array: A, root: int = 0, *, out: A | Sequence[A] | None = None) -> Work[A | None]:
+        """The root holds all ranks' arrays, ``(size, *shape)``; the others get None.
+
+        ``out``, on the root alone, may be a list of ``size`` arrays, unequal ones with the check on.
+        """
+        tensor = self._tensor("gather", array)
+        root = judge.rank_of(self, "gather", "root", root)
+        given = out if root == self.rank else None
+        target, expects = self._gathered_into("gather", tensor, given)
+        if expects is not None:
+            self._require_discovery("gather", False)
+        return self._post(_call("gather", tensor, root=root, expects=expects), tensor, target, array, given)
+
+    def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
+        """The root holds a list of all ranks' arrays, which may have unequal shapes; the others get None."""
+        tensor = self._tensor("gather", array)
+        root = judge.rank_of(self, "gather", "root", root)
+        call = _call("gather", tensor, root=root, expects=(), discovers=True)
+        return self._post(call, tensor, None, array, None)
+
+    def scatter(
+        self, parts: Any, root: int = 0, *, out: A | None = None, like: A | None = None, discovers: bool = False
+    ) -> Work[A]:
+        """Rank r holds the root's r-th part.
+
+        On the root ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones with the
+        check on or ``discovers`` on every rank. Elsewhere it is None; ``out``, or ``like`` for shape, dtype and kind,
+        tells what is awaited, which neither need where the ranks tell each other.
+        """
+        root = judge.rank_of(self, "scatter", "root", root)
+        if root != self.rank:
+            return self._post_scattered(root, out, like, discovers)
+        found = judge.parts_of(self, "scatter", parts)
+        mine = found[self.rank]
+        target = None if out is None else judge.output_of(self, "scatter", out, mine.shape, mine)
+        call = _parted("scatter", found, root=root, discovers=discovers)
+        if call.sends is not None:
+            self._require_discovery("scatter", discovers)
+        return self._post(call, found, target, _first(parts), out)
+
+    def reduce_scatter(self, parts: Any, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
+        """Rank r holds the element-wise reduction of all ranks' r-th parts.
+
+        ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones included where all
+        ranks' lists have the same shapes.
+        """
+        found = judge.parts_of(self, "reduce_scatter", parts)
+        mine = found[self.rank]
+        reduction = judge.reduce_op_of(self, "reduce_scatter", op, mine.dtype)
+        target = None if out is None else judge.output_of(self, "reduce_scatter", out, mine.shape, mine)
+        return self._post(_parted("reduce_scatter", found, *reduction), found, target, _first(parts), out)
+
+    def all_to_all(self, parts: Any, *, out: Any = None, discovers: bool = False) -> Work[Any]:
+        """Rank r holds, in rank order, the r-th part of every rank.
+
+        ``parts`` rank-leading, ``(size, *shape)``, gives the same form back; a list of ``size`` arrays, unequal ones
+        included, gives a list. ``out`` may be either form. Unequal lists without ``out`` need the check on, or
+        ``discovers`` on every rank.
+        """
+        found = judge.parts_of(self, "all_to_all", parts)
+        if isinstance(found, Tensor) and not isinstance(out, list | tuple):
+            return self._post_exchange(found, parts, out)
+        own = listed(found)
+        shapes = None if out is None else [tuple(part.shape) for part in listed(_as_parts(self, out))]
+        target = None if out is None else judge.outputs_of(self, "all_to_all", out, shapes, own[0])
+        if out is None:
+            self._require_discovery("all_to_all", discovers)
+        call = _call("all_to_all", own[0], discovers=discovers or out is None)._replace(
+            shape=None, sends=_shapes(own), expects=() if shapes is None else tuple(shapes)
+        )
+        call = call._replace(needs_grad=_needs_grad(found))
+        return self._post(call, _apart(found, target), target, _first(parts), out)
+
+    def send(self, array: Any, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
+        """Rank ``to`` receives the array; complete at once for small ones, else when the receiver has come."""
+        tensor = self._tensor("send", array)
+        to = judge.rank_of(self, "send", "destination", to)
+        return self._post(_call("send", tensor, root=to, tag=tag, discovers=discovers), tensor, None, None, None)
+
+    def recv(
+        self, source: int | None, *, out: Any = None, tag: int = 0, like: Any = None, discovers: bool = False
+    ) -> Work[Any]:
+        """The array that rank ``source`` sends, or with None any rank; ``out`` and ``like`` tell what is awaited.
+
+        With neither, shape and dtype are the sender's: with the check on, or ``discovers`` on both ranks.
+        """
+        rank = None if source is None else judge.rank_of(self, "recv", "source", source)
+        known = like if out is None else out
+        if known is None:
+            self._require_discovery("recv", discovers)
+            return self._post(Call("recv", root=rank, tag=tag, discovers=discovers), None, None, None, None)
+        tensor = self._tensor("recv", known)
+        target = None if out is None else judge.output_of(self, "recv", out, tensor.shape, tensor)
+        call = _call("recv", tensor, root=rank, tag=tag, discovers=discovers)._replace(needs_grad=False)
+        return self._post(call, None, target, known, out, tensor.device)
+
+    def barrier(self) -> Work[None]:
+        """Its wait returns when every rank of the group has called it."""
+        return self._post(Call("barrier"), None, None, None, None)
+
+    def subgroup(self, ranks: Sequence[int]) -> Communicator | None:
+        """A communicator over these ranks of this one, in this order; None on a rank that is not among them.
+
+        Every member calls it, in the same order of subgroups with the same ranks; others need not.
+        """
+        found = tuple(judge.rank_of(self, "subgroup", "rank", rank) for rank in ranks)
+        if len(set(found)) != len(found) or not found:
+            got, wanted = list(found), "one or more ranks, each once"
+            raise ArgumentValueError(refusal("subgroup", "rank list", got, wanted, self.rank, self.size))
+        count = self._subgroups[found] = self._subgroups.get(found, 0) + 1
+        key = f"{'-'.join(map(str, found))}#{count}"
+        transport = self._transport.subgroup(found, key)
+        if transport is None:
+            return None
+        return Communicator(transport, [self.ranks[rank] for rank in found], f"{self.name}/{key}", self.timeout)
+
+    def close(self) -> None:
+        """Leave the group; later calls raise ``BrokenCommunicatorError``."""
+        self._transport.close()
+
+    def announce_leaving(self, why: str) -> None:
+        """Tell the other ranks that this one comes to no further call."""
+        self._transport.announce_leaving(why)
+
+    @property
+    def checks(self) -> bool:
+        """Whether the ranks compare their calls before data moves (``COLLSHIM_CHECK``)."""
+        return self._transport.checks
+
+    def _tensor(self, op: str, array: Any) -> Tensor:
+        tensor = judge.tensor_of(self, op, array)
+        judge.refuse_kind(self, op, tensor)
+        return tensor
+
+    def _operand(self, op: str, array: Any, reduce_op: ReduceOp) -> tuple[Tensor, tuple[str, float | None]]:
+        tensor = self._tensor(op, array)
+        return tensor, judge.reduce_op_of(self, op, reduce_op, tensor.dtype)
+
+    def _gathered_into(
+        self, op: str, tensor: Tensor, out: Any
+    ) -> tuple[judge.Target | None, tuple[Shape, ...] | None]:
+        if out is None:
+            return None, None
+        shape = tuple(tensor.shape)
+        if not isinstance(out, list | tuple):
+            return judge.outputs_of(self, op, out, [shape] * self.size, tensor), None
+        target = judge.outputs_of(self, op, out, None, tensor)
+        shapes = _shapes(listed(target.own))
+        if shapes[self.rank] != shape:
+            got, wanted = shapes[self.rank], f"{shape} as the input"
+            what = f"shape of output[{self.rank}]"
+            raise ArgumentValueError(refusal(op, what, got, wanted, self.rank, self.size))
+        return target, None if all(known == shape for known in shapes) else shapes
+
+    def _post_scattered(self, root: int, out: Any, like: Any, discovers: bool) -> Work[Any]:
+        known = like if out is None else out
+        if known is None:
+            self._require_discovery("scatter", discovers)
+            return self._post(Call("scatter", root=root, discovers=discovers), None, None, None, None)
+        tensor = self._tensor("scatter", known)
+        target = None if out is None else judge.output_of(self, "scatter", out, tensor.shape, tensor)
+        call = _call("scatter", tensor, root=root, discovers=discovers)._replace(needs_grad=False)
+        return self._post(call, None, target, known, out, tensor.device)
+
+    def _post_exchange(self, stacked: Tensor, parts: Any, out: Any) -> Work[Any]:
+        target = None if out is None else judge.output_of(self, "all_to_all", out, stacked.shape, stacked)
+        call = _parted("all_to_all", stacked)
+        return self._post(call, _apart(stacked, target), target, parts, out)
+
+    def _require_discovery(self, op: str, discovers: bool) -> None:
+        if not (discovers or self._transport.checks):
+            got, wanted = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
+            raise ArgumentValueError(refusal(op, "shape of what is awaited", got, wanted, self.rank, self.size))
+
+    def _post(
+        self,
+        call: Call,
+        given: Parts | None,
+        target: judge.Target | None,
+        array: Any,
+        out: Any,
+        device: torch.device | None = None,
+    ) -> Work[Any]:
+        """Post a judged call; the work's result is ``out`` where the caller gave one."""
+        if self._transport.checks:
+            call = call._replace(site=call_site())
+        if out is not None and call.needs_grad:
+            call = call._replace(needs_grad=False)
+        inputs = None if given is None else judge.readable_parts(given)
+        place = device or _device(given)
+        pending = self._transport.post(call, inputs, None if target is None else target.written, place)
+        kind = None if array is None or out is not None else kind_like(array)
+        return Work(_Deadline(pending, self.timeout), self._views(call, given, target, pending, out), kind)
+
+    def _views(
+        self, call: Call, given: Parts | None, target: judge.Target | None, pending: Posted, out: Any
+    ) -> tuple[Callable[[Any], Any], ...]:
+        if target is not None:
+            return (partial(_settled_into, target, out),)
+        if call.op == "barrier" or not (call.needs_grad or self._transport.checks):
+            return ()
+        return (partial(attach, self, call, given, pending),)
+
+
+class _Deadline:
+    """A posted call whose wait has the communicator's deadline unless it says otherwise."""
+
+    __slots__ = ("_posted", "_timeout")
+
+    def __init__(self, posted: Posted, timeout: float) -> None:
+        self._posted = posted
+        self._timeout = timeout
+
+    def wait(self, timeout: float | None) -> Any:
+        return self._posted.wait(self._timeout if timeout is None else timeout)
+
+    def done(self) -> bool:
+        return self._posted.done()
+
+    @property
+    def token(self) -> Tensor | None:
+        return self._posted.token
+
+
+def _call(op: str, tensor: Tensor, reduce_op: str | None = None, factor: float | None = None, **more: Any) -> Call:
+    """The call of a rank that gives one tensor."""
+    needs_grad = _needs_grad(tensor)
+    return Call(
+        op, tuple(tensor.shape), tensor.dtype, tensor.device.type, reduce_op, factor, needs_grad=needs_grad, **more
+    )
+
+
+def _parted(op: str, parts: Parts, reduce_op: str | None = None, factor: float | None = None, **more: Any) -> Call:
+    """The call of a rank that gives one part per rank."""
+    first = parts[0]
+    sends = None if isinstance(parts, Tensor) or _equal(parts) else _shapes(parts)
+    call = _call(op, first, reduce_op, factor, sends=sends, **more)
+    return call._replace(shape=None if sends else call.shape, needs_grad=_needs_grad(parts))
+
+
+def _needs_grad(parts: Parts) -> bool:
+    if not torch.is_grad_enabled():
+        return False
+    return parts.requires_grad if isinstance(parts, Tensor) else any(part.requires_grad for part in parts)
+
+
+def _equal(parts: Sequence[Tensor]) -> bool:
+    return all(part.shape == parts[0].shape for part in parts)
+
+
+def _shapes(parts: Sequence[Tensor]) -> tuple[Shape, ...]:
+    return tuple(tuple(part.shape) for part in parts)
+
+
+def _first(parts: Any) -> Any:
+    return parts[0] if isinstance(parts, list | tuple) else parts
+
+
+def _device(given: Parts | None) -> torch.device:
+    return torch.device("cpu") if given is None else given.device if isinstance(given, Tensor) else given[0].device
+
+
+def _as_parts(comm: Communicator, out: Any) -> Parts:
+    return judge.parts_of(comm, "all_to_all", out, "output")
+
+
+def _apart(given: Parts, target: judge.Target | None) -> Parts:
+    """``given``, or a copy of it where the result goes to the same memory and would overwrite what is still to be sent."""
+    if target is None:
+        return given
+    taken = {part.untyped_storage().data_ptr() for part in _tensors(target.written)}
+    if not any(part.untyped_storage().data_ptr() in taken for part in _tensors(given)):
+        return given
+    return given.clone() if isinstance(given, Tensor) else [part.clone() for part in given]
+
+
+def _tensors(parts: Parts) -> list[Tensor]:
+    return [parts] if isinstance(parts, Tensor) else list(parts)
+
+
+def _settled_into(target: judge.Target, out: Any, result: Any) -> Any:
+    target.settle()
+    return out

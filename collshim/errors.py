@@ -1,0 +1,96 @@
+"""Every error that collshim raises.
+
+    CollshimError
+    ├── ArgumentError                 a call refused on this rank; nothing was sent, no sequence number was used
+    │   ├── ArgumentTypeError         also a TypeError
+    │   ├── ArgumentValueError        also a ValueError
+    │   └── ArgumentIndexError        also an IndexError
+    ├── WorldError                    no world, two worlds, or a world that contradicts itself; also a RuntimeError
+    ├── CommunicationError            something went wrong between ranks; also a RuntimeError
+    │   ├── MismatchError             the ranks' calls do not belong together
+    │   ├── DeadlineError             somebody did not come in time; also a TimeoutError
+    │   ├── PeerError                 another rank failed, or its process ended
+    │   └── BrokenCommunicatorError   an earlier failure ended this communicator
+    └── RankError                     raised by ``launch``: what the first failing rank raised; also a RuntimeError
+
+An adapter raises a class that is both one of these and what the imitated framework raises (``also``), so that an
+``except`` clause written for the framework acts alike.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+
+class CollshimError(Exception):
+    """The root of every error that collshim raises."""
+
+
+class ArgumentError(CollshimError):
+    """A call was refused on this rank before anything was sent; the rank may catch this and call again."""
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument has the wrong type."""
+
+
+class ArgumentValueError(ArgumentError, ValueError):
+    """An argument has the right type and a value, shape or dtype that cannot be used."""
+
+
+class ArgumentIndexError(ArgumentError, IndexError):
+    """A rank, a root or an axis lies outside its range."""
+
+
+class WorldError(CollshimError, RuntimeError):
+    """This rank has no world, already has one, or its environment contradicts itself."""
+
+
+class CommunicationError(CollshimError, RuntimeError):
+    """Something went wrong between ranks, after this rank's own arguments were found good."""
+
+
+class MismatchError(CommunicationError):
+    """The ranks met with calls that do not belong together; every rank gets the same text, no data was moved."""
+
+
+class DeadlineError(CommunicationError, TimeoutError):
+    """A wait passed its deadline; the text names who did not come and where they were instead."""
+
+
+class PeerError(CommunicationError):
+    """Another rank failed, or its process ended, while this one waited for it."""
+
+
+class BrokenCommunicatorError(CommunicationError):
+    """An earlier failure, which the text repeats, ended this communicator."""
+
+
+class RankError(CollshimError, RuntimeError):
+    """A rank started by ``launch`` failed: the first failure, with its rank and its traceback.
+
+    Attributes:
+        rank: the rank that failed first.
+        exception: what it raised, or None where its process ended without raising.
+    """
+
+    def __init__(self, message: str, rank: int, exception: BaseException | None) -> None:
+        super().__init__(message)
+        self.rank = rank
+        self.exception = exception
+
+
+@cache
+def also(ours: type[CollshimError], theirs: type[Exception]) -> type[CollshimError]:
+    """A class that is both ``ours`` and ``theirs``; ``ours`` itself where it already derives from ``theirs``."""
+    if issubclass(ours, theirs):
+        return ours
+    return type(f"{ours.__name__}As{theirs.__name__}", (ours, theirs), {"__module__": __name__})
+
+
+def refusal(
+    collective: str, what: str, got: object, wanted: object, rank: int, size: int, shown: str | None = None
+) -> str:
+    """The engine's one error sentence: what came, what was wanted, on which rank."""
+    where = f"rank {rank} of {size}" + (f", {shown}" if shown else "")
+    return f"{collective}: {what} is {got}, should be {wanted} ({where})"

@@ -1,0 +1,84 @@
+"""Views between the forms that parts come in; nothing here communicates.
+
+Where there is one part per rank the canonical form is rank-leading, ``(size, *shape)``. Along axis 0 the
+concatenated form is the same memory, so these are views; along another axis one strided write is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+Parts: TypeAlias = "Tensor | Sequence[Tensor]"
+
+
+def concatenated(stacked: Tensor, axis: int = 0) -> Tensor:
+    """``(size, *shape)`` to ``shape`` with ``axis`` ``size`` times as long; a view for axis 0. 0-d parts give ``(size,)``."""
+    if stacked.dim() < 2:
+        return stacked
+    return stacked.flatten(0, 1) if axis == 0 else stacked.movedim(0, axis).flatten(axis, axis + 1)
+
+
+def split(tensor: Tensor, size: int, axis: int = 0) -> Tensor:
+    """``tensor`` cut into ``size`` equal parts along ``axis``, rank-leading: ``(size, *part)``; always a view."""
+    return tensor.unflatten(axis, (size, tensor.shape[axis] // size)).movedim(axis, 0)
+
+
+def listed(parts: Parts) -> list[Tensor]:
+    """One tensor per rank; views where ``parts`` is rank-leading."""
+    return list(parts.unbind(0)) if isinstance(parts, Tensor) else list(parts)
+
+
+def joined(parts: Parts) -> Tensor | None:
+    """The parts as one flat tensor without a copy, or None where they do not lie behind each other in memory."""
+    if isinstance(parts, Tensor):
+        return parts.view(-1) if parts.is_contiguous() else None
+    return _adjacent(parts) if parts else None
+
+
+def _adjacent(parts: Sequence[Tensor]) -> Tensor | None:
+    first, end = parts[0], parts[0].storage_offset()
+    for part in parts:
+        if part.storage_offset() != end or not part.is_contiguous() or not _shares_storage(part, first):
+            return None
+        end += part.numel()
+    return first.as_strided((end - first.storage_offset(),), (1,))
+
+
+def _shares_storage(part: Tensor, other: Tensor) -> bool:
+    return part.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
+def flat(parts: Parts) -> Tensor:
+    """The parts as one flat tensor; a copy only where they do not lie behind each other in memory."""
+    whole = joined(parts)
+    if whole is not None:
+        return whole
+    return torch.cat([part.reshape(-1) for part in listed(parts)])
+
+
+def cut(whole: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+    """A flat tensor seen as parts of the given shapes, in order; views."""
+    pieces = whole.split([_count(shape) for shape in shapes])
+    return [piece.view(*shape) for piece, shape in zip(pieces, shapes, strict=True)]
+
+
+def _count(shape: Sequence[int]) -> int:
+    count = 1
+    for length in shape:
+        count *= length
+    return count
+
+
+def fill(out: Parts, parts: Parts) -> None:
+    """Write ``parts`` into ``out``, part by part; equal shapes are the caller's promise."""
+    if isinstance(out, Tensor) and isinstance(parts, Tensor):
+        out.copy_(parts)
+    elif isinstance(out, Tensor) and out.is_contiguous() and len(parts) > 0:
+        torch.stack(list(parts), out=out)
+    else:
+        for target, source in zip(listed(out), listed(parts), strict=True):
+            target.copy_(source)

@@ -1,0 +1,213 @@
+"""Ranks as processes of this machine, started and ended together by their parent."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import multiprocessing
+import os
+import pickle
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from multiprocessing.connection import Connection, wait
+from typing import Any, NamedTuple
+
+import torch
+
+from collshim.errors import ArgumentTypeError, RankError
+from collshim.options import Options, options
+from collshim.options import get as current_options
+
+_HOST = "127.0.0.1"
+_GRACE = 2.0
+"""Seconds between asking a process to end and ending it."""
+
+
+class Task(NamedTuple):
+    """What a rank's process is told."""
+
+    rank: int
+    size: int
+    port: int
+    work: bytes
+    chosen: Options
+
+
+def run(fn: Callable[..., Any], size: int, args: Sequence[Any], timeout: float | None) -> list[Any]:
+    """Run ``fn(*args)`` on ``size`` processes; see ``launch``."""
+    with Ranks(fn, size, args) as ranks:
+        return ranks.results(timeout)
+
+
+class Ranks:
+    """Live processes, one per rank, that serve one function; as a context manager they are ended at the end."""
+
+    def __init__(self, fn: Callable[..., Any], size: int, args: Sequence[Any] = ()) -> None:
+        self._store = _store_server()
+        work = _packed(fn, args)
+        context = _context()
+        self._ends: list[Connection] = []
+        self._processes: list[Any] = []
+        for rank in range(size):
+            ours, theirs = context.Pipe()
+            task = Task(rank, size, self._store.port, work, current_options())
+            process = context.Process(target=_main, args=(task, theirs), name=f"rank {rank} of {size}", daemon=True)
+            process.start()
+            theirs.close()
+            self._ends.append(ours)
+            self._processes.append(process)
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def results(self, timeout: float | None) -> list[Any]:
+        """What every rank returned; the first failure is raised."""
+        limit = None if timeout is None else time.monotonic() + timeout
+        results: dict[int, Any] = {}
+        while len(results) < len(self._ends):
+            results.update(self._next(results, limit, timeout))
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.send_bytes(b"leave")
+        return [results[rank] for rank in range(len(self._ends))]
+
+    def _next(self, results: dict[int, Any], limit: float | None, timeout: float | None) -> dict[int, Any]:
+        awaited = {end: rank for rank, end in enumerate(self._ends) if rank not in results}
+        left = None if limit is None else max(0.0, limit - time.monotonic())
+        ready = wait(list(awaited), left)
+        if not ready:
+            late = sorted(awaited.values())
+            names = ", ".join(map(str, late))
+            raise RankError(f"launch: rank {names} of {len(self._ends)} has not returned within {timeout:g} s", late[0], None)
+        return {awaited[end]: self._outcome(awaited[end], end) for end in ready if isinstance(end, Connection)}
+
+    def _outcome(self, rank: int, end: Connection) -> Any:
+        try:
+            kind, value, text = pickle.loads(end.recv_bytes())
+        except (EOFError, ConnectionError) as error:
+            self._processes[rank].join(_GRACE)
+            code = self._processes[rank].exitcode
+            raise RankError(
+                f"rank {rank} of {len(self._ends)} ended without a result, exit code {code}", rank, None
+            ) from error
+        if kind == "result":
+            return value
+        error = value if isinstance(value, BaseException) else None
+        raise RankError(f"rank {rank} of {len(self._ends)} failed: {text}", rank, error) from error
+
+    def end(self) -> None:
+        """End what still runs; returns when every process has ended."""
+        limit = time.monotonic() + _GRACE
+        if sys.exc_info()[0] is not None:
+            for process in self._processes:
+                process.terminate()
+        for process in self._processes:
+            process.join(max(0.0, limit - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+        for end in self._ends:
+            end.close()
+
+
+def _store_server() -> Any:
+    from torch.distributed import TCPStore
+
+    return TCPStore(_HOST, 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=60))
+
+
+def _packed(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
+    try:
+        return pickle.dumps((fn, tuple(args)))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ArgumentTypeError(
+            f"launch: {fn!r} or its arguments cannot be sent to another process ({error}), should be a function of a "
+            'module, not a lambda or a local one; ranks="threads" takes any'
+        ) from error
+
+
+def _context() -> Any:
+    """A server that has imported torch already forks the ranks, where the system can; so they start at once."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["collshim.processes"])
+    return context
+
+
+def _main(task: Task, end: Connection) -> None:
+    """A rank's process: join the world, run the function, tell the parent, leave when it says so."""
+    told = threading.Event()
+    threading.Thread(target=_follow, args=(end, told), daemon=True).start()
+    _set_environment(task)
+    try:
+        with options(**dataclasses.asdict(task.chosen)):
+            outcome = ("result", _run(task), "")
+    except BaseException as error:
+        outcome = ("error", *_told(error))
+    end.send_bytes(_pickled(outcome))
+    if outcome[0] == "result":
+        told.wait()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0 if outcome[0] == "result" else 1)  # gloo's and torch's threads would hold a normal exit up
+
+
+def _run(task: Task) -> Any:
+    from torch.distributed import TCPStore
+
+    from collshim import world
+
+    store = TCPStore(_HOST, task.port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=60))
+    world.init(task.rank, task.size, store=store, address=_HOST)
+    fn, args = pickle.loads(task.work)
+    result = fn(*args)
+    world.announce_leaving("has returned from its function")
+    return result
+
+
+def _set_environment(task: Task) -> None:
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // task.size))
+    os.environ.update(
+        RANK=str(task.rank),
+        WORLD_SIZE=str(task.size),
+        LOCAL_RANK=str(task.rank),
+        LOCAL_WORLD_SIZE=str(task.size),
+        MASTER_ADDR=_HOST,
+        MASTER_PORT=str(task.port),
+        TORCHELASTIC_USE_AGENT_STORE="True",
+    )
+
+
+def _follow(end: Connection, told: threading.Event) -> None:
+    """End with the parent: it says "leave", or its end of the pipe closes."""
+    try:
+        end.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(1)
+    told.set()
+
+
+def _told(error: BaseException) -> tuple[BaseException | None, str]:
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return error, f"{type(error).__name__}: {error}\n\n{trace}"
+
+
+def _pickled(outcome: tuple[str, Any, str]) -> bytes:
+    try:
+        text = pickle.dumps(outcome)
+        pickle.loads(text)
+    except Exception as error:
+        kind, value, told = outcome
+        if kind == "error":
+            return pickle.dumps((kind, None, told))
+        return pickle.dumps(("error", None, f"what it returned, a {type(value).__qualname__}, cannot be sent: {error}"))
+    return text

@@ -1,0 +1,74 @@
+"""Who did not come to a call between processes, and where they were instead: told through the world's store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from collshim.call import Call
+
+GRACE = 0.5
+"""Seconds that an expired rank gives its peers to tell where they wait."""
+
+FIRST_SLICE = 0.25
+"""Seconds after which a waiting rank tells the others where it waits."""
+
+
+class Noticeboard:
+    """What this rank tells the others about its waits, and reads of theirs. ``rank`` is the global one."""
+
+    def __init__(self, store: Any, rank: int) -> None:
+        self._store = store
+        self._rank = rank
+        self._posted = False
+
+    def post(self, group: str, call: Call) -> None:
+        """Say that this rank waits in ``call`` of ``group``."""
+        self._store.set(_key(self._rank), f"{group}\n{call.sequence}\n{call}")
+        self._posted = True
+
+    def clear(self) -> None:
+        """Say that this rank waits no longer, where it said that it did."""
+        if self._posted:
+            self._posted = False
+            self._store.set(_key(self._rank), "")
+
+    def leave(self, why: str) -> None:
+        """Say that this rank comes to no further call."""
+        self._store.set(_key(self._rank), f"left\n\n{why}")
+
+    def gone(self, ranks: Sequence[int]) -> bool:
+        """Whether one of these global ranks has said that it comes to no further call."""
+        return any(rank != self._rank and self._read(rank)[0] == "left" for rank in ranks)
+
+    def who_did_not_come(self, group: str, ranks: Sequence[int], call: Call) -> str:
+        """The error text that names the ranks (in the group) that do not wait in this call, and where they are."""
+        limit = time.monotonic() + GRACE
+        absent = self._absent(group, ranks, call)
+        while absent and time.monotonic() < limit:
+            time.sleep(0.05)
+            absent = self._absent(group, ranks, call)
+        told = "; ".join(f"rank {rank} {where}" for rank, where in absent)
+        return f"{call}: {len(absent)} of {len(ranks)} ranks did not come: {told}" if absent else f"{call}: all came"
+
+    def _absent(self, group: str, ranks: Sequence[int], call: Call) -> list[tuple[int, str]]:
+        found = []
+        for rank, owner in enumerate(ranks):
+            there, sequence, what = self._read(owner)
+            if owner != self._rank and (there, sequence) != (group, str(call.sequence)):
+                found.append((rank, what))
+        return found
+
+    def _read(self, owner: int) -> tuple[str, str, str]:
+        if not self._store.check([_key(owner)]):
+            return "", "", "is in no collective, or its process has ended"
+        text = self._store.get(_key(owner)).decode()
+        if not text:
+            return "", "", "is in no collective, or its process has ended"
+        group, sequence, what = text.split("\n", 2)
+        return group, sequence, what if group == "left" else f"waits in {what}"
+
+
+def _key(rank: int) -> str:
+    return f"waits/{rank}"

@@ -1,0 +1,54 @@
+"""One thread per process that lets agreed calls depart when nobody waits for them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from typing import ClassVar, Protocol
+
+
+class Advancing(Protocol):
+    """Something with calls that wait for their peers' agreement."""
+
+    def advance(self) -> bool:
+        """Do without waiting what can be done; whether there is more to come."""
+
+
+class Background:
+    """The process's thread. It looks once a millisecond, for as long as there is something to look for."""
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    _watched: ClassVar[weakref.WeakSet[Advancing]] = weakref.WeakSet()
+    _wanted: ClassVar[threading.Event] = threading.Event()
+    _owner: ClassVar[int] = 0
+
+    @classmethod
+    def watch(cls, advancing: Advancing) -> None:
+        """Look after this one until it has nothing more to come."""
+        with cls._lock:
+            cls._watched.add(advancing)
+            if cls._owner != os.getpid():
+                cls._owner = os.getpid()
+                cls._wanted = threading.Event()
+                threading.Thread(target=cls._run, name="collshim-background", daemon=True).start()
+        cls._wanted.set()
+
+    @classmethod
+    def _run(cls) -> None:
+        while True:
+            cls._wanted.wait()
+            time.sleep(0.001)
+            cls._look()
+
+    @classmethod
+    def _look(cls) -> None:
+        with cls._lock:
+            watched = list(cls._watched)
+        idle = [advancing for advancing in watched if not advancing.advance()]
+        with cls._lock:
+            for advancing in idle:
+                cls._watched.discard(advancing)
+            if not cls._watched:
+                cls._wanted.clear()

@@ -1,0 +1,187 @@
+"""One call between processes on its way: first the ranks' slots, then, when they agree, the data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from collshim.call import Call
+from collshim.check import disagreement
+from collshim.combine import steps
+from collshim.errors import CollshimError, DeadlineError, MismatchError, PeerError
+from collshim.layout import Parts
+from collshim.outputs import allocate
+from collshim.transports.absence import FIRST_SLICE
+from collshim.transports.payload import Ends, Payload, start
+from collshim.transports.slots import Slot, decode, given
+
+if TYPE_CHECKING:
+    from collshim.transports.process_group import ProcessGroupTransport
+
+
+class Flight:
+    """A posted call.
+
+    Attributes:
+        calls: every rank's call once they agreed, None where they were not asked.
+        failure: why the call failed, or None.
+        departed: whether the data is on its way, or the call has failed.
+    """
+
+    def __init__(
+        self,
+        transport: ProcessGroupTransport,
+        call: Call,
+        inputs: Parts | None,
+        outputs: Parts | None,
+        device: torch.device,
+    ) -> None:
+        self._transport = transport
+        self.call = call
+        self._inputs = inputs
+        self._outputs = outputs
+        self._device = device
+        self._slots: tuple[Any, Tensor] | None = None
+        self._payload = Payload([])
+        self.token: Tensor | None = None
+        self.calls: Sequence[Call] | None = None
+        self.failure: CollshimError | None = None
+        self.departed = False
+        self._saw_gone = False
+
+    def exchange(self, work: Any, slots: Tensor) -> None:
+        """The ranks' slots are being gathered."""
+        self._slots = (work, slots)
+
+    def depart(self) -> None:
+        """Put the data on its way; the calls agree, or were not compared."""
+        transport = self._transport
+        calls = self.calls or [self.call] * transport.size
+        if self._outputs is None:
+            self._outputs = allocate(calls, transport.rank, self._device)
+        ragged = any(call.sends is not None or call.expects is not None for call in calls)
+        ends = Ends(transport.payload_group, transport.rank, transport.size, ragged)
+        self._payload = start(ends, self.call, self._inputs, self._outputs)
+        self.departed = True
+
+    def arrived(self) -> bool:
+        """Whether the ranks' slots are here."""
+        return self._slots is None or bool(self._slots[0].is_completed())
+
+    def agree(self, limit: float | None) -> None:
+        """Wait for the slots, compare the calls, and let the data depart; failures are kept for ``wait``."""
+        if self._slots is None:
+            return
+        work, gathered = self._slots
+        self.await_work(work, limit)
+        slots = decode(gathered)
+        self.calls = [slot.call for slot in slots]
+        wrong = disagreement(self.calls)
+        if wrong is not None:
+            self.fail(MismatchError(wrong))
+        elif all(slot.data is not None for slot in slots):
+            self._combine(slots)
+        else:
+            self.depart()
+
+    def _combine(self, slots: Sequence[Slot]) -> None:
+        """All data came with the slots."""
+        rank, size = self._transport.rank, self._transport.size
+        calls = [slot.call for slot in slots]
+        if self._outputs is None:
+            self._outputs = allocate(calls, rank, self._device)
+        outputs: list[Parts | None] = [None] * size
+        outputs[rank] = self._outputs
+        for step in steps(calls, [given(slot, peer, size) for peer, slot in enumerate(slots)], outputs):
+            step()
+        self.departed = True
+
+    def fail(self, failure: CollshimError) -> None:
+        """This call ends with ``failure``."""
+        self.failure = failure
+        self.departed = True
+
+    def done(self) -> bool:
+        """Whether ``wait`` would return, or raise, at once."""
+        if not self.departed:
+            self._transport.advance()
+        return self.departed and all(work.is_completed() for work in self._payload.works)
+
+    def wait(self, timeout: float | None) -> Parts | None:
+        """The outputs, once the data is here."""
+        limit = None if timeout is None else time.monotonic() + timeout
+        try:
+            if not self.departed:
+                self._transport.agree_up_to(self, limit)
+            if self.failure is None:
+                self._land(limit)
+        finally:
+            self._transport.seen(self)
+        if self.failure is not None:
+            raise type(self.failure)(*self.failure.args) from self.failure.__cause__
+        return self._outputs
+
+    def _land(self, limit: float | None) -> None:
+        payload, self._payload = self._payload, Payload([])
+        for work in payload.works:
+            self.await_work(work, limit)
+        if payload.finish is not None:
+            payload.finish()
+
+    def await_work(self, work: Any, limit: float | None) -> None:
+        """Wait for one of torch's works in slices, so that the others hear where this rank waits."""
+        if self.call.device != "cpu" and self._slots is None:
+            work.wait()
+            return
+        board, seconds = self._transport.rendezvous.board, FIRST_SLICE
+        try:
+            while not _waited(work, _slice(seconds, limit)):
+                self._refuse_if_late(limit)
+                self._refuse_if_hopeless(board.gone(self._transport.ranks))
+                board.post(self._transport.key, self.call)
+                seconds = 1.0
+        except RuntimeError as error:
+            if isinstance(error, CollshimError):
+                raise
+            self._end(PeerError, f"the connection broke ({str(error).splitlines()[0][:200]})", error)
+        finally:
+            board.clear()
+
+    def _refuse_if_late(self, limit: float | None) -> None:
+        if limit is not None and time.monotonic() >= limit:
+            self._transport.rendezvous.board.post(self._transport.key, self.call)
+            self._end(DeadlineError, "the deadline passed", None)
+
+    def _refuse_if_hopeless(self, gone: bool) -> None:
+        """A rank that left has sent all that it will; what it sent before may still be on its way for one slice."""
+        if gone and self._saw_gone:
+            self._end(PeerError, "nobody else will come", None)
+        self._saw_gone = gone
+
+    def _end(self, kind: type[PeerError] | type[DeadlineError], why: str, cause: BaseException | None) -> None:
+        transport = self._transport
+        absent = transport.rendezvous.board.who_did_not_come(transport.key, transport.ranks, self.call)
+        failure = kind(f"{absent} ({why})")
+        transport.break_(failure)
+        raise failure from cause
+
+
+def _slice(seconds: float, limit: float | None) -> float:
+    return seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))
+
+
+def _waited(work: Any, seconds: float) -> bool:
+    """Whether the work is over after at most ``seconds``; raises what it failed with."""
+    try:
+        work.wait(timedelta(seconds=seconds))
+    except RuntimeError:
+        if work.is_completed():
+            raise
+        return False
+    return True
+

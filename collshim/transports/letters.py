@@ -1,0 +1,265 @@
+"""send and recv between processes: a letter through the world's store says what comes, and carries it where it is small.
+
+A receiver that expected something else gets an error, not a dead process; any-source receives and discovered shapes
+need nothing more. With the check off, and shapes known on both sides, data goes directly.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from collshim.call import EAGER_BYTES, Call
+from collshim.check import unmatched_pair
+from collshim.errors import CollshimError, DeadlineError, MismatchError, PeerError
+from collshim.layout import Parts
+from collshim.transports import Posted
+from collshim.transports.absence import FIRST_SLICE
+from collshim.transports.background import Background
+from collshim.transports.payload import Payload, receive, send
+from collshim.transports.slots import as_bytes, call_from, describe, from_bytes
+
+if TYPE_CHECKING:
+    from collshim.transports.process_group import ProcessGroupTransport
+
+_FIRST_NUMBER = 2**30
+"""Numbers of letters start here, above users' tags."""
+
+
+class _Letter(NamedTuple):
+    """What a sender says of its tensor; ``data`` holds the bytes of a small one."""
+
+    source: int
+    number: int
+    call: Call
+    data: Tensor | None
+
+
+class Parcel:
+    """A send or recv on its way, seen by its own rank."""
+
+    def __init__(self, box: Postbox, call: Call, target: Tensor | None, device: torch.device) -> None:
+        self._box = box
+        self.call = call
+        self.target = target
+        self.device = device
+        self.token: Tensor | None = None
+        self.calls: Sequence[Call] | None = None
+        self.source: int | None = None
+        self.payload: Payload | None = None
+        self.failure: CollshimError | None = None
+        self.arrived = False
+
+    def done(self) -> bool:
+        """Whether the letter has come, and with it or after it the data."""
+        if not self.arrived:
+            self._box.collect()
+        return self.arrived and self.payload is None
+
+    def wait(self, timeout: float | None) -> Tensor | None:
+        """The received tensor; None for a send."""
+        limit = None if timeout is None else time.monotonic() + timeout
+        self._box.await_letter(self, limit)
+        if self.payload is not None:
+            self._box.await_data(self, limit)
+        if self.failure is not None:
+            raise type(self.failure)(*self.failure.args) from self.failure.__cause__
+        return self.target
+
+
+class Postbox:
+    """One rank's letters within one group."""
+
+    def __init__(self, transport: ProcessGroupTransport) -> None:
+        self._transport = transport
+        self._store = transport.rendezvous.store
+        self._awaited: list[Parcel] = []
+        self._unclaimed: deque[_Letter] = deque()
+        self._read = 0
+        self._sent: dict[int, int] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a recv still awaits its letter."""
+        return bool(self._awaited)
+
+    def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
+        """Post a send of ``inputs`` or a recv into ``outputs``."""
+        lettered = self._transport.checks or call.discovers
+        if call.op == "send" and isinstance(inputs, Tensor):
+            return self._send(call, inputs, lettered)
+        target = outputs if isinstance(outputs, Tensor) else None
+        parcel = Parcel(self, call, target, device)
+        if lettered:
+            with self._lock:
+                self._awaited.append(parcel)
+            self.collect()
+            Background.watch(self._transport)
+        else:
+            self._receive_directly(parcel)
+        return parcel
+
+    def _send(self, call: Call, tensor: Tensor, lettered: bool) -> Parcel:
+        parcel = Parcel(self, call, None, tensor.device)
+        peer, tag = call.root or 0, call.tag
+        small = lettered and tensor.nbytes <= EAGER_BYTES and tensor.device.type == "cpu"
+        if lettered:
+            tag = self._write(call, tensor if small else None, peer)
+        if not small:
+            parcel.payload = send(self._transport.payload_group, tensor, peer, tag)
+        parcel.arrived = True
+        return parcel
+
+    def _write(self, call: Call, tensor: Tensor | None, peer: int) -> int:
+        number = self._sent[peer] = self._sent.get(peer, 0) + 1
+        text = describe(call)
+        data = b"" if tensor is None else as_bytes(tensor).numpy().tobytes()
+        head = struct.pack("<iiii", self._transport.rank, number, len(text), -1 if tensor is None else len(data))
+        place = self._store.add(self._count_key(peer), 1)
+        self._store.set(self._letter_key(peer, place), head + text + data)
+        return _FIRST_NUMBER + number
+
+    def _receive_directly(self, parcel: Parcel) -> None:
+        group, call, target = self._transport.payload_group, parcel.call, parcel.target
+        if target is None:
+            if call.shape is None or call.dtype is None:
+                raise AssertionError("without the check the receiver gives shape and dtype")
+            target = parcel.target = torch.empty(call.shape, dtype=call.dtype, device=parcel.device)
+        if call.root is None:
+            parcel.payload = Payload([group.recv_anysource([as_bytes(target)], call.tag)])
+        else:
+            parcel.payload = receive(group, target, call.root, call.tag)
+        parcel.arrived = True
+
+    def collect(self) -> None:
+        """Take what letters have come, without waiting."""
+        if self._awaited and self._lock.acquire(blocking=False):
+            try:
+                while self._awaited and self._store.check([self._letter_key(self._transport.rank, self._read + 1)]):
+                    self._take()
+            finally:
+                self._lock.release()
+
+    def await_letter(self, parcel: Parcel, limit: float | None) -> None:
+        """Wait until this recv's letter has come."""
+        board, seconds = self._transport.rendezvous.board, FIRST_SLICE
+        try:
+            while not parcel.arrived:
+                self._transport.refuse_if_broken()
+                with self._lock:
+                    if not parcel.arrived and self._next_within(seconds, limit):
+                        self._take()
+                        continue
+                self._refuse_if_late(parcel, limit)
+                self._refuse_if_hopeless(parcel)
+                board.post(self._transport.key, parcel.call)
+        finally:
+            board.clear()
+
+    def _next_within(self, seconds: float, limit: float | None) -> bool:
+        key = self._letter_key(self._transport.rank, self._read + 1)
+        left = seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))
+        if not self._store.check([key]):
+            try:
+                self._store.wait([key], timedelta(seconds=left))
+            except RuntimeError:
+                return False  # not within this slice
+        return True
+
+    def _refuse_if_late(self, parcel: Parcel, limit: float | None) -> None:
+        if limit is not None and time.monotonic() >= limit and not parcel.arrived:
+            where = "anybody" if parcel.call.root is None else f"rank {parcel.call.root}"
+            failure = DeadlineError(f"{parcel.call}: {where} sent nothing, the deadline passed")
+            self._transport.break_(failure)
+            raise failure
+
+    def _refuse_if_hopeless(self, parcel: Parcel) -> None:
+        transport, source = self._transport, parcel.call.root
+        awaited = transport.ranks if source is None else [transport.ranks[source]]
+        if transport.rendezvous.board.gone(awaited):
+            self.collect()
+            if not parcel.arrived:
+                failure = PeerError(f"{parcel.call}: rank {source} has left and sent nothing")
+                transport.break_(failure)
+                raise failure
+
+    def _take(self) -> None:
+        """Read the next letter and hand out what can be handed out; the lock is held."""
+        self._read += 1
+        key = self._letter_key(self._transport.rank, self._read)
+        self._unclaimed.append(_opened(self._store.get(key)))
+        self._store.delete_key(key)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        for parcel in list(self._awaited):
+            letter = next((known for known in self._unclaimed if _fits(known, parcel.call)), None)
+            if letter is not None:
+                self._unclaimed.remove(letter)
+                self._awaited.remove(parcel)
+                self._deliver(letter, parcel)
+
+    def _deliver(self, letter: _Letter, parcel: Parcel) -> None:
+        wrong = unmatched_pair(letter.call, parcel.call)
+        if wrong is not None:
+            parcel.failure = MismatchError(wrong)
+        shape, dtype = letter.call.shape or (), letter.call.dtype or torch.float32
+        if parcel.target is None or wrong is not None:
+            parcel.target = torch.empty(shape, dtype=dtype, device=parcel.device)
+        if letter.data is None:
+            tag = _FIRST_NUMBER + letter.number
+            parcel.payload = receive(self._transport.payload_group, parcel.target, letter.source, tag)
+        else:
+            parcel.target.copy_(from_bytes(letter.data, dtype).view(shape))
+        parcel.source = letter.source
+        parcel.calls = [letter.call, parcel.call]
+        parcel.arrived = True
+
+    def await_data(self, parcel: Parcel, limit: float | None) -> None:
+        """Wait until the data that follows a letter, or needs none, has moved."""
+        payload, parcel.payload = parcel.payload, None
+        seconds = 86400.0 if limit is None else max(0.001, limit - time.monotonic())
+        try:
+            for work in [] if payload is None else payload.works:
+                work.wait() if parcel.device.type != "cpu" else work.wait(timedelta(seconds=seconds))
+        except RuntimeError as error:
+            self._end(parcel, error, limit)
+
+    def _end(self, parcel: Parcel, error: RuntimeError, limit: float | None) -> None:
+        late = limit is not None and time.monotonic() >= limit
+        kind, why = (DeadlineError, "the deadline passed") if late else (PeerError, f"the connection broke: {error}")
+        failure = kind(f"{parcel.call}: the data did not move, {why}")
+        self._transport.break_(failure)
+        raise failure from error
+
+    def fail(self, failure: CollshimError) -> None:
+        """Every recv that still waits fails."""
+        for parcel in self._awaited:
+            parcel.failure, parcel.arrived = failure, True
+        self._awaited.clear()
+
+    def _count_key(self, peer: int) -> str:
+        return f"{self._transport.key}/letters/{peer}"
+
+    def _letter_key(self, peer: int, place: int) -> str:
+        return f"{self._transport.key}/letters/{peer}/{place}"
+
+
+def _fits(letter: _Letter, call: Call) -> bool:
+    return letter.call.tag == call.tag and call.root in (None, letter.source)
+
+
+def _opened(text: bytes) -> _Letter:
+    source, number, length, count = struct.unpack("<iiii", text[:16])
+    call = call_from(text[16 : 16 + length])
+    data = None if count < 0 else torch.frombuffer(bytearray(text[16 + length :]) or bytearray(1), dtype=torch.uint8)
+    return _Letter(source, number, call, None if data is None else data[:count])

@@ -1,0 +1,320 @@
+"""Ranks that are threads of one process: their tensors are read and written directly, without sockets or copies.
+
+The last rank to arrive starts the work; ranks that wait meanwhile help with large ones. So a call completes without
+anybody waiting, one meeting per call is all the synchronisation there is, and every rank leaves when all have been served.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from collshim.call import EAGER_BYTES, Call
+from collshim.errors import BrokenCommunicatorError, CommunicationError, PeerError
+from collshim.layout import Parts
+from collshim.transports import Posted
+from collshim.transports.meeting import Meeting, Seat
+
+
+class Switchboard:
+    """What all groups of one in-process world share: who failed, who has left, and where each rank waits."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.lock = threading.RLock()
+        self.waiting_in: list[Call | None] = [None] * size
+        self.left: dict[int, str] = {}
+        self._groups: weakref.WeakSet[LocalGroup] = weakref.WeakSet()
+        self._registry: dict[str, LocalGroup] = {}
+
+    def group(self, ranks: tuple[int, ...], key: str) -> LocalGroup:
+        """The group of these global ranks under this key, made by whoever comes first."""
+        with self.lock:
+            group = self._registry.get(key)
+            if group is None:
+                group = self._registry[key] = LocalGroup(self, ranks, key)
+                self._groups.add(group)
+            return group
+
+    def forget(self, key: str) -> None:
+        """Drop a group that its ranks have closed."""
+        with self.lock:
+            self._registry.pop(key, None)
+
+    def leave(self, rank: int, why: str) -> None:
+        """Global ``rank`` comes to no further call: ranks that wait for it, now or later, are told ``why`` at once."""
+        with self.lock:
+            self.left[rank] = why
+            groups = list(self._groups)
+        for group in groups:
+            group.told_left(rank)
+
+    def whereabouts(self, rank: int) -> str:
+        """Where global ``rank`` is, for error texts."""
+        if rank in self.left:
+            return self.left[rank]
+        call = self.waiting_in[rank]
+        return f"waits in {call}" if call is not None else "is in no collective"
+
+
+@dataclass
+class _Letter:
+    """A send or a recv that waits for its counterpart."""
+
+    meeting: Meeting
+    peer: int | None
+    tag: int
+
+
+class LocalGroup:
+    """What the ranks of one group share: the calls that not all of them have come to yet."""
+
+    def __init__(self, board: Switchboard, ranks: tuple[int, ...], key: str) -> None:
+        self.board = board
+        self.ranks = ranks
+        self.key = key
+        self.size = len(ranks)
+        self.lock = threading.RLock()
+        self.broken: CommunicationError | None = None
+        self._open: dict[int, Meeting] = {}
+        self._letters: dict[str, list[list[_Letter]]] = {
+            "send": [[] for _ in ranks],
+            "recv": [[] for _ in ranks],
+        }
+        self._closed: set[int] = set()
+
+    def join(self, sequence: int, seat: Seat) -> Meeting:
+        """Take a seat in the meeting of the ``sequence``-th collective; the last to come starts the work."""
+        with self.lock:
+            self._refuse_if_broken()
+            meeting = self._open.get(sequence)
+            if meeting is None:
+                meeting = self._open[sequence] = Meeting(self, range(self.size))
+            complete = meeting.take(seat.rank, seat)
+            if complete:
+                del self._open[sequence]
+        self._start(meeting, complete)
+        return meeting
+
+    def deliver(self, seat: Seat, peer: int | None) -> Meeting:
+        """Match a send with the oldest recv that awaits it, or the other way round."""
+        counterpart = "recv" if seat.call.op == "send" else "send"
+        with self.lock:
+            self._refuse_if_broken()
+            found = self._counterpart(counterpart, seat, peer)
+            place = 0 if seat.call.op == "send" else 1
+            if found is None:
+                meeting = Meeting(self, (seat.rank, peer) if place == 0 else (peer, seat.rank))
+                self._letters[seat.call.op][_at(seat, peer)].append(_Letter(meeting, _other(seat, peer), seat.call.tag))
+            else:
+                meeting = found.meeting
+            complete = meeting.take(place, seat)
+        self._start(meeting, complete)
+        return meeting
+
+    def _counterpart(self, op: str, seat: Seat, peer: int | None) -> _Letter | None:
+        boxes = self._letters[op]
+        box = boxes[seat.rank] if op == "send" else boxes[peer or 0]
+        for letter in box:
+            fits = letter.peer == peer or peer is None if op == "send" else letter.peer in (None, seat.rank)
+            if fits and letter.tag == seat.call.tag:
+                box.remove(letter)
+                return letter
+        return None
+
+    def _start(self, meeting: Meeting, complete: bool) -> None:
+        if complete:
+            meeting.begin()
+        elif self.board.left or self._closed:
+            self._fail_if_hopeless(meeting)
+
+    def fail(self, failure: CommunicationError) -> None:
+        """End this group: everybody who waits in it, or comes later, gets ``failure``."""
+        with self.lock:
+            self.broken = self.broken or failure
+            pending = self._unfinished()
+            self._open.clear()
+            for boxes in self._letters.values():
+                for box in boxes:
+                    box.clear()
+        for meeting in pending:
+            meeting.fail(failure)
+
+    def told_left(self, rank: int) -> None:
+        """A global rank has left: the meetings that miss it can never be complete."""
+        for meeting in self._unfinished():
+            self._fail_if_hopeless(meeting)
+
+    def close(self, rank: int) -> None:
+        """One rank of the group closes its end; when all have, the group is forgotten."""
+        with self.lock:
+            self._closed.add(rank)
+            if len(self._closed) == self.size:
+                self.board.forget(self.key)
+        self.told_left(self.ranks[rank])
+
+    def _unfinished(self) -> list[Meeting]:
+        with self.lock:
+            letters = [letter.meeting for boxes in self._letters.values() for box in boxes for letter in box]
+            return [*self._open.values(), *letters]
+
+    def _fail_if_hopeless(self, meeting: Meeting) -> None:
+        gone = [rank for rank in meeting.missing() if self.ranks[rank] in self.board.left or rank in self._closed]
+        if gone:
+            self.fail(PeerError(meeting.who_did_not_come(gone)))
+
+    def _refuse_if_broken(self) -> None:
+        if self.broken is not None:
+            raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self.broken}")
+
+
+def _at(seat: Seat, peer: int | None) -> int:
+    """The box a letter lies in: that of the receiver."""
+    return peer if seat.call.op == "send" and peer is not None else seat.rank
+
+
+def _other(seat: Seat, peer: int | None) -> int | None:
+    """Whom a letter names: a send its sender, a recv the source that it awaits."""
+    return seat.rank if seat.call.op == "send" else peer
+
+
+class LocalTransport:
+    """One thread's end of an in-process group."""
+
+    checks = True
+
+    def __init__(self, group: LocalGroup, rank: int) -> None:
+        self.group = group
+        self.rank = rank
+        self.size = group.size
+        self._sequence = 0
+        self._unseen: list[_Ticket] = []
+        self._closed = False
+
+    def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
+        """See ``Transport.post``; also raises here what an earlier work failed with that nobody waited for."""
+        self._raise_unseen()
+        if call.op in ("send", "recv"):
+            return self._post_letter(call, inputs, outputs, device)
+        seat = Seat(self.rank, call, inputs, outputs, device)
+        meeting = self.group.join(self._sequence, seat)
+        self._sequence += 1
+        return self._remember(_Ticket(self, meeting, self.rank, call))
+
+    def _post_letter(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
+        if call.op == "recv":
+            meeting = self.group.deliver(Seat(self.rank, call, inputs, outputs, device), call.root)
+            return self._remember(_Ticket(self, meeting, 1, call))
+        eager = isinstance(inputs, Tensor) and inputs.nbytes <= EAGER_BYTES
+        inputs = inputs.clone() if eager and isinstance(inputs, Tensor) else inputs
+        meeting = self.group.deliver(Seat(self.rank, call, inputs, outputs, device), call.root)
+        return _Sent() if eager else self._remember(_Ticket(self, meeting, 0, call))
+
+    def subgroup(self, ranks: Sequence[int], key: str) -> LocalTransport | None:
+        """See ``Transport.subgroup``."""
+        if self.rank not in ranks:
+            return None
+        members = tuple(self.group.ranks[rank] for rank in ranks)
+        group = self.group.board.group(members, f"{self.group.key}/{key}")
+        return LocalTransport(group, list(ranks).index(self.rank))
+
+    def announce_leaving(self, why: str) -> None:
+        """See ``Transport.announce_leaving``."""
+        self.group.board.leave(self.group.ranks[self.rank], why)
+
+    def close(self) -> None:
+        """See ``Transport.close``."""
+        if not self._closed:
+            self._closed = True
+            self.group.close(self.rank)
+
+    def _remember(self, ticket: _Ticket) -> _Ticket:
+        if not ticket.meeting.finished:
+            self._unseen = [known for known in self._unseen if not known.meeting.finished or known.failed()]
+            self._unseen.append(ticket)
+        elif ticket.failed():
+            self._unseen.append(ticket)
+        return ticket
+
+    def _raise_unseen(self) -> None:
+        if self._closed:
+            raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
+        failed = [ticket for ticket in self._unseen if ticket.failed()]
+        if failed:
+            self._unseen.clear()
+            raise failed[0].failure()
+
+    def seen(self, ticket: _Ticket) -> None:
+        """The rank has waited for this ticket: its failure need not be raised again."""
+        if ticket in self._unseen:
+            self._unseen.remove(ticket)
+
+
+class _Sent:
+    """A small send: its data is on its way, nobody need wait."""
+
+    __slots__ = ("token",)
+    calls: Sequence[Call] | None = None
+
+    def __init__(self) -> None:
+        self.token: Tensor | None = None
+
+    def done(self) -> bool:
+        return True
+
+    def wait(self, timeout: float | None) -> None:
+        return None
+
+
+class _Ticket:
+    """One rank's claim on a meeting's result."""
+
+    __slots__ = ("_call", "_place", "meeting", "token", "transport")
+
+    def __init__(self, transport: LocalTransport, meeting: Meeting, place: int, call: Call) -> None:
+        self.transport = transport
+        self.meeting = meeting
+        self._place = place
+        self._call = call
+        self.token: Tensor | None = None
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        return self.meeting.calls
+
+    @property
+    def source(self) -> int | None:
+        """The rank that a recv was served by."""
+        return self.meeting.seated(0)
+
+    def done(self) -> bool:
+        return self.meeting.finished
+
+    def failed(self) -> bool:
+        return self.meeting.failure is not None
+
+    def failure(self) -> CommunicationError:
+        found = self.meeting.failure or CommunicationError("no failure")
+        return type(found)(*found.args)
+
+    def wait(self, timeout: float | None) -> Parts | None:
+        transport = self.transport
+        if not self.meeting.finished:
+            self._wait(timeout)
+        transport.seen(self)
+        if self.meeting.failure is not None:
+            raise self.failure() from self.meeting.failure.__cause__
+        return self.meeting.outputs[self._place]
+
+    def _wait(self, timeout: float | None) -> None:
+        board, me = self.transport.group.board, self.transport.group.ranks[self.transport.rank]
+        board.waiting_in[me] = self._call
+        try:
+            self.meeting.wait(timeout)
+        finally:
+            board.waiting_in[me] = None

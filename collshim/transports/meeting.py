@@ -1,0 +1,197 @@
+"""One call of a group of threads: ranks take their seats, the last one starts the work, all leave when it is done."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from collshim.call import Call
+from collshim.check import disagreement, unmatched_pair
+from collshim.combine import Step, steps
+from collshim.errors import CommunicationError, DeadlineError, MismatchError
+from collshim.layout import Parts
+from collshim.outputs import allocate
+
+if TYPE_CHECKING:
+    from collshim.transports.local import LocalGroup
+
+
+class Seat(NamedTuple):
+    """What one rank brings to a meeting."""
+
+    rank: int
+    call: Call
+    inputs: Parts | None
+    outputs: Parts | None
+    device: torch.device
+
+
+class Meeting:
+    """A call in progress.
+
+    Attributes:
+        finished: whether every rank has been served, or the meeting has failed.
+        failure: what every rank is to raise; None.
+        outputs: the results by seat, once finished.
+    """
+
+    def __init__(self, group: LocalGroup, awaited: Iterable[int | None]) -> None:
+        self._group = group
+        self._awaited = tuple(awaited)
+        self._seats: list[Seat | None] = [None] * len(self._awaited)
+        self._empty = len(self._seats)
+        self._lock = threading.Lock()
+        self._gates: list[threading.Lock] = []
+        self._steps: deque[Step] = deque()
+        self._running = 0
+        self.outputs: list[Parts | None] = [None] * len(self._seats)
+        self.failure: CommunicationError | None = None
+        self.finished = False
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        """The calls of the seats that are taken."""
+        return [seat.call for seat in self._seats if seat is not None]
+
+    def take(self, place: int, seat: Seat) -> bool:
+        """Sit down; whether all seats are taken now. The group's lock is held."""
+        self._seats[place] = seat
+        self._empty -= 1
+        return self._empty == 0
+
+    def seated(self, place: int) -> int | None:
+        """The rank that sits at ``place``."""
+        seat = self._seats[place]
+        return None if seat is None else seat.rank
+
+    def missing(self) -> list[int]:
+        """The ranks of the group that have not come."""
+        return [
+            rank for rank, seat in zip(self._awaited, self._seats, strict=True) if seat is None and rank is not None
+        ]
+
+    def begin(self) -> None:
+        """All have come: compare their calls and do the work, together with the ranks that wait."""
+        seats = [seat for seat in self._seats if seat is not None]
+        calls = self.calls
+        pair = calls[0].op == "send" and calls[-1].op == "recv"
+        wrong = unmatched_pair(calls[0], calls[1]) if pair else disagreement(calls)
+        if wrong is not None:
+            self.fail(MismatchError(wrong))
+            return
+        try:
+            self._place_outputs(seats, calls, pair)
+            self._run(self._delivery(seats) if pair else steps(calls, [seat.inputs for seat in seats], self.outputs))
+        except Exception as error:
+            self._fail_with(error)
+
+    def _place_outputs(self, seats: list[Seat], calls: Sequence[Call], pair: bool) -> None:
+        if pair:
+            calls = [calls[0], calls[0]._replace(op="recv")]
+        for place, seat in enumerate(seats):
+            given = seat.outputs
+            wanted = given is None and seat.call.op != "send"
+            self.outputs[place] = allocate(calls, place, seat.device) if wanted else given
+
+    def _delivery(self, seats: list[Seat]) -> list[Step]:
+        source, target = seats[0].inputs, self.outputs[1]
+        if not isinstance(source, torch.Tensor) or not isinstance(target, torch.Tensor):
+            raise AssertionError("send and recv carry one tensor")  # the communicator posts nothing else
+        return [partial(target.copy_, source)]
+
+    def _run(self, work: list[Step]) -> None:
+        self._steps.extend(work)
+        if len(work) > self._group.size and self._gates:
+            self._open_gates()
+        self.help()
+
+    def help(self) -> None:
+        """Take steps until none is left; the last step to end finishes the meeting."""
+        with self._lock:
+            self._running += 1
+        try:
+            while (step := self._next_step()) is not None:
+                step()
+        except Exception as error:
+            self._fail_with(error)
+        with self._lock:
+            self._running -= 1
+            over = self._running == 0 and not self._steps and not self.finished
+        if over:
+            self._finish()
+
+    def _next_step(self) -> Step | None:
+        with self._lock:
+            return self._steps.popleft() if self._steps else None
+
+    def fail(self, failure: CommunicationError) -> None:
+        """Every rank that has come, or waits, gets ``failure``."""
+        with self._lock:
+            if self.finished:
+                return
+            self.failure = failure
+            self.finished = True
+        self._open_gates()
+
+    def wait(self, timeout: float | None) -> None:
+        """Wait until finished, helping where there is work.
+
+        Raises nothing itself: past the deadline the whole group fails, with the names of the ranks that did not come.
+        """
+        limit = None if timeout is None else time.monotonic() + timeout
+        while not self.finished:
+            gate = self._gate()
+            if gate is not None and not gate.acquire(timeout=_left(limit)):
+                self._expire(timeout or 0.0)
+                limit = None  # either failed now, or everybody has come and somebody computes
+            if self._steps and not self.finished:
+                self.help()
+
+    def who_did_not_come(self, ranks: Sequence[int]) -> str:
+        """The error text that names the absent ranks and where they were instead."""
+        board = self._group.board
+        absent = "; ".join(f"rank {rank} {board.whereabouts(self._group.ranks[rank])}" for rank in ranks)
+        return f"{self.calls[0]}: {len(ranks)} of {self._group.size} ranks did not come: {absent}"
+
+    def _expire(self, timeout: float) -> None:
+        missing = self.missing()
+        if not missing and self._empty == 0:
+            return  # all have come, and somebody is computing
+        absent = self.who_did_not_come(missing) if missing else f"{self.calls[0]}: no rank sent anything"
+        self._group.fail(DeadlineError(f"{absent} (within {timeout:g} s)"))
+
+    def _gate(self) -> threading.Lock | None:
+        gate = threading.Lock()
+        gate.acquire()
+        with self._lock:
+            if self.finished or self._steps:
+                return None
+            self._gates.append(gate)
+        return gate
+
+    def _finish(self) -> None:
+        with self._lock:
+            self.finished = True
+        self._open_gates()
+
+    def _open_gates(self) -> None:
+        with self._lock:
+            gates, self._gates = self._gates, []
+        for gate in gates:
+            gate.release()
+
+    def _fail_with(self, error: Exception) -> None:
+        failure = CommunicationError(f"{self.calls[0].op}: {type(error).__name__}: {error}")
+        failure.__cause__ = error
+        self._steps.clear()
+        self.fail(failure)
+
+
+def _left(limit: float | None) -> float:
+    return -1 if limit is None else max(0.0, limit - time.monotonic())

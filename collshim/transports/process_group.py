@@ -1,0 +1,158 @@
+"""Ranks that are processes: NCCL for CUDA tensors, gloo for CPU tensors, through torch ProcessGroups of our own."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+import torch
+from torch.distributed import ProcessGroup
+
+from collshim.call import Call
+from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError
+from collshim.layout import Parts
+from collshim.transports import Posted
+from collshim.transports.background import Background
+from collshim.transports.flight import Flight
+from collshim.transports.letters import Postbox
+from collshim.transports.payload import _all_gather_single
+from collshim.transports.rendezvous import Rendezvous
+from collshim.transports.slots import encode, slot_bytes
+
+
+class ProcessGroupTransport:
+    """One process's end of a group.
+
+    Slots and data travel in two ProcessGroups, so that the order in each is the same on every rank however soon a
+    rank hears that the others agree.
+
+    Args:
+        rendezvous: what this process's groups share.
+        ranks: the group's ranks in the world, in the group's order.
+        key: the group's name in the store, the same on all its ranks and used once.
+        checks: whether the ranks compare their calls before data moves.
+    """
+
+    def __init__(self, rendezvous: Rendezvous, ranks: Sequence[int], key: str, *, checks: bool) -> None:
+        self.rendezvous = rendezvous
+        self.ranks = tuple(ranks)
+        self.key = key
+        self.rank = self.ranks.index(rendezvous.rank)
+        self.size = len(self.ranks)
+        self.checks = checks
+        self._groups: dict[str, ProcessGroup] = {"payload": rendezvous.group(f"{key}/payload", ranks, cuda=True)}
+        if checks:
+            self._slot_group()
+        self._sequence = 0
+        self._queue: deque[Flight] = deque()
+        self._driving = threading.RLock()
+        self._failure: CommunicationError | None = None
+        self._unseen: list[Flight] = []
+        self._postbox = Postbox(self)
+
+    @property
+    def payload_group(self) -> ProcessGroup:
+        """Where data travels."""
+        self.refuse_if_broken()
+        return self._groups["payload"]
+
+    def _slot_group(self) -> ProcessGroup:
+        if "slots" not in self._groups:
+            self._groups["slots"] = self.rendezvous.group(f"{self.key}/slots", self.ranks, cuda=False)
+        return self._groups["slots"]
+
+    def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
+        """See ``Transport.post``; also raises here what an earlier call failed with that nobody waited for."""
+        self.refuse_if_broken()
+        self._raise_unseen()
+        if call.op in ("send", "recv"):
+            return self._postbox.post(call, inputs, outputs, device)
+        flight = Flight(self, call._replace(sequence=self._sequence), inputs, outputs, device)
+        self._sequence += 1
+        if self.checks or call.discovers:
+            self._post_slots(flight, inputs)
+        else:
+            flight.depart()
+        return flight
+
+    def _post_slots(self, flight: Flight, inputs: Parts | None) -> None:
+        slot = encode(flight.call, inputs, self.size)
+        slots = torch.empty((self.size, slot_bytes(self.size)), dtype=torch.uint8)
+        flight.exchange(_all_gather_single(self._slot_group(), slots.view(-1), slot), slots)
+        self._queue.append(flight)
+        if flight.call.device != "cpu":
+            self.agree_up_to(flight, None)  # CUDA work must be posted by the thread whose stream it follows
+        else:
+            self._watch(flight)
+
+    def _watch(self, flight: Flight) -> None:
+        self._unseen = [known for known in self._unseen if not known.departed or known.failure is not None]
+        self._unseen.append(flight)
+        Background.watch(self)
+
+    def agree_up_to(self, flight: Flight, limit: float | None) -> None:
+        """Let every call up to ``flight`` agree and depart, in the order in which they were posted."""
+        with self._driving:
+            while not flight.departed and self._queue:
+                head = self._queue[0]
+                head.agree(limit)
+                if self._queue and self._queue[0] is head:
+                    self._queue.popleft()
+
+    def advance(self) -> bool:
+        """Let the calls whose slots are here depart, without waiting; whether some still wait for theirs."""
+        if self._driving.acquire(blocking=False):
+            try:
+                while self._queue and self._queue[0].arrived() and self._failure is None:
+                    self.agree_up_to(self._queue[0], None)
+                self._postbox.collect()
+            except CollshimError as failure:
+                self.break_(failure)
+            finally:
+                self._driving.release()
+        return self._failure is None and bool(self._queue or self._postbox.busy)
+
+    def break_(self, failure: CollshimError) -> None:
+        """End this group: what is on its way, and what comes later, fails with ``failure``."""
+        if self._failure is None:
+            self._failure = failure if isinstance(failure, CommunicationError) else CommunicationError(str(failure))
+        for flight in self._queue:
+            flight.fail(self._failure)
+        self._queue.clear()
+        self._postbox.fail(self._failure)
+        self._groups.clear()  # gloo wakes the peers when the last reference goes
+
+    def refuse_if_broken(self) -> None:
+        """Raise where an earlier failure ended this group."""
+        if self._failure is not None:
+            raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self._failure}")
+
+    def _raise_unseen(self) -> None:
+        failed = [flight for flight in self._unseen if flight.failure is not None]
+        if failed and failed[0].failure is not None:
+            self._unseen.clear()
+            raise failed[0].failure
+
+    def seen(self, flight: Flight) -> None:
+        """The rank has waited for this call: its failure need not be raised again."""
+        if flight in self._unseen:
+            self._unseen.remove(flight)
+
+    def subgroup(self, ranks: Sequence[int], key: str) -> ProcessGroupTransport | None:
+        """See ``Transport.subgroup``; its members wait for each other here."""
+        if self.rank not in ranks:
+            return None
+        members = [self.ranks[rank] for rank in ranks]
+        return ProcessGroupTransport(self.rendezvous, members, f"{self.key}/{key}", checks=self.checks)
+
+    def announce_leaving(self, why: str) -> None:
+        """See ``Transport.announce_leaving``."""
+        self.rendezvous.board.leave(why)
+
+    def close(self) -> None:
+        """See ``Transport.close``."""
+        self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
+        self._queue.clear()
+        self._groups.clear()
+

@@ -1,0 +1,77 @@
+"""Where the processes of a world find each other: its store, and the ProcessGroups made over it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
+
+from collshim.transports.absence import Noticeboard
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1", "")
+_NEVER = timedelta(days=30)
+
+
+class Rendezvous:
+    """What all groups of one process share: the world's store, gloo's device, and the board of who waits where.
+
+    Args:
+        store: a torch store that all processes of the world reach.
+        rank: this process's rank in the world.
+        timeout: seconds that a group's ranks wait for each other when it is made.
+        address: the world's master; a loopback address keeps gloo off the other interfaces.
+    """
+
+    def __init__(self, store: Any, rank: int, timeout: float, address: str = "127.0.0.1") -> None:
+        self.store = PrefixStore("collshim", store)
+        self.rank = rank
+        self.timeout = timeout
+        self.board = Noticeboard(self.store, rank)
+        self._address = address
+        self._device: Any = None
+
+    def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
+        """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
+        store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
+        group = ProcessGroup(store, rank, size)
+        gloo = self._gloo(store, rank, size)
+        group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
+        group._set_default_backend(ProcessGroup.BackendType.GLOO)
+        if cuda and nccl_is_there():
+            nccl = _nccl(PrefixStore("nccl", store), rank, size)
+            group._register_backend(torch.device("cuda"), ProcessGroup.BackendType.NCCL, nccl)
+        return group
+
+    def _gloo(self, store: Any, rank: int, size: int) -> Any:
+        options = ProcessGroupGloo._Options()
+        options._devices = [self._gloo_device()]
+        options._timeout = timedelta(seconds=self.timeout)
+        gloo = ProcessGroupGloo(store, rank, size, options)
+        gloo._set_default_timeout(_NEVER)  # our own waits have deadlines; gloo's would end the group
+        return gloo
+
+    def _gloo_device(self) -> Any:
+        if self._device is None:
+            interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
+            if interface:
+                self._device = ProcessGroupGloo.create_device(interface=interface)
+            elif self._address in _LOOPBACK:
+                self._device = ProcessGroupGloo.create_device(hostname="127.0.0.1")
+            else:
+                self._device = ProcessGroupGloo.create_default_device()
+        return self._device
+
+
+def nccl_is_there() -> bool:
+    """Whether torch has NCCL and sees a GPU."""
+    return torch.distributed.is_nccl_available() and torch.cuda.is_available()
+
+
+def _nccl(store: Any, rank: int, size: int) -> Any:
+    from torch.distributed import ProcessGroupNCCL
+
+    return ProcessGroupNCCL(store, rank, size, ProcessGroupNCCL.Options())

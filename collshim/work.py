@@ -1,0 +1,129 @@
+"""``Work``: what every collective returns at once, and what its caller waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from torch import Tensor
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Pending(Protocol):
+    """What a transport promises of a posted call."""
+
+    def wait(self, timeout: float | None) -> Any:
+        """Return the call's outputs in torch's terms; ``timeout`` in seconds, None for the communicator's."""
+
+    def done(self) -> bool:
+        """Whether ``wait`` would return, or raise, at once."""
+
+
+class Work(Generic[T]):
+    """A posted collective. ``wait`` returns its result; on CUDA that orders streams and does not block the host.
+
+    A work may be waited for twice, or never: its peers are served all the same, and a failure that nobody waited for
+    is raised by the communicator's next call.
+
+    Attributes:
+        token: after ``wait``, on a rank whose result is None though others differentiate through the call: the
+            tensor that lets this rank join their backward. Else None.
+    """
+
+    __slots__ = ("_failure", "_kind", "_pending", "_result", "_views", "token")
+
+    def __init__(
+        self,
+        pending: Pending,
+        views: tuple[Callable[[Any], Any], ...] = (),
+        kind: Callable[[Tensor], Any] | None = None,
+    ) -> None:
+        self._pending: Pending | None = pending
+        self._views = views
+        self._kind = kind
+        self._result: Any = None
+        self._failure: BaseException | None = None
+        self.token: Tensor | None = None
+
+    def wait(self, timeout: float | None = None) -> T:
+        """The result, once it is there.
+
+        Args:
+            timeout: seconds; None for the communicator's deadline.
+
+        Raises:
+            MismatchError, DeadlineError, PeerError, BrokenCommunicatorError: see ``collshim.errors``.
+        """
+        if self._pending is not None:
+            self._finish(timeout)
+        if self._failure is not None:
+            raise self._failure
+        return cast(T, self._result)
+
+    def done(self) -> bool:
+        """Whether ``wait`` would return, or raise, at once."""
+        return self._pending is None or self._pending.done()
+
+    def result(self) -> T:
+        """The result of a work that is done; waits where it is not."""
+        return self.wait()
+
+    def exception(self) -> BaseException | None:
+        """What a finished work raised, or None."""
+        if self._pending is not None and self._pending.done():
+            self._settle()
+        return self._failure
+
+    def then(self, view: Callable[[Any], U]) -> Work[U]:
+        """This work with ``view`` applied to its torch result, once; the caller's array kind is made after it."""
+        if self._pending is None:
+            settled = Work[U](_Settled(self.wait()), (view,), self._kind)
+            settled.token = self.token
+            return settled
+        self._views = (*self._views, view)
+        return cast(Work[U], self)
+
+    def _finish(self, timeout: float | None) -> None:
+        pending = self._pending
+        if pending is None:
+            return
+        try:
+            result = pending.wait(timeout)
+            for view in self._views:
+                result = view(result)
+            self.token = getattr(pending, "token", None)
+            self._result = result if self._kind is None else _converted(result, self._kind)
+        except Exception as failure:
+            self._failure = failure
+        self._pending = None
+
+    def _settle(self) -> None:
+        self._finish(None)
+
+
+class _Settled:
+    """A result that is there already."""
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def wait(self, timeout: float | None) -> Any:
+        return self._result
+
+    def done(self) -> bool:
+        return True
+
+
+def settled(result: Any) -> Pending:
+    """A pending whose result is there already."""
+    return _Settled(result)
+
+
+def _converted(result: Any, kind: Callable[[Tensor], Any]) -> Any:
+    if isinstance(result, Tensor):
+        return kind(result)
+    if isinstance(result, list | tuple) and type(result) in (list, tuple):
+        return type(result)(_converted(item, kind) for item in result)
+    return result

@@ -1,0 +1,248 @@
+"""This rank's world: which ranks there are, and the communicator of all of them.
+
+A rank is a thread or a process. A thread's own world comes first, else the process's. The process's world is made by
+``init``, or from the launcher's environment by whatever needs one first; where nothing names one, it is a single rank.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+
+from collshim.communicator import Communicator
+from collshim.environment import Place, read
+from collshim.errors import WorldError
+from collshim.options import get as current_options
+from collshim.transports import Transport
+from collshim.transports.local import LocalTransport, Switchboard
+from collshim.transports.rendezvous import Rendezvous, nccl_is_there
+
+
+class World:
+    """One rank's view of the ranks it works with.
+
+    Attributes:
+        rank: this rank in the world.
+        size: how many ranks the world has.
+        local_rank: this rank among those of its machine.
+        local_size: how many ranks this machine has.
+        communicator: the communicator of all ranks.
+        state: what adapters keep for this rank, by the adapter's name.
+    """
+
+    def __init__(self, transport: Transport, local_rank: int, local_size: int, ranks: Sequence[int]) -> None:
+        self.rank = transport.rank
+        self.size = transport.size
+        self.local_rank = local_rank
+        self.local_size = local_size
+        self.communicator = Communicator(transport, ranks, "world")
+        self.state: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<World: rank {self.rank} of {self.size}>"
+
+    def split(self, ranks: Sequence[int]) -> World | None:
+        """A smaller world of these ranks, with numbers and adapters' state of its own; None off it.
+
+        Every rank that is to be in it calls this, with the same ranks in the same order.
+        """
+        part = self.communicator.subgroup(ranks)
+        if part is None:
+            return None
+        return World(part._transport, part.rank, part.size, range(part.size))
+
+    def close(self) -> None:
+        """Leave the world."""
+        self.communicator.close()
+
+
+class _Process:
+    """What the threads of this process share."""
+
+    lock = threading.RLock()
+    world: World | None = None
+    local_worlds = 0
+    generations = itertools.count()
+
+
+_thread = threading.local()
+
+
+def peek() -> World | None:
+    """This thread's world, else the process's, or None; makes none."""
+    found: World | None = getattr(_thread, "world", None)
+    return found if found is not None else _Process.world
+
+
+def current() -> World:
+    """This thread's world, else the process's, which is made from the environment where there is none yet.
+
+    Raises:
+        WorldError: a thread without a world while ranks of this process are threads; a contradicting environment.
+    """
+    found: World | None = getattr(_thread, "world", None)
+    if found is not None:
+        return found
+    if _Process.world is None and _Process.local_worlds:
+        raise WorldError(
+            f"thread {threading.current_thread().name} is no rank: ranks of this process are threads, and this thread "
+            "was started by none of collshim.launch's; let it enter with collshim.world.use(world)"
+        )
+    with _Process.lock:
+        return _Process.world if _Process.world is not None else init()
+
+
+def init(
+    rank: int | None = None,
+    size: int | None = None,
+    *,
+    address: str | None = None,
+    port: int | None = None,
+    store: Any = None,
+    timeout: float | None = None,
+) -> World:
+    """Make the process's world, of processes; every one of them calls this and waits for the others.
+
+    Args:
+        rank, size: this rank and their number; the launcher's environment where not given.
+        address, port: where rank 0's store listens; MASTER_ADDR and MASTER_PORT where not given.
+        store: a torch store that all ranks reach, instead of an address.
+        timeout: seconds that a rank waits for the others, and the deadline of later waits; ``options``' by default.
+
+    Raises:
+        WorldError: the process has a world already, or what is given contradicts itself or the environment.
+    """
+    with _Process.lock:
+        if _Process.world is not None:
+            raise WorldError(f"the process has a world already ({_Process.world}); close it before another is made")
+        place = read(rank, size, address, port, needs_address=store is None)
+        _Process.world = _joined(place, store, timeout)
+        return _Process.world
+
+
+def close() -> None:
+    """Leave this thread's world, else the process's; another may be made afterwards."""
+    found = peek()
+    if found is None:
+        return
+    found.close()
+    if found is _Process.world:
+        _Process.world = None
+    else:
+        _thread.world = None
+
+
+def announce_leaving(why: str) -> None:
+    """Tell the other processes that this one comes to no further call; ranks that wait for it hear of it soon."""
+    found = _Process.world
+    if found is not None:
+        found.communicator.announce_leaving(why)
+
+
+@contextmanager
+def use(world: World) -> Iterator[World]:
+    """This thread is a rank of ``world`` for a block of code."""
+    before = getattr(_thread, "world", None)
+    _thread.world = world
+    try:
+        yield world
+    finally:
+        _thread.world = before
+
+
+def local_worlds(size: int) -> LocalWorlds:
+    """A fresh world of ``size`` ranks that are threads of this process; see ``LocalWorlds``."""
+    return LocalWorlds(size)
+
+
+class LocalWorlds(Sequence[World]):
+    """The worlds of ranks that are threads: the r-th is rank r's; each thread enters its own with ``use``.
+
+    Close it when the threads are done, or use it as a context manager.
+    """
+
+    def __init__(self, size: int) -> None:
+        if size < 1:
+            raise WorldError(f"size of a world is {size}, should be at least 1")
+        self._board = Switchboard(size)
+        ranks = tuple(range(size))
+        group = self._board.group(ranks, f"world{next(_Process.generations)}")
+        self._worlds = [World(LocalTransport(group, rank), rank, size, ranks) for rank in ranks]
+        self._open = True
+        with _Process.lock:
+            _Process.local_worlds += 1
+
+    def __getitem__(self, rank: Any) -> Any:
+        return self._worlds[rank]
+
+    def __len__(self) -> int:
+        return len(self._worlds)
+
+    def __enter__(self) -> LocalWorlds:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def leave(self, rank: int, why: str) -> None:
+        """Rank ``rank`` comes to no further call: those that wait for it are told ``why`` at once."""
+        self._board.leave(rank, why)
+
+    def where(self, rank: int) -> str:
+        """Where rank ``rank`` is, in words."""
+        return self._board.whereabouts(rank)
+
+    def close(self) -> None:
+        """End the world; ranks that still wait in it are told."""
+        if self._open:
+            self._open = False
+            for world in self._worlds:
+                world.close()
+            with _Process.lock:
+                _Process.local_worlds -= 1
+
+
+def _joined(place: Place, store: Any, timeout: float | None) -> World:
+    seconds = current_options().timeout if timeout is None else timeout
+    if place.size == 1:
+        return local_worlds_of_one()
+    rendezvous = Rendezvous(store or _store(place, seconds), place.rank, seconds, place.address)
+    from collshim.transports.process_group import ProcessGroupTransport
+
+    key = f"world{next(_Process.generations)}"
+    transport = ProcessGroupTransport(rendezvous, range(place.size), key, checks=_checks())
+    world = World(transport, place.local_rank, place.local_size, range(place.size))
+    world.communicator.timeout = seconds
+    return world
+
+
+def local_worlds_of_one() -> World:
+    """A world of a single rank, which needs nobody."""
+    board = Switchboard(1)
+    return World(LocalTransport(board.group((0,), f"world{next(_Process.generations)}"), 0), 0, 1, (0,))
+
+
+def _store(place: Place, seconds: float) -> Any:
+    from torch.distributed import TCPStore
+
+    hosts = place.rank == 0 and not place.agent_store
+    return TCPStore(
+        place.address,
+        place.port,
+        place.size,
+        is_master=hosts,
+        timeout=timedelta(seconds=seconds),
+        wait_for_workers=False,
+        multi_tenant=True,
+    )
+
+
+def _checks() -> bool:
+    chosen = current_options().check
+    return chosen if chosen is not None else not (nccl_is_there() and torch.cuda.is_initialized())

@@ -1,0 +1,34 @@
+"""How each framework spells each collective: one module per framework, named for it, with its ``BINDINGS``.
+
+This folder imports the standard library and NumPy only, so that it can run on the real framework under that
+framework's own interpreter as well as on collshim's adapter.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from collshim.conformance.bindings.binding import Binding
+
+FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
+
+
+@cache
+def bindings() -> tuple[Binding, ...]:
+    """Every binding, framework by framework."""
+    modules = [import_module(f".{framework}", __package__) for framework in FRAMEWORKS]
+    return tuple(binding for module in modules for binding in module.BINDINGS)
+
+
+@cache
+def find(name: str) -> Binding:
+    """The binding of this name.
+
+    Raises:
+        LookupError: there is none.
+    """
+    for binding in bindings():
+        if binding.name == name:
+            return binding
+    raise LookupError(f"there is no binding {name!r}; the names are those of bindings()")

@@ -1,0 +1,137 @@
+"""What a binding is: one spelling of one collective, and how its answer is read.
+
+A binding serves the real framework and collshim's adapter alike: a ``Place`` finds functions by import path
+under a prefix, "" for the framework and "collshim." for the adapter. This folder imports the standard library
+and NumPy only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collshim.conformance.bindings.admits import Admits
+from collshim.conformance.bindings.answers import OUTSIDE, Answer, Refusal, seen
+from collshim.conformance.bindings.kinds import KINDS
+from collshim.conformance.bindings.places import Place
+
+
+@dataclass(frozen=True)
+class Framework:
+    """What is common to a framework's bindings.
+
+    Attributes:
+        name: its package.
+        enter: makes a rank ready, once; most frameworks have a function that must be called first.
+        group: the group of a case in the framework's terms; called on every rank of the world, as some demand
+        it.
+    """
+
+    name: str
+    enter: Callable[[Place], object]
+    group: Callable[[Place, Any], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A case that the framework refuses on every rank: changes to the default case, and what is raised."""
+
+    changes: Mapping[str, Any]
+    error: str
+    match: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding(ABC):
+    """One spelling of one collective.
+
+    Attributes:
+        framework: whose spelling it is.
+        path: dotted path of the function, from the framework's name on.
+        form: tells apart the spellings of one function.
+        options: keyword arguments of every call.
+        admits: the limits of what is asked.
+        refused: what the framework refuses, one case for each reason.
+    """
+
+    collective: ClassVar[str]
+    framework: Framework
+    path: str
+    form: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    admits: Admits
+    refused: tuple[Refused, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The path, and the form in brackets where there is one."""
+        return f"{self.path}[{self.form}]" if self.form else self.path
+
+    def supports(self, case: Any) -> bool:
+        """Whether the real framework admits ``case``."""
+        return case.collective == self.collective and self.admits.case(case)
+
+    def answer(self, place: Place, case: Any) -> Answer:
+        """What the rank at ``place`` holds after the call, read; every rank of the world runs this."""
+        place.once(("entered", self.framework.name), lambda: self.framework.enter(place))
+        group = self.framework.group(place, case)
+        if place.rank not in case.ranks:
+            return OUTSIDE
+        given = self.call(place, case, group)
+        return replace(given, returned=seen(given.returned), arguments=seen(dict(given.arguments)))
+
+    def refusal(self, case: Any) -> Refusal | None:
+        """What should be raised for a refused case; None for any other."""
+        for refused in self.refused:
+            if all(getattr(case, name) == value for name, value in refused.changes.items()):
+                return Refusal(refused.error, refused.match)
+        return None
+
+    @abstractmethod
+    def call(self, place: Place, case: Any, group: Any) -> Answer:
+        """Make the arguments, call the function, and tell what is held then; on ranks of the group only."""
+
+    @abstractmethod
+    def expected(self, case: Any, rank: int, reference: Any) -> Answer:
+        """What rank ``rank`` of the group should hold, by the functions of ``reference``."""
+
+
+def own(place: Place, case: Any) -> Any:
+    """This rank's array, of the case's kind and layout."""
+    return made(case, case.arrays()[place_in(case, place)])
+
+
+def own_parts(place: Place, case: Any) -> list[Any]:
+    """This rank's arrays, one per rank of the group."""
+    return [made(case, part) for part in case.parts()[place_in(case, place)]]
+
+
+def place_in(case: Any, place: Place) -> int:
+    """The rank that this place has in the case's group."""
+    rank: int = case.ranks.index(place.rank)
+    return rank
+
+
+def made(case: Any, values: NDArray[Any]) -> Any:
+    """``values`` as an array of the case's kind."""
+    return KINDS[case.kind].make(values)
+
+
+def blank(case: Any, shape: Sequence[int]) -> Any:
+    """An array to write into, full of values that no answer has by chance."""
+    return made(case, blank_values(case, shape))
+
+
+def blank_values(case: Any, shape: Sequence[int]) -> NDArray[Any]:
+    """What ``blank`` is full of."""
+    return np.full(shape, case.dtype == "bool" or 99, case.dtype)
+
+
+def address(array: Any, case: Any) -> int:
+    """Where ``array`` lies in memory."""
+    return KINDS[case.kind].address(array)

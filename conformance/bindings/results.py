@@ -1,0 +1,168 @@
+"""Spellings that return what they made and leave their input alone: MindSpore, MegEngine, TensorFlow."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from collshim.conformance.bindings.answers import Answer, Tree, waited
+from collshim.conformance.bindings.binding import Binding, made, own, own_parts, place_in
+from collshim.conformance.bindings.outputs import joined_input
+from collshim.conformance.bindings.places import Place
+
+
+class Asked(NamedTuple):
+    """What a call is made from; ``group`` is in the framework's terms, ``given`` this rank's input."""
+
+    function: Any
+    case: Any
+    group: Any
+    given: Any
+    rank: int
+    place: Place
+
+
+def _as_it_is(value: Tree) -> Tree:
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Returns(Binding):
+    """A call that returns its result.
+
+    Attributes:
+        speak: makes the call; gets ``options`` too.
+        wrap: from the value to what is returned, for those that return more than the value.
+    """
+
+    speak: Callable[..., Tree]
+    wrap: Callable[[Tree], Tree] = _as_it_is
+
+    def call(self, place: Place, case: Any, group: Any) -> Answer:
+        """Call the function, and wait for the handle that it may return."""
+        given, function = self.given(place, case), place.function(self.path)
+        asked = Asked(function, case, group, given, place_in(case, place), place)
+        return Answer(waited(self.speak(asked, **self.options)), {"input": given})
+
+    def expected(self, case: Any, rank: int, reference: Any) -> Answer:
+        """The value as this spelling wraps it, and the input unchanged."""
+        return Answer(self.wrap(self.value(case, rank, reference)), {"input": self.source(case, rank)})
+
+    @abstractmethod
+    def given(self, place: Place, case: Any) -> Tree:
+        """This rank's input."""
+
+    @abstractmethod
+    def source(self, case: Any, rank: int) -> Tree:
+        """The input of a rank of the group, in NumPy's terms."""
+
+    @abstractmethod
+    def value(self, case: Any, rank: int, reference: Any) -> Tree:
+        """What a rank of the group should get."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfOneArray(Returns):
+    """A call whose input is one array, the same on the way in as in the case."""
+
+    def given(self, place: Place, case: Any) -> Tree:
+        """This rank's array."""
+        return own(place, case)
+
+    def source(self, case: Any, rank: int) -> Tree:
+        """The rank's array."""
+        return case.arrays()[rank]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllGatherJoined(OfOneArray):
+    """All ranks' arrays end to end along ``axis``."""
+
+    collective: ClassVar[str] = "all_gather"
+
+    def value(self, case: Any, rank: int, reference: Any) -> Tree:
+        """One array."""
+        return reference.concatenated(reference.all_gather(case.arrays())[rank], case.axis)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllGatherParts(OfOneArray):
+    """All ranks' arrays, one by one."""
+
+    collective: ClassVar[str] = "all_gather"
+
+    def value(self, case: Any, rank: int, reference: Any) -> Tree:
+        """A list; a spelling that returns a tuple wraps it."""
+        return reference.all_gather(case.arrays())[rank]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllReduced(OfOneArray):
+    """The reduction of all ranks' arrays."""
+
+    collective: ClassVar[str] = "all_reduce"
+
+    def value(self, case: Any, rank: int, reference: Any) -> Tree:
+        """One array."""
+        return reference.all_reduce(case.arrays(), case.reduce_op)[rank]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllToAllParts(Returns):
+    """One array from every rank, for a list with one array for every rank."""
+
+    collective: ClassVar[str] = "all_to_all"
+
+    def given(self, place: Place, case: Any) -> Tree:
+        """This rank's arrays."""
+        return own_parts(place, case)
+
+    def source(self, case: Any, rank: int) -> Tree:
+        """The rank's arrays."""
+        return case.parts()[rank]
+
+    def value(self, case: Any, rank: int, reference: Any) -> Tree:
+        """A list; a spelling that returns a tuple wraps it."""
+        return reference.all_to_all(case.parts())[rank]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllToAllJoined(Returns):
+    """The pieces from every rank end to end along axis 0, for an array cut along axis 0."""
+
+    collective: ClassVar[str] = "all_to_all"
+
+    def given(self, place: Place, case: Any) -> Tree:
+        """This rank's pieces, end to end."""
+        return made(case, self.source(case, place_in(case, place)))
+
+    def source(self, case: Any, rank: int) -> Tree:
+        """The rank's pieces, end to end."""
+        return joined_input(case, rank)
+
+    def value(self, case: Any, rank: int, reference: Any) -> Tree:
+        """One array."""
+        return reference.concatenated(reference.all_to_all(case.parts())[rank])
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllToAllAxes(Returns):
+    """The pieces from every rank end to end along ``axis``, for an array cut along ``split_axis``."""
+
+    collective: ClassVar[str] = "all_to_all"
+
+    def given(self, place: Place, case: Any) -> Tree:
+        """This rank's pieces, end to end along the axis that they are cut along."""
+        return made(case, self.source(case, place_in(case, place)))
+
+    def source(self, case: Any, rank: int) -> Tree:
+        """The rank's pieces, end to end along the axis that they are cut along."""
+        return case.laid_out(np.concatenate(case.parts()[rank], axis=case.split_axis))
+
+    def value(self, case: Any, rank: int, reference: Any) -> Tree:
+        """One array."""
+        return reference.concatenated(reference.all_to_all(case.parts())[rank], case.axis)

@@ -1,0 +1,105 @@
+"""Each collective as a pure function: parts by rank in, parts by rank out.
+
+What an adapter must agree with once its spelling is taken off. ``parts[r]`` is what rank ``r`` gives,
+``result[r]`` what rank ``r`` holds afterwards; None stands for nothing. Ranks are ranks in the communicator,
+in its order. Nothing is changed in place, nothing returned shares memory with an input, and a dtype never
+changes on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce as fold
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Part: TypeAlias = NDArray[Any]
+
+_FOLDS: dict[str, Callable[[Part, Part], Part]] = {
+    "sum": np.add,
+    "avg": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+REDUCE_OPS = tuple(_FOLDS)
+
+
+def all_reduce(parts: Sequence[Part], op: str = "sum") -> list[Part]:
+    """Every rank holds the reduction of all ranks' parts."""
+    return [_reduced(parts, op) for _ in parts]
+
+
+def reduce(parts: Sequence[Part], root: int = 0, op: str = "sum") -> list[Part | None]:
+    """The root holds the reduction of all ranks' parts, the others nothing."""
+    return [_reduced(parts, op) if rank == root else None for rank in range(len(parts))]
+
+
+def broadcast(parts: Sequence[Part | None], root: int = 0) -> list[Part]:
+    """Every rank holds the root's part; what the others gave is not looked at."""
+    given = parts[root]
+    if given is None:
+        raise ValueError(f"broadcast: the part of root {root} is None, should be an array")
+    return [given.copy() for _ in parts]
+
+
+def all_gather(parts: Sequence[Part]) -> list[list[Part]]:
+    """Every rank holds all ranks' parts, in rank order; the parts may differ in shape."""
+    return [[part.copy() for part in parts] for _ in parts]
+
+
+def gather(parts: Sequence[Part], root: int = 0) -> list[list[Part] | None]:
+    """The root holds all ranks' parts, in rank order, the others nothing."""
+    return [[part.copy() for part in parts] if rank == root else None for rank in range(len(parts))]
+
+
+def scatter(parts: Sequence[Sequence[Part] | None], root: int = 0) -> list[Part]:
+    """Rank r holds the r-th of the root's parts; what the others gave is not looked at."""
+    given = parts[root]
+    if given is None:
+        raise ValueError(f"scatter: the parts of root {root} are None, should be one array per rank")
+    return [part.copy() for part in given]
+
+
+def reduce_scatter(parts: Sequence[Sequence[Part]], op: str = "sum") -> list[Part]:
+    """Rank r holds the reduction of every rank's r-th part."""
+    return [_reduced([given[rank] for given in parts], op) for rank in range(len(parts))]
+
+
+def all_to_all(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
+    """Rank r holds every rank's r-th part, in rank order; the parts may differ in shape."""
+    return [[given[rank].copy() for given in parts] for rank in range(len(parts))]
+
+
+def ring(parts: Sequence[Part], shift: int = 1) -> list[Part]:
+    """Every rank sends its part ``shift`` ranks on, and holds what came from ``shift`` ranks behind."""
+    return [parts[(rank - shift) % len(parts)].copy() for rank in range(len(parts))]
+
+
+def stacked(parts: Sequence[Part]) -> Part:
+    """Equal parts as one array ``(size, *shape)``."""
+    return np.stack(parts)
+
+
+def concatenated(parts: Sequence[Part], axis: int = 0) -> Part:
+    """Parts end to end along ``axis``; 0-d parts give ``(size,)``."""
+    return np.stack(parts) if parts[0].ndim == 0 else np.concatenate(parts, axis=axis)
+
+
+def split(array: Part, size: int, axis: int = 0) -> list[Part]:
+    """``array`` cut into ``size`` equal parts along ``axis``."""
+    return [part.copy() for part in np.split(array, size, axis=axis)]
+
+
+def _reduced(parts: Sequence[Part], op: str) -> Part:
+    """The fold in rank order, rounded to the parts' dtype at each step as a rank would round it."""
+    total = np.asarray(fold(_FOLDS[op], parts)).astype(parts[0].dtype)
+    return _divided(total, len(parts)) if op == "avg" else total
+
+
+def _divided(total: Part, size: int) -> Part:
+    if not np.issubdtype(total.dtype, np.inexact):
+        raise ValueError(f"avg: the dtype is {total.dtype}, should be a floating or complex one")
+    return np.asarray(total / total.dtype.type(size)).astype(total.dtype)

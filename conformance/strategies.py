@@ -1,0 +1,77 @@
+"""Hypothesis strategies that draw cases within what a binding admits; nothing is drawn to be thrown away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+from hypothesis import strategies as st
+
+from collshim.conformance.bindings.admits import COMPLEX, FLOATS, Admits
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.cases import PART_PER_RANK, REDUCTIONS, Case, Shape
+
+
+def cases(binding: Binding, size: int) -> st.SearchStrategy[Case]:
+    """Any case that ``binding`` supports in a world of ``size`` ranks; shrinks towards plain arrays."""
+    return drawn(binding.collective, binding.admits, size)
+
+
+@st.composite
+def drawn(draw: st.DrawFn, collective: str, admits: Admits, size: int) -> Case:
+    """A case of ``collective`` within ``admits``."""
+    group = draw(st.sampled_from(groups(admits, size)))
+    shape = draw(shapes(admits))
+    case = Case(
+        collective,
+        size=size,
+        shape=shape,
+        axis=draw(_axes(admits.axes, shape)),
+        split_axis=draw(_axes(admits.split_axes, shape)),
+        group=group,
+        seed=draw(st.integers(0, 999)),
+        layout=draw(st.sampled_from(admits.layouts)),
+        kind=draw(st.sampled_from(admits.kinds)),
+    )
+    return draw(_lengths(admits, draw(_numbers(admits, case))))
+
+
+def shapes(admits: Admits) -> st.SearchStrategy[Shape]:
+    """Shapes of up to three axes and few elements."""
+    length = st.integers(0 if admits.empty else 1, 4)
+    return st.lists(length, min_size=admits.least_ndim, max_size=3).map(tuple)
+
+
+def groups(admits: Admits, size: int) -> list[tuple[int, ...] | None]:
+    """The groups that are asked: few, since each is made once on every rank and kept."""
+    if admits.groups is None or size == 1:
+        return [None]
+    if admits.groups == "sorted":
+        return [None, tuple(range(1, size))]
+    return [None, tuple(reversed(range(size))), *([(size - 1, 0)] if size > 2 else [])]
+
+
+def _axes(any_axis: bool, shape: Shape) -> st.SearchStrategy[int]:
+    return st.integers(0, max(len(shape) - 1, 0)) if any_axis else st.just(0)
+
+
+@st.composite
+def _numbers(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
+    """``case`` with a dtype, a reduction and a family of values that go together."""
+    pairs = list(product(admits.dtypes, admits.reduce_ops if case.collective in REDUCTIONS else ("sum",)))
+    options = [replace(case, dtype=dtype, reduce_op=op) for dtype, op in pairs]
+    chosen = draw(st.sampled_from([option for option in options if admits.case(option)]))
+    inexact = chosen.dtype in (*FLOATS, *COMPLEX)
+    return replace(chosen, family=draw(st.sampled_from(("exact", "real"))) if inexact else "exact")
+
+
+@st.composite
+def _lengths(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
+    """``case``, with unequal parts where they are admitted and drawn."""
+    if not (admits.ragged and case.shape and draw(st.booleans())):
+        return case
+    size = len(case.ranks)
+    length = st.integers(0 if admits.empty else 1, 3)
+    row = st.lists(length, min_size=size, max_size=size).map(tuple)
+    rows = st.lists(row, min_size=size, max_size=size).map(tuple)
+    return replace(case, lengths=draw(rows if case.collective in PART_PER_RANK else row))
