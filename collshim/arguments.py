@@ -27,10 +27,12 @@ class Place(Protocol):
     """Who asks: a rank in a group."""
 
     @property
-    def rank(self) -> int: ...
+    def rank(self) -> int:
+        """The rank in the group."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """How many ranks the group has."""
 
 
 class Target(NamedTuple):

@@ -1,4 +1,4 @@
-"""Sums and their kin over the ranks' tensors, in rank order, exact for every dtype that the operation means something for.
+"""Sums and their kin over the ranks' tensors, in rank order, exact for every dtype that they mean something for.
 
 Used where all ranks' values lie in one process: by ranks that are threads, and for small calls between processes.
 """

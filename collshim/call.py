@@ -17,9 +17,8 @@ EAGER_BYTES = 4096
 """A send of at most this many bytes is complete at once; a larger one when its receiver has come."""
 
 REDUCE_OPS = ("sum", "avg", "prod", "min", "max", "band", "bor", "bxor", "premul_sum")
-_OWN_FOLDERS = tuple(str(Path(__file__).parent.parent / room) for room in ("collshim", "adapters")) + (
-    str(Path(__file__).parent),
-)
+_HERE = Path(__file__).parent
+_OWN_FOLDERS = (str(_HERE), str(_HERE.parent / "adapters"))
 
 
 class Call(NamedTuple):
@@ -82,4 +81,4 @@ def call_site() -> str:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
         frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"

@@ -82,9 +82,7 @@ def _scatter(call: Call, inputs: Inputs, outputs: Outputs) -> list[Step]:
 
 def _all_to_all(call: Call, inputs: Inputs, outputs: Outputs) -> list[Step]:
     sent = [listed(parts) if parts is not None else [] for parts in inputs]
-    return [
-        partial(fill, out, [parts[rank] for parts in sent]) for rank, out in enumerate(outputs) if out is not None
-    ]
+    return [partial(fill, out, [parts[rank] for parts in sent]) for rank, out in enumerate(outputs) if out is not None]
 
 
 def _barrier(call: Call, inputs: Inputs, outputs: Outputs) -> list[Step]:

@@ -243,9 +243,7 @@ class Communicator:
         tensor = self._tensor(op, array)
         return tensor, judge.reduce_op_of(self, op, reduce_op, tensor.dtype)
 
-    def _gathered_into(
-        self, op: str, tensor: Tensor, out: Any
-    ) -> tuple[judge.Target | None, tuple[Shape, ...] | None]:
+    def _gathered_into(self, op: str, tensor: Tensor, out: Any) -> tuple[judge.Target | None, tuple[Shape, ...] | None]:
         if out is None:
             return None, None
         shape = tuple(tensor.shape)
@@ -372,7 +370,7 @@ def _as_parts(comm: Communicator, out: Any) -> Parts:
 
 
 def _apart(given: Parts, target: judge.Target | None) -> Parts:
-    """``given``, or a copy of it where the result goes to the same memory and would overwrite what is still to be sent."""
+    """``given``, or a copy where the result goes to the same memory and would overwrite what is still to be sent."""
     if target is None:
         return given
     taken = {part.untyped_storage().data_ptr() for part in _tensors(target.written)}

@@ -1,4 +1,4 @@
-"""Which rank this process is, from what its launcher says: torchrun's and OneFlow's four variables, or a single rank."""
+"""Which rank this process is, from what its launcher says: torchrun's and OneFlow's variables, or a single rank."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """``launch``: run a function on every rank of a fresh world, and get what the ranks returned.
 
-    >>> import collshim, numpy as np
-    >>> def total():
-    ...     comm = collshim.current().communicator
-    ...     return comm.all_reduce(np.array([comm.rank])).wait()
-    >>> collshim.launch(total, 4)
-    [array([6]), array([6]), array([6]), array([6])]
+>>> import collshim, numpy as np
+>>> def total():
+...     comm = collshim.current().communicator
+...     return comm.all_reduce(np.array([comm.rank])).wait()
+>>> collshim.launch(total, 4)
+[array([6]), array([6]), array([6]), array([6])]
 """
 
 from __future__ import annotations
@@ -138,4 +138,3 @@ def _also(where: str) -> str:
 
 def _left(limit: float | None) -> float:
     return 0.2 if limit is None else min(0.2, max(0.0, limit - time.monotonic()))
-

@@ -16,7 +16,7 @@ Parts: TypeAlias = "Tensor | Sequence[Tensor]"
 
 
 def concatenated(stacked: Tensor, axis: int = 0) -> Tensor:
-    """``(size, *shape)`` to ``shape`` with ``axis`` ``size`` times as long; a view for axis 0. 0-d parts give ``(size,)``."""
+    """``(size, *shape)`` to ``shape`` with ``axis`` ``size`` times as long, a view for axis 0; 0-d parts to ``(size,)``."""
     if stacked.dim() < 2:
         return stacked
     return stacked.flatten(0, 1) if axis == 0 else stacked.movedim(0, axis).flatten(axis, axis + 1)
@@ -35,7 +35,7 @@ def listed(parts: Parts) -> list[Tensor]:
 def joined(parts: Parts) -> Tensor | None:
     """The parts as one flat tensor without a copy, or None where they do not lie behind each other in memory."""
     if isinstance(parts, Tensor):
-        return parts.view(-1) if parts.is_contiguous() else None
+        return parts.flatten() if parts.is_contiguous() else None
     return _adjacent(parts) if parts else None
 
 

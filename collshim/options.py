@@ -39,7 +39,9 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.mindspore_gather not in _GATHERS:
-            raise ArgumentValueError(f"option mindspore_gather is {self.mindspore_gather!r}, should be one of {_GATHERS}")
+            raise ArgumentValueError(
+                f"option mindspore_gather is {self.mindspore_gather!r}, should be one of {_GATHERS}"
+            )
         if not self.timeout > 0:
             raise ArgumentValueError(f"option timeout is {self.timeout!r}, should be a positive number of seconds")
 

@@ -85,7 +85,9 @@ class Ranks:
         if not ready:
             late = sorted(awaited.values())
             names = ", ".join(map(str, late))
-            raise RankError(f"launch: rank {names} of {len(self._ends)} has not returned within {timeout:g} s", late[0], None)
+            raise RankError(
+                f"launch: rank {names} of {len(self._ends)} has not returned within {timeout:g} s", late[0], None
+            )
         return {awaited[end]: self._outcome(awaited[end], end) for end in ready if isinstance(end, Connection)}
 
     def _outcome(self, rank: int, end: Connection) -> Any:
@@ -99,8 +101,8 @@ class Ranks:
             ) from error
         if kind == "result":
             return value
-        error = value if isinstance(value, BaseException) else None
-        raise RankError(f"rank {rank} of {len(self._ends)} failed: {text}", rank, error) from error
+        raised = value if isinstance(value, BaseException) else None
+        raise RankError(f"rank {rank} of {len(self._ends)} failed: {text}", rank, raised) from raised
 
     def end(self) -> None:
         """End what still runs; returns when every process has ended."""

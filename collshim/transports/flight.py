@@ -184,4 +184,3 @@ def _waited(work: Any, seconds: float) -> bool:
             raise
         return False
     return True
-

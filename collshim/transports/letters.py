@@ -125,7 +125,7 @@ class Postbox:
         data = b"" if tensor is None else as_bytes(tensor).numpy().tobytes()
         head = struct.pack("<iiii", self._transport.rank, number, len(text), -1 if tensor is None else len(data))
         place = self._store.add(self._count_key(peer), 1)
-        self._store.set(self._letter_key(peer, place), head + text + data)
+        self._store.set(self._letter_key(peer, place), head + text + data)  # type: ignore[arg-type]  # bytes are taken
         return _FIRST_NUMBER + number
 
     def _receive_directly(self, parcel: Parcel) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.distributed import ProcessGroup, ReduceOp
+from torch.distributed import ProcessGroup, ReduceOp, ReduceScatterOptions
 
 from collshim.arithmetic import reduce_into
 from collshim.call import Call
@@ -30,7 +30,8 @@ class Payload(NamedTuple):
 
 
 def _method(*names: str) -> Callable[..., Any]:
-    return next(getattr(ProcessGroup, name) for name in names if hasattr(ProcessGroup, name))
+    found: Callable[..., Any] = next(getattr(ProcessGroup, name) for name in names if hasattr(ProcessGroup, name))
+    return found
 
 
 _all_gather_single = _method("all_gather_single", "_allgather_base")
@@ -107,8 +108,9 @@ def _all_reduce(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
 def _gathered_reduce(ends: Ends, call: Call, source: Tensor, target: Tensor | None) -> Payload:
     everything = source.new_empty((ends.size, *source.shape))
     work = _all_gather_single(ends.group, _carried(everything), _carried(source))
-    finish = partial(reduce_into, target, everything.unbind(0), call.reduce_op or "sum", call.factor)
-    return Payload([work], None if target is None else finish)
+    if target is None:
+        return Payload([work])
+    return Payload([work], partial(reduce_into, target, everything.unbind(0), call.reduce_op or "sum", call.factor))
 
 
 def _reduce(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
@@ -125,7 +127,7 @@ def _reduce_scatter(ends: Ends, call: Call, source: Parts, target: Any) -> Paylo
         return _ragged_reduce_scatter(ends, call, listed(source), target)
     if not _native(call) or call.reduce_op == "premul_sum":
         return _exchanged_reduce(ends, call, source, target)
-    options = torch.distributed.ReduceScatterOptions()
+    options: Any = ReduceScatterOptions()
     options.reduceOp = _NATIVE_OPS[call.reduce_op or "sum"]
     work = _reduce_scatter_single(ends.group, target.view(-1), flat(source), options)
     return Payload([work], _averaged(call, target, ends.size))

@@ -155,4 +155,3 @@ class ProcessGroupTransport:
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
         self._queue.clear()
         self._groups.clear()
-

@@ -47,7 +47,7 @@ class Rendezvous:
         return group
 
     def _gloo(self, store: Any, rank: int, size: int) -> Any:
-        options = ProcessGroupGloo._Options()
+        options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # not in torch's stubs
         options._devices = [self._gloo_device()]
         options._timeout = timedelta(seconds=self.timeout)
         gloo = ProcessGroupGloo(store, rank, size, options)
