@@ -29,10 +29,12 @@ class Place(Protocol):
     @property
     def rank(self) -> int:
         """The rank in the group."""
+        ...
 
     @property
     def size(self) -> int:
         """How many ranks the group has."""
+        ...
 
 
 class Target(NamedTuple):

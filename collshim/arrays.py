@@ -20,7 +20,6 @@ FromTorch: TypeAlias = Callable[[Tensor], Any]
 
 _KINDS: dict[type, FromTorch] = {}
 _NUMPY_NAMES = {"bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8}
-_INTEGER_VIEWS = {np.dtype(np.uint16): torch.uint16, np.dtype(np.uint8): torch.uint8}
 
 
 def register_kind(kind: type, from_torch: FromTorch) -> None:
@@ -124,8 +123,8 @@ def _to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
         return tensor.numpy()
     import ml_dtypes
 
-    bits = np.dtype(_NUMPY_NAMES[name])
-    return tensor.view(_INTEGER_VIEWS[bits]).numpy().view(getattr(ml_dtypes, name))
+    bits = torch.uint16 if tensor.element_size() == 2 else torch.uint8
+    return tensor.view(bits).numpy().view(getattr(ml_dtypes, name))
 
 
 def _from_dlpack(array: Array, what: str) -> Tensor:

@@ -16,7 +16,7 @@ Parts: TypeAlias = "Tensor | Sequence[Tensor]"
 
 
 def concatenated(stacked: Tensor, axis: int = 0) -> Tensor:
-    """``(size, *shape)`` to ``shape`` with ``axis`` ``size`` times as long, a view for axis 0; 0-d parts to ``(size,)``."""
+    """``(size, *shape)`` to ``shape`` with ``axis`` ``size`` times as long, a view for axis 0; 0-d to ``(size,)``."""
     if stacked.dim() < 2:
         return stacked
     return stacked.flatten(0, 1) if axis == 0 else stacked.movedim(0, axis).flatten(axis, axis + 1)

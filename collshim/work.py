@@ -19,6 +19,7 @@ class Pending(Protocol):
 
     def done(self) -> bool:
         """Whether ``wait`` would return, or raise, at once."""
+        ...
 
 
 class Work(Generic[T]):

@@ -17,7 +17,7 @@ from collshim.work import Pending
 
 
 class Posted(Pending, Protocol):
-    """A posted call. ``token`` is set by the autograd rules; ``calls`` are all ranks' calls where they were compared."""
+    """A posted call; ``token`` is set by the autograd rules."""
 
     token: Tensor | None
 
@@ -45,6 +45,7 @@ class Transport(Protocol):
         A ``recv`` has ``call.root`` None for any source. What ``wait`` returns are the outputs, in the form given
         or that of ``outputs.allocate``.
         """
+        ...
 
     def subgroup(self, ranks: Sequence[int], key: str) -> Transport | None:
         """The end of a smaller group, in the order of ``ranks``; None where this rank is not in it."""

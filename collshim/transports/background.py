@@ -14,6 +14,7 @@ class Advancing(Protocol):
 
     def advance(self) -> bool:
         """Do without waiting what can be done; whether there is more to come."""
+        ...
 
 
 class Background:

@@ -1,4 +1,4 @@
-"""send and recv between processes: a letter through the world's store says what comes, and carries it where it is small.
+"""send and recv between processes: a letter through the world's store says what comes, and carries it where small.
 
 A receiver that expected something else gets an error, not a dead process; any-source receives and discovered shapes
 need nothing more. With the check off, and shapes known on both sides, data goes directly.

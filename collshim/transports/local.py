@@ -1,7 +1,7 @@
 """Ranks that are threads of one process: their tensors are read and written directly, without sockets or copies.
 
 The last rank to arrive starts the work; ranks that wait meanwhile help with large ones. So a call completes without
-anybody waiting, one meeting per call is all the synchronisation there is, and every rank leaves when all have been served.
+anybody waiting, one meeting per call is all the synchronisation there is, and every rank leaves when all are served.
 """
 
 from __future__ import annotations
