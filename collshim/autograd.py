@@ -70,16 +70,12 @@ class Joint:
 
 def attach(communicator: Communicator, call: Call, given: Parts | None, pending: Posted, result: Any) -> Any:
     """``result`` with the call's node behind it, where any rank of the call needs a gradient."""
-    if not (call.needs_grad or _anyone_needs(pending)):
+    if not (call.needs_grad or pending.joint):
         return result
     inputs = [] if given is None else [given] if isinstance(given, Tensor) else list(given)
     if not any(tensor.requires_grad for tensor in inputs):
         inputs.append(torch.zeros((), requires_grad=True))  # this rank joins without a gradient of its own
     return _attached(communicator, call, inputs, pending, result)
-
-
-def _anyone_needs(pending: Posted) -> bool:
-    return pending.calls is not None and any(call.needs_grad for call in pending.calls)
 
 
 def _attached(communicator: Communicator, call: Call, inputs: list[Tensor], pending: Posted, result: Any) -> Any:

@@ -62,7 +62,7 @@ class Communicator:
         """
         tensor, reduction = self._operand("all_reduce", array, op)
         target = None if out is None else judge.output_of(self, "all_reduce", out, tensor.shape, tensor)
-        return self._post(_call("all_reduce", tensor, *reduction), tensor, target, array, out)
+        return self._post(self._call("all_reduce", tensor, *reduction), tensor, target, array, out)
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
         """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input."""
@@ -70,7 +70,7 @@ class Communicator:
         root = judge.rank_of(self, "reduce", "root", root)
         given = out if root == self.rank else None
         target = None if given is None else judge.output_of(self, "reduce", given, tensor.shape, tensor)
-        return self._post(_call("reduce", tensor, *reduction, root=root), tensor, target, array, given)
+        return self._post(self._call("reduce", tensor, *reduction, root=root), tensor, target, array, given)
 
     def broadcast(self, array: A, root: int = 0, *, out: A | None = None, discovers: bool = False) -> Work[A]:
         """Every rank holds a copy of the root's array.
@@ -81,12 +81,11 @@ class Communicator:
         root = judge.rank_of(self, "broadcast", "root", root)
         if array is None and root != self.rank and out is None:
             self._require_discovery("broadcast", discovers)
-            return self._post(Call("broadcast", root=root, discovers=discovers), None, None, None, None)
+            return self._post(self._empty("broadcast", root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("broadcast", out if array is None else array)
         target = None if out is None else judge.output_of(self, "broadcast", out, tensor.shape, tensor)
-        call = _call("broadcast", tensor, root=root, discovers=discovers)
-        if root != self.rank:
-            call = call._replace(needs_grad=False)
+        needs_grad = root == self.rank and _needs_grad(tensor)
+        call = self._call("broadcast", tensor, root=root, discovers=discovers, needs_grad=needs_grad)
         source = tensor if root == self.rank else None
         return self._post(call, source, target, tensor if array is None else array, out, tensor.device)
 
@@ -97,12 +96,12 @@ class Communicator:
         """
         tensor = self._tensor("all_gather", array)
         target, expects = self._gathered_into("all_gather", tensor, out)
-        return self._post(_call("all_gather", tensor, expects=expects), tensor, target, array, out)
+        return self._post(self._call("all_gather", tensor, expects=expects), tensor, target, array, out)
 
     def all_gather_ragged(self, array: A) -> Work[list[A]]:
         """Every rank holds a list of all ranks' arrays, which may have unequal shapes that nobody knew before."""
         tensor = self._tensor("all_gather", array)
-        call = _call("all_gather", tensor, expects=(), discovers=True)
+        call = self._call("all_gather", tensor, expects=(), discovers=True)
         return self._post(call, tensor, None, array, None)
 
     def gather(self, array: A, root: int = 0, *, out: A | Sequence[A] | None = None) -> Work[A | None]:
@@ -116,13 +115,13 @@ class Communicator:
         target, expects = self._gathered_into("gather", tensor, given)
         if expects is not None:
             self._require_discovery("gather", False)
-        return self._post(_call("gather", tensor, root=root, expects=expects), tensor, target, array, given)
+        return self._post(self._call("gather", tensor, root=root, expects=expects), tensor, target, array, given)
 
     def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
         """The root holds a list of all ranks' arrays, which may have unequal shapes; the others get None."""
         tensor = self._tensor("gather", array)
         root = judge.rank_of(self, "gather", "root", root)
-        call = _call("gather", tensor, root=root, expects=(), discovers=True)
+        call = self._call("gather", tensor, root=root, expects=(), discovers=True)
         return self._post(call, tensor, None, array, None)
 
     def scatter(
@@ -140,7 +139,7 @@ class Communicator:
         found = judge.parts_of(self, "scatter", parts)
         mine = found[self.rank]
         target = None if out is None else judge.output_of(self, "scatter", out, mine.shape, mine)
-        call = _parted("scatter", found, root=root, discovers=discovers)
+        call = self._parted("scatter", found, root=root, discovers=discovers)
         if call.sends is not None:
             self._require_discovery("scatter", discovers)
         return self._post(call, found, target, _first(parts), out)
@@ -155,7 +154,7 @@ class Communicator:
         mine = found[self.rank]
         reduction = judge.reduce_op_of(self, "reduce_scatter", op, mine.dtype)
         target = None if out is None else judge.output_of(self, "reduce_scatter", out, mine.shape, mine)
-        return self._post(_parted("reduce_scatter", found, *reduction), found, target, _first(parts), out)
+        return self._post(self._parted("reduce_scatter", found, *reduction), found, target, _first(parts), out)
 
     def all_to_all(self, parts: Any, *, out: Any = None, discovers: bool = False) -> Work[Any]:
         """Rank r holds, in rank order, the r-th part of every rank.
@@ -172,7 +171,7 @@ class Communicator:
         target = None if out is None else judge.outputs_of(self, "all_to_all", out, shapes, own[0])
         if out is None:
             self._require_discovery("all_to_all", discovers)
-        call = _call("all_to_all", own[0], discovers=discovers or out is None)._replace(
+        call = self._call("all_to_all", own[0], discovers=discovers or out is None)._replace(
             shape=None, sends=_shapes(own), expects=() if shapes is None else tuple(shapes)
         )
         call = call._replace(needs_grad=_needs_grad(found))
@@ -182,7 +181,7 @@ class Communicator:
         """Rank ``to`` receives the array; complete at once for small ones, else when the receiver has come."""
         tensor = self._tensor("send", array)
         to = judge.rank_of(self, "send", "destination", to)
-        return self._post(_call("send", tensor, root=to, tag=tag, discovers=discovers), tensor, None, None, None)
+        return self._post(self._call("send", tensor, root=to, tag=tag, discovers=discovers), tensor, None, None, None)
 
     def recv(
         self, source: int | None, *, out: Any = None, tag: int = 0, like: Any = None, discovers: bool = False
@@ -195,15 +194,15 @@ class Communicator:
         known = like if out is None else out
         if known is None:
             self._require_discovery("recv", discovers)
-            return self._post(Call("recv", root=rank, tag=tag, discovers=discovers), None, None, None, None)
+            return self._post(self._empty("recv", root=rank, tag=tag, discovers=discovers), None, None, None, None)
         tensor = self._tensor("recv", known)
         target = None if out is None else judge.output_of(self, "recv", out, tensor.shape, tensor)
-        call = _call("recv", tensor, root=rank, tag=tag, discovers=discovers)._replace(needs_grad=False)
+        call = self._call("recv", tensor, root=rank, tag=tag, discovers=discovers, needs_grad=False)
         return self._post(call, None, target, known, out, tensor.device)
 
     def barrier(self) -> Work[None]:
         """Its wait returns when every rank of the group has called it."""
-        return self._post(Call("barrier"), None, None, None, None)
+        return self._post(self._empty("barrier"), None, None, None, None)
 
     def subgroup(self, ranks: Sequence[int]) -> Communicator | None:
         """A communicator over these ranks of this one, in this order; None on a rank that is not among them.
@@ -261,15 +260,15 @@ class Communicator:
         known = like if out is None else out
         if known is None:
             self._require_discovery("scatter", discovers)
-            return self._post(Call("scatter", root=root, discovers=discovers), None, None, None, None)
+            return self._post(self._empty("scatter", root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("scatter", known)
         target = None if out is None else judge.output_of(self, "scatter", out, tensor.shape, tensor)
-        call = _call("scatter", tensor, root=root, discovers=discovers)._replace(needs_grad=False)
+        call = self._call("scatter", tensor, root=root, discovers=discovers, needs_grad=False)
         return self._post(call, None, target, known, out, tensor.device)
 
     def _post_exchange(self, stacked: Tensor, parts: Any, out: Any) -> Work[Any]:
         target = None if out is None else judge.output_of(self, "all_to_all", out, stacked.shape, stacked)
-        call = _parted("all_to_all", stacked)
+        call = self._parted("all_to_all", stacked)
         return self._post(call, _apart(stacked, target), target, parts, out)
 
     def _require_discovery(self, op: str, discovers: bool) -> None:
@@ -287,15 +286,33 @@ class Communicator:
         device: torch.device | None = None,
     ) -> Work[Any]:
         """Post a judged call; the work's result is ``out`` where the caller gave one."""
-        if self._transport.checks:
-            call = call._replace(site=call_site())
         if out is not None and call.needs_grad:
             call = call._replace(needs_grad=False)
         inputs = None if given is None else judge.readable_parts(given)
         place = device or _device(given)
         pending = self._transport.post(call, inputs, None if target is None else target.written, place)
         kind = None if array is None or out is not None else kind_like(array)
-        return Work(_Deadline(pending, self.timeout), self._views(call, given, target, pending, out), kind)
+        return Work(pending, self._views(call, given, target, pending, out), kind, self.timeout)
+
+    def _call(
+        self, op: str, tensor: Tensor, reduce_op: str | None = None, factor: float | None = None, **more: Any
+    ) -> Call:
+        """The call of a rank that gives one tensor."""
+        site = call_site() if self._transport.checks else ""
+        more.setdefault("needs_grad", _needs_grad(tensor))
+        return Call(op, tuple(tensor.shape), tensor.dtype, tensor.device.type, reduce_op, factor, site=site, **more)
+
+    def _parted(
+        self, op: str, parts: Parts, reduce_op: str | None = None, factor: float | None = None, **more: Any
+    ) -> Call:
+        """The call of a rank that gives one part per rank."""
+        sends = None if isinstance(parts, Tensor) or _equal(parts) else _shapes(parts)
+        call = self._call(op, parts[0], reduce_op, factor, sends=sends, needs_grad=_needs_grad(parts), **more)
+        return call if sends is None else call._replace(shape=None)
+
+    def _empty(self, op: str, **more: Any) -> Call:
+        """The call of a rank that gives nothing."""
+        return Call(op, site=call_site() if self._transport.checks else "", **more)
 
     def _views(
         self, call: Call, given: Parts | None, target: judge.Target | None, pending: Posted, out: Any
@@ -305,42 +322,6 @@ class Communicator:
         if call.op == "barrier" or not (call.needs_grad or self._transport.checks):
             return ()
         return (partial(attach, self, call, given, pending),)
-
-
-class _Deadline:
-    """A posted call whose wait has the communicator's deadline unless it says otherwise."""
-
-    __slots__ = ("_posted", "_timeout")
-
-    def __init__(self, posted: Posted, timeout: float) -> None:
-        self._posted = posted
-        self._timeout = timeout
-
-    def wait(self, timeout: float | None) -> Any:
-        return self._posted.wait(self._timeout if timeout is None else timeout)
-
-    def done(self) -> bool:
-        return self._posted.done()
-
-    @property
-    def token(self) -> Tensor | None:
-        return self._posted.token
-
-
-def _call(op: str, tensor: Tensor, reduce_op: str | None = None, factor: float | None = None, **more: Any) -> Call:
-    """The call of a rank that gives one tensor."""
-    needs_grad = _needs_grad(tensor)
-    return Call(
-        op, tuple(tensor.shape), tensor.dtype, tensor.device.type, reduce_op, factor, needs_grad=needs_grad, **more
-    )
-
-
-def _parted(op: str, parts: Parts, reduce_op: str | None = None, factor: float | None = None, **more: Any) -> Call:
-    """The call of a rank that gives one part per rank."""
-    first = parts[0]
-    sends = None if isinstance(parts, Tensor) or _equal(parts) else _shapes(parts)
-    call = _call(op, first, reduce_op, factor, sends=sends, **more)
-    return call._replace(shape=None if sends else call.shape, needs_grad=_needs_grad(parts))
 
 
 def _needs_grad(parts: Parts) -> bool:

@@ -24,7 +24,8 @@ def concatenated(stacked: Tensor, axis: int = 0) -> Tensor:
 
 def split(tensor: Tensor, size: int, axis: int = 0) -> Tensor:
     """``tensor`` cut into ``size`` equal parts along ``axis``, rank-leading: ``(size, *part)``; always a view."""
-    return tensor.unflatten(axis, (size, tensor.shape[axis] // size)).movedim(axis, 0)
+    parted: Tensor = tensor.unflatten(axis, (size, tensor.shape[axis] // size))
+    return parted.movedim(axis, 0)
 
 
 def listed(parts: Parts) -> list[Tensor]:

@@ -33,17 +33,19 @@ class Work(Generic[T]):
             tensor that lets this rank join their backward. Else None.
     """
 
-    __slots__ = ("_failure", "_kind", "_pending", "_result", "_views", "token")
+    __slots__ = ("_failure", "_kind", "_pending", "_result", "_timeout", "_views", "token")
 
     def __init__(
         self,
         pending: Pending,
         views: tuple[Callable[[Any], Any], ...] = (),
         kind: Callable[[Tensor], Any] | None = None,
+        timeout: float | None = None,
     ) -> None:
         self._pending: Pending | None = pending
         self._views = views
         self._kind = kind
+        self._timeout = timeout
         self._result: Any = None
         self._failure: BaseException | None = None
         self.token: Tensor | None = None
@@ -91,7 +93,7 @@ class Work(Generic[T]):
         if pending is None:
             return
         try:
-            result = pending.wait(timeout)
+            result = pending.wait(self._timeout if timeout is None else timeout)
             for view in self._views:
                 result = view(result)
             self.token = getattr(pending, "token", None)

@@ -115,9 +115,7 @@ class Case:
 
     def values(self, takers: int) -> list[Part]:
         """``takers`` parts for each giver, giver by giver, contiguous."""
-        shapes = [
-            self.part_shape(giver, taker) for giver in range(len(self.ranks)) for taker in range(takers)
-        ]
+        shapes = [self.part_shape(giver, taker) for giver in range(len(self.ranks)) for taker in range(takers)]
         return _drawn(self, shapes)
 
     def laid_out(self, part: Part) -> Part:
@@ -164,11 +162,7 @@ def _labels(random: np.random.Generator, count: int, dtype: str) -> Part:
 
 def _typed(values: Part, dtype: str) -> Part:
     typed = values.astype(dtype)
-    return (
-        typed + np.array(1j, dtype) * typed[..., ::-1]
-        if dtype.startswith("complex") and typed.ndim
-        else typed
-    )
+    return typed + np.array(1j, dtype) * typed[..., ::-1] if dtype.startswith("complex") and typed.ndim else typed
 
 
 def _with(shape: Shape, axis: int, length: int) -> Shape:

@@ -49,9 +49,7 @@ def check(bindings: Sequence[Binding], case: Case, answers: Sequence[Answer | Fa
         for difference in differences(binding, case, rank, answer)
     ]
     if lines:
-        raise DifferenceError(
-            "\n".join(lines + [answer.trace for answer in answers if isinstance(answer, Failure)])
-        )
+        raise DifferenceError("\n".join(lines + [answer.trace for answer in answers if isinstance(answer, Failure)]))
 
 
 def sentence(binding: Binding, case: Case, rank: int, difference: Difference) -> str:
@@ -146,10 +144,10 @@ def _values(what: str, found: NDArray[Any], wanted: NDArray[Any], tolerance: flo
 
 def _agree(found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
     if tolerance:
-        return np.isclose(found, wanted, rtol=tolerance, atol=tolerance)
+        return np.asarray(np.isclose(found, wanted, rtol=tolerance, atol=tolerance))
     bits = np.dtype((np.void, wanted.dtype.itemsize))
-    same = np.ascontiguousarray(found).view(bits) == np.ascontiguousarray(wanted).view(bits)
-    return np.asarray(same).reshape(wanted.shape)
+    same = np.asarray(found.reshape(-1).view(bits) == wanted.reshape(-1).view(bits), dtype=np.bool_)
+    return same.reshape(wanted.shape)
 
 
 def _brief(tree: Tree) -> str:

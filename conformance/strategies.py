@@ -72,6 +72,7 @@ def _lengths(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
         return case
     size = len(case.ranks)
     length = st.integers(0 if admits.empty else 1, 3)
-    row = st.lists(length, min_size=size, max_size=size).map(tuple)
-    rows = st.lists(row, min_size=size, max_size=size).map(tuple)
-    return replace(case, lengths=draw(rows if case.collective in PART_PER_RANK else row))
+    row = st.tuples(*[length] * size)
+    if case.collective not in PART_PER_RANK:
+        return replace(case, lengths=draw(row))
+    return replace(case, lengths=draw(st.tuples(*[row] * size)))

@@ -18,6 +18,8 @@ class Tensor(metaclass=_TensorType):
     Python floats become float32 and integers int64, a NumPy array keeps its dtype, as in MindSpore.
     """
 
-    def __new__(cls, input_data: Any, dtype: torch.dtype | None = None) -> torch.Tensor:  # type: ignore[misc] # an alias that also converts
+    def __new__(  # type: ignore[misc]  # an alias that also converts
+        cls, input_data: Any, dtype: torch.dtype | None = None
+    ) -> torch.Tensor:
         """A torch tensor with a copy of ``input_data``."""
         return torch.tensor(input_data, dtype=dtype)

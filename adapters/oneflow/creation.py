@@ -1,4 +1,4 @@
-"""The constructors of tensors that OneFlow's documented examples of ``flow.comm`` use; torch's, with OneFlow's devices."""
+"""The constructors that the documented examples of ``flow.comm`` use: torch's, with OneFlow's devices."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def arange(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The numbers from ``start`` up to, without, ``end``; with one argument those from 0, as ``torch.arange``."""
+    """The numbers from ``start`` to before ``end``, as ``torch.arange``; one argument is ``end``."""
     first, last = (0, start) if end is None else (start, end)
     place = own_device(device)
     return torch.arange(first, last, step, dtype=dtype, device=place, requires_grad=requires_grad)
 
 
 def own_device(device: Device) -> torch.device | None:
-    """``device``, where a plain ``"cuda"`` is this rank's GPU: number ``get_local_rank()``, shared where GPUs are fewer."""
+    """``device``; a plain ``"cuda"`` is this rank's GPU: number ``get_local_rank()``, shared where they are few."""
     if device is None:
         return None
     place = torch.device(device)
-    if place.type != "cuda" or place.index is not None or not torch.cuda.is_available():
+    if str(place) != "cuda" or not torch.cuda.is_available():
         return place
     return torch.device("cuda", get_local_rank() % torch.cuda.device_count())
 

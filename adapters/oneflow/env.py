@@ -1,7 +1,7 @@
 """``oneflow.env``: where this rank stands among the others. Conventions of OneFlow 0.9.0.
 
-A call in a process without a world joins the one that the launcher's environment tells of; without a launcher, a world
-of one rank.
+A call in a process without a world joins the one that the launcher's environment tells of; without a
+launcher, a world of one rank.
 """
 
 from __future__ import annotations

@@ -9,41 +9,47 @@
 
     strategy.run(gather_value)  # PerReplica of [1, 2, 3, 1, 2, 3] on both replicas
 
-``MirroredStrategy`` replicas are threads of this process, one per device named; ``MultiWorkerMirroredStrategy``
-replicas are the ranks of the world (``torchrun``, ``collshim.launch``, ``TF_CONFIG``); ``OneDeviceStrategy`` and the
-default strategy have one. Tensors are torch tensors, NumPy arrays or whatever collshim takes: each call gives back the
-kind that it was given. Data stays where it is, whatever a device is called.
+``MirroredStrategy`` replicas are threads of this process, one per device named;
+``MultiWorkerMirroredStrategy`` replicas are the ranks of the world (``torchrun``, ``collshim.launch``,
+``TF_CONFIG``); ``OneDeviceStrategy`` and the default strategy have one. Tensors are torch tensors, NumPy
+arrays or whatever collshim takes: each call gives back the kind that it was given. Data stays where it is,
+whatever a device is called.
 
-The same as TensorFlow 2.21 (recorded on CPU, unless a line says otherwise): names, signatures, structures in and out,
-``PerReplica`` and where it is unwrapped, values, shapes, dtypes (the MEAN of integers over several replicas is
-float64), gradients (``all_gather``: all replicas' gradients summed and cut; ``all_reduce``: the same reduction; nests
-are one operation, so unused outputs send zeros), wrong-context errors.
+The same as TensorFlow 2.21 (recorded on CPU, unless a line says otherwise): names, signatures, structures in
+and out, ``PerReplica`` and where it is unwrapped, values, shapes, dtypes (the MEAN of integers over several
+replicas is float64), gradients (``all_gather``: all replicas' gradients summed and cut; ``all_reduce``: the
+same reduction; nests are one operation, so unused outputs send zeros), wrong-context errors.
 
 What differs, and why:
 
-- The same object on all replicas of a ``MirroredStrategy`` is reduced and gathered like any other value. TensorFlow
-  takes it for one value and returns it as it is: ``run(lambda: ctx.all_reduce("SUM", t))`` gives ``t``, not ``2 * t``.
-- Every dtype that the engine carries is accepted; TensorFlow gathers float16, 32, 64 and int32, 64, and reduces those
-  and bfloat16. Lists that mix int32 with others are accepted too.
-- One rule for ``axis`` and scalars, for all dtypes: negative axes, axes out of range and scalars are refused with an
-  error that is both ``tf.errors.InvalidArgumentError`` and ValueError and says what either of TensorFlow's says. It
-  refuses float32 with a ValueError, int32 under ``MirroredStrategy`` with an InvalidArgumentError, and takes negative
-  axes of int32.
-- Shapes that do not fit together: an InvalidArgumentError with "Shape mismatch in the collective", for every dtype.
-- ``all_reduce([])`` is ``[]``; TensorFlow raises AttributeError under two strategies. A ``reduce_op`` that is neither a
-  ``ReduceOp`` nor a string raises AssertionError under every strategy; TensorFlow takes it for SUM under some.
-- Python numbers are made tensors as ``tf.constant`` does, everywhere; TensorFlow raises AttributeError or ValueError
-  under some strategies.
-- ``MultiWorkerMirroredStrategy.reduce`` and ``gather`` take nests, as ``MirroredStrategy``'s do; ``gather`` of
-  ``PerReplica`` slices is refused, where TensorFlow makes them dense.
-- Replicas of a ``MirroredStrategy`` run at the same time; TensorFlow runs one after the other up to each merge call.
-  So side effects of different replicas come in any order between two meetings; results are the same. What a replica
-  raises is raised by ``run`` itself, and wakes the others.
-- ``MirroredStrategy.reduce``, ``gather`` and ``extended.reduce_to`` are ordinary torch arithmetic: gradients pass
-  through all of them. TensorFlow has none for ``gather``.
-- Gradients between replicas are torch's: call ``backward`` inside the function that ``run`` calls, on every replica.
+- The same object on all replicas of a ``MirroredStrategy`` is reduced and gathered like any other value.
+  TensorFlow takes it for one value and returns it as it is: ``run(lambda: ctx.all_reduce("SUM", t))`` gives
+  ``t``, not ``2 * t``.
+- Every dtype that the engine carries is accepted; TensorFlow gathers float16, 32, 64 and int32, 64, and
+  reduces those and bfloat16. Lists that mix int32 with others are accepted too.
+- One rule for ``axis`` and scalars, for all dtypes: negative axes, axes out of range and scalars are refused
+  with an error that is both ``tf.errors.InvalidArgumentError`` and ValueError and says what either of
+  TensorFlow's says. It refuses float32 with a ValueError, int32 under ``MirroredStrategy`` with an
+  InvalidArgumentError, and takes negative axes of int32.
+- Shapes that do not fit together: an InvalidArgumentError with "Shape mismatch in the collective", for every
+  dtype.
+- ``all_reduce([])`` is ``[]``; TensorFlow raises AttributeError under two strategies. A ``reduce_op`` that is
+  neither a ``ReduceOp`` nor a string raises AssertionError under every strategy; TensorFlow takes it for SUM
+  under some.
+- Python numbers are made tensors as ``tf.constant`` does, everywhere; TensorFlow raises AttributeError or
+  ValueError under some strategies.
+- ``MultiWorkerMirroredStrategy.reduce`` and ``gather`` take nests, as ``MirroredStrategy``'s do; ``gather``
+  of ``PerReplica`` slices is refused, where TensorFlow makes them dense.
+- Replicas of a ``MirroredStrategy`` run at the same time; TensorFlow runs one after the other up to each
+  merge call. So side effects of different replicas come in any order between two meetings; results are the
+  same. What a replica raises is raised by ``run`` itself, and wakes the others.
+- ``MirroredStrategy.reduce``, ``gather`` and ``extended.reduce_to`` are ordinary torch arithmetic: gradients
+  pass through all of them. TensorFlow has none for ``gather``.
+- Gradients between replicas are torch's: call ``backward`` inside the function that ``run`` calls, on every
+  replica.
 - With one replica a collective returns a copy; TensorFlow, whose tensors cannot be changed, the value itself.
-- ``tf.function`` runs its function as it is, so a collective in a nested one works; TensorFlow raises RuntimeError.
+- ``tf.function`` runs its function as it is, so a collective in a nested one works; TensorFlow raises
+  RuntimeError.
 - ``tf.constant`` makes torch tensors: Python ints int32 (int64 where they do not fit), floats float32.
 """
 

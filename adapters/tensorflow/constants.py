@@ -76,5 +76,7 @@ def _shaped(tensor: Tensor, shape: Sequence[int] | None) -> Tensor:
     if tensor.numel() == 1:
         return tensor.reshape(()).expand(wanted).clone()
     if tensor.numel() != wanted.numel():
-        raise ArgumentValueError(f"value has {tensor.numel()} elements, should have {wanted.numel()} for shape {wanted}")
+        raise ArgumentValueError(
+            f"value has {tensor.numel()} elements, should have {wanted.numel()} for shape {wanted}"
+        )
     return tensor.reshape(wanted)

@@ -6,8 +6,8 @@
         ├── DeadlineExceededError    a replica did not come in time
         └── UnavailableError         a peer failed, or its process ended
 
-What is raised is always one of these and the engine's own class at once, so that either ``except`` clause catches it.
-Source: TensorFlow 2.21, ``tf.errors`` (the constructors) and its recorded answers (the classes).
+What is raised is always one of these and the engine's own class at once, so that either ``except`` clause
+catches it. Source: TensorFlow 2.21, ``tf.errors`` (the constructors) and its recorded answers (the classes).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 from collshim.errors import (
     ArgumentValueError,
     CollshimError,
-    CommunicationError,
     DeadlineError,
     MismatchError,
     PeerError,
@@ -90,16 +89,12 @@ def as_tensorflow() -> Iterator[None]:
     except MismatchError as error:
         raise _mismatch(str(error)) from error
     except DeadlineError as error:
-        raise _both(DeadlineError, DeadlineExceededError, error) from error
+        raise also(DeadlineError, DeadlineExceededError)(None, None, str(error)) from error
     except PeerError as error:
-        raise _both(PeerError, UnavailableError, error) from error
+        raise also(PeerError, UnavailableError)(None, None, str(error)) from error
 
 
 def _mismatch(text: str) -> CollshimError:
     if "shape" in text.partition("\n")[0]:
         return shape_mismatch(text)
     return also(MismatchError, InvalidArgumentError)(None, None, text)
-
-
-def _both(ours: type[CommunicationError], theirs: type[OpError], error: CommunicationError) -> CollshimError:
-    return also(ours, theirs)(None, None, str(error))

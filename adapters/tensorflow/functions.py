@@ -13,7 +13,7 @@ from collshim.tensorflow.distribute.sparse import copied_leaf
 from collshim.tensorflow.distribute.values import DistributedValues
 
 
-def identity(input: Any, name: str | None = None) -> Any:  # noqa: A002  # TensorFlow's name
+def identity(input: Any, name: str | None = None) -> Any:
     """A copy of an array, of the same kind; numbers become tensors; distributed values keep their form.
 
     Raises:

@@ -40,6 +40,4 @@ class IndexedSlices:
         return self._values.dtype
 
     def __repr__(self) -> str:
-        return (
-            f"IndexedSlices(indices={self._indices!r}, values={self._values!r}, dense_shape={self._dense_shape!r})"
-        )
+        return f"IndexedSlices(indices={self._indices!r}, values={self._values!r}, dense_shape={self._dense_shape!r})"

@@ -22,8 +22,9 @@ class Posted(Pending, Protocol):
     token: Tensor | None
 
     @property
-    def calls(self) -> Sequence[Call] | None:
-        """Every rank's call, in rank order, once the wait is over; None where the ranks did not tell each other."""
+    def joint(self) -> bool:
+        """Whether some rank needs a gradient, once the wait is over; False where the ranks did not tell each other."""
+        ...
 
 
 class Transport(Protocol):

@@ -54,6 +54,11 @@ class Flight:
         self.departed = False
         self._saw_gone = False
 
+    @property
+    def joint(self) -> bool:
+        """Whether some rank needs a gradient."""
+        return self.calls is not None and any(call.needs_grad for call in self.calls)
+
     def exchange(self, work: Any, slots: Tensor) -> None:
         """The ranks' slots are being gathered."""
         self._slots = (work, slots)

@@ -10,7 +10,6 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,7 +51,7 @@ class Parcel:
         self.target = target
         self.device = device
         self.token: Tensor | None = None
-        self.calls: Sequence[Call] | None = None
+        self.joint = False
         self.source: int | None = None
         self.payload: Payload | None = None
         self.failure: CollshimError | None = None
@@ -221,7 +220,7 @@ class Postbox:
         else:
             parcel.target.copy_(from_bytes(letter.data, dtype).view(shape))
         parcel.source = letter.source
-        parcel.calls = [letter.call, parcel.call]
+        parcel.joint = letter.call.needs_grad
         parcel.arrived = True
 
     def await_data(self, parcel: Parcel, limit: float | None) -> None:

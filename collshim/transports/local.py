@@ -259,7 +259,7 @@ class _Sent:
     """A small send: its data is on its way, nobody need wait."""
 
     __slots__ = ("token",)
-    calls: Sequence[Call] | None = None
+    joint = False
 
     def __init__(self) -> None:
         self.token: Tensor | None = None
@@ -284,8 +284,8 @@ class _Ticket:
         self.token: Tensor | None = None
 
     @property
-    def calls(self) -> Sequence[Call]:
-        return self.meeting.calls
+    def joint(self) -> bool:
+        return self.meeting.joint
 
     @property
     def source(self) -> int | None:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from collshim.transports.local import LocalGroup
 
 
+SMALL = 1 << 16
+"""Bytes up to which the last rank to arrive does the work alone: to wake the others would take longer."""
+
+
 class Seat(NamedTuple):
     """What one rank brings to a meeting."""
 
@@ -36,6 +40,7 @@ class Meeting:
     """A call in progress.
 
     Attributes:
+        joint: whether some rank needs a gradient, once all have come.
         finished: whether every rank has been served, or the meeting has failed.
         failure: what every rank is to raise; None.
         outputs: the results by seat, once finished.
@@ -52,6 +57,7 @@ class Meeting:
         self._running = 0
         self.outputs: list[Parts | None] = [None] * len(self._seats)
         self.failure: CommunicationError | None = None
+        self.joint = False
         self.finished = False
 
     @property
@@ -80,6 +86,7 @@ class Meeting:
         """All have come: compare their calls and do the work, together with the ranks that wait."""
         seats = [seat for seat in self._seats if seat is not None]
         calls = self.calls
+        self.joint = any(call.needs_grad for call in calls)
         pair = calls[0].op == "send" and calls[-1].op == "recv"
         wrong = unmatched_pair(calls[0], calls[1]) if pair else disagreement(calls)
         if wrong is not None:
@@ -87,7 +94,8 @@ class Meeting:
             return
         try:
             self._place_outputs(seats, calls, pair)
-            self._run(self._delivery(seats) if pair else steps(calls, [seat.inputs for seat in seats], self.outputs))
+            work = self._delivery(seats) if pair else steps(calls, [seat.inputs for seat in seats], self.outputs)
+            self._run(work, _bytes(seats[0].inputs) <= SMALL)
         except Exception as error:
             self._fail_with(error)
 
@@ -105,11 +113,15 @@ class Meeting:
             raise AssertionError("send and recv carry one tensor")  # the communicator posts nothing else
         return [partial(target.copy_, source)]
 
-    def _run(self, work: list[Step]) -> None:
-        self._steps.extend(work)
-        if len(work) > self._group.size and self._gates:
+    def _run(self, work: list[Step], small: bool) -> None:
+        if small:
+            for step in work:
+                step()
+            self._finish()
+        else:
+            self._steps.extend(work)
             self._open_gates()
-        self.help()
+            self.help()
 
     def help(self) -> None:
         """Take steps until none is left; the last step to end finishes the meeting."""
@@ -191,6 +203,12 @@ class Meeting:
         failure.__cause__ = error
         self._steps.clear()
         self.fail(failure)
+
+
+def _bytes(parts: Parts | None) -> int:
+    if parts is None:
+        return 0
+    return parts.nbytes if isinstance(parts, torch.Tensor) else sum(part.nbytes for part in parts)
 
 
 def _left(limit: float | None) -> float:

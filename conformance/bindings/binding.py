@@ -44,6 +44,7 @@ class Refused:
     changes: Mapping[str, Any]
     error: str
     match: str = ""
+    least_size: int = 1  # of the world; some frameworks do not look at what a lone rank gives
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +89,8 @@ class Binding(ABC):
     def refusal(self, case: Any) -> Refusal | None:
         """What should be raised for a refused case; None for any other."""
         for refused in self.refused:
-            if all(getattr(case, name) == value for name, value in refused.changes.items()):
+            changed = all(getattr(case, name) == value for name, value in refused.changes.items())
+            if changed and case.size >= refused.least_size:
                 return Refusal(refused.error, refused.match)
         return None
 

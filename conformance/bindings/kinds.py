@@ -7,6 +7,7 @@ framework's own kind. A package is imported when an array of its kind is first m
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,12 +24,15 @@ class Kind(Protocol):
 
     def read(self, array: Any) -> NDArray[Any]:
         """The values of ``array`` in memory of their own."""
+        ...
 
     def holds(self, value: object) -> bool:
         """Whether ``value`` is an array of this kind."""
+        ...
 
     def address(self, array: Any) -> int:
         """Where in memory the first element of ``array`` lies."""
+        ...
 
 
 class NumPy:
@@ -60,9 +64,7 @@ class Torch:
 
     def make(self, values: NDArray[Any]) -> Any:
         """A tensor over the memory of ``values``, with its strides."""
-        import torch
-
-        return torch.from_numpy(values)
+        return import_module("torch").from_numpy(values)
 
     def read(self, array: Any) -> NDArray[Any]:
         """A copy in NumPy's terms."""

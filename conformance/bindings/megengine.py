@@ -75,9 +75,7 @@ BINDINGS: tuple[Binding, ...] = (
     AllToAllAxes(
         framework=FRAMEWORK,
         path=_PATH + "all_to_all",
-        admits=Admits(
-            dtypes=_DTYPES, groups="ordered", axes=True, split_axes=True, empty=False, least_ndim=1
-        ),
+        admits=Admits(dtypes=_DTYPES, groups="ordered", axes=True, split_axes=True, empty=False, least_ndim=1),
         speak=_exchange,
         refused=(_INDIVISIBLE,),
     ),

@@ -97,14 +97,10 @@ FRAMEWORK = Framework("mindspore", _enter, _group)
 _GATHERED = Admits(dtypes=_MOVED, groups="ordered", least_ndim=1)
 _REDUCED = Admits(dtypes=_SUMMED, groups="ordered", reduce_ops=_OPS)
 _EXCHANGED = Admits(dtypes=_MOVED, groups="ordered", layouts=_CONTIGUOUS, ragged=True, least_ndim=1)
-_AVERAGE = Refused(
-    changes={"reduce_op": "avg"}, error="TypeError", match="must be one of sum, prod, min, max"
-)
+_AVERAGE = Refused(changes={"reduce_op": "avg"}, error="TypeError", match="must be one of sum, prod, min, max")
 
 
-def _functional(
-    binding: type[Returns], name: str, speak: Callable[..., Tree], **more: Any
-) -> tuple[Binding, ...]:
+def _functional(binding: type[Returns], name: str, speak: Callable[..., Tree], **more: Any) -> tuple[Binding, ...]:
     """A function of ``comm_func``, called synchronously and asynchronously."""
     path = "mindspore.communication.comm_func." + name
     value = more.pop("value", lambda value: value)

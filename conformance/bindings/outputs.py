@@ -79,9 +79,7 @@ class AllGatherList(Writes):
         blanks = [blank_values(case, part.shape) for part in gathered]
         arguments = {"tensor_list": gathered, "tensor": case.arrays()[rank]}
         first = {"the tensors first in tensor_list": blanks if self.replaces else gathered}
-        return Answer(
-            self.returned, arguments | first, {"tensor_list holds the tensors given": not self.replaces}
-        )
+        return Answer(self.returned, arguments | first, {"tensor_list holds the tensors given": not self.replaces})
 
     def _blank(self, case: Any, shape: Sequence[int]) -> Any:
         values = blank_values(case, shape)
@@ -137,9 +135,7 @@ class AllReduceInPlace(Writes):
         tensor = own(place, case)
         before = address(tensor, case)
         returned = self.speak(place, group, tensor, **self.with_op(place, case.reduce_op))
-        return Answer(
-            returned, {"tensor": tensor}, {"tensor keeps its memory": address(tensor, case) == before}
-        )
+        return Answer(returned, {"tensor": tensor}, {"tensor keeps its memory": address(tensor, case) == before})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """The reduction, on every rank."""

@@ -79,17 +79,16 @@ class _Reduce(AllReduced):
 FRAMEWORK = Framework("tensorflow", _enter, _group)
 _GATHERED = Admits(dtypes=_DTYPES, axes=True, ragged=True, least_ndim=1)
 _REDUCED = Admits(dtypes=_DTYPES, reduce_ops=tuple(_OPS), integer_avg=True)
+_RANGE, _DTYPE = "Requires start <= limit", "not in list of allowed values"
 _REFUSED = (
-    Refused(changes={"axis": -1}, error="ValueError", match="Requires start <= limit"),
-    Refused(changes={"shape": ()}, error="ValueError", match="Requires start <= limit"),
-    Refused(changes={"dtype": "int8"}, error="TypeError", match="not in list of allowed values"),
+    Refused(changes={"axis": -1}, error="ValueError", match=_RANGE, least_size=2),
+    Refused(changes={"shape": ()}, error="ValueError", match=_RANGE, least_size=2),
+    Refused(changes={"dtype": "int8"}, error="TypeError", match=_DTYPE, least_size=2),
 )
 _NESTED = {"nested": True}
 
 BINDINGS: tuple[Binding, ...] = (
-    _Gather(
-        framework=FRAMEWORK, path=_REPLICA + "all_gather", admits=_GATHERED, speak=_gather, refused=_REFUSED
-    ),
+    _Gather(framework=FRAMEWORK, path=_REPLICA + "all_gather", admits=_GATHERED, speak=_gather, refused=_REFUSED),
     _Gather(
         framework=FRAMEWORK,
         path=_REPLICA + "all_gather",

@@ -113,16 +113,10 @@ def _differentiable() -> tuple[Binding, ...]:
     sums = Admits(dtypes=FLOATS, groups="ordered", reduce_ops=("sum", "prod", "min", "max"))
     floats = Admits(dtypes=FLOATS, groups="ordered", layouts=_CONTIGUOUS)
     return (
-        AllGatherParts(
-            framework=FRAMEWORK, path=path + "all_gather", admits=floats, speak=_gather, wrap=tuple
-        ),
+        AllGatherParts(framework=FRAMEWORK, path=path + "all_gather", admits=floats, speak=_gather, wrap=tuple),
         AllReduced(framework=FRAMEWORK, path=path + "all_reduce", admits=sums, speak=_reduce),
-        AllToAllParts(
-            framework=FRAMEWORK, path=path + "all_to_all", admits=_EXCHANGE, speak=_exchange, wrap=tuple
-        ),
-        AllToAllJoined(
-            framework=FRAMEWORK, path=path + "all_to_all_single", admits=whole, speak=_exchange_single
-        ),
+        AllToAllParts(framework=FRAMEWORK, path=path + "all_to_all", admits=_EXCHANGE, speak=_exchange, wrap=tuple),
+        AllToAllJoined(framework=FRAMEWORK, path=path + "all_to_all_single", admits=whole, speak=_exchange_single),
     )
 
 

@@ -31,11 +31,18 @@ class _Recording(threading.local):
 _recording = _Recording()
 
 
-def join_backward(tensor: Tensor | None) -> None:
-    """Have every manager that records on this rank go through ``tensor`` in its backward, though no loss uses it."""
-    if tensor is not None:
+def join_backward(output: Tensor) -> None:
+    """Have every manager that records on this rank go through ``output`` in its backward, though no loss uses it."""
+    for manager in _recording.managers:
+        manager._joins.append(output)
+
+
+def go_on_to(output: Tensor) -> None:
+    """Have their backward go on through ``output``, though nothing that it was computed from is attached here."""
+    if output.requires_grad and _recording.managers:
+        leaves = _leaves(output)
         for manager in _recording.managers:
-            manager._joins.append(tensor)
+            manager._foreign.extend(leaves)
 
 
 class GradManager:
@@ -53,9 +60,9 @@ class GradManager:
 
     def __init__(self) -> None:
         self._attached: Any = WeakTensorKeyDictionary()  # tensor -> its callbacks
-        self._after_backward: list[Callable[[], Any]] = []
         self._borrowed: list[Tensor] = []
         self._joins: list[Tensor] = []
+        self._foreign: list[Tensor] = []
         self._records = False
 
     def attached_tensors(self) -> list[Tensor]:
@@ -110,7 +117,9 @@ class GradManager:
             raise also(ArgumentError, RuntimeError)("no computation history: call record(), or enter the manager, first")
         try:
             grads = self._gradients(*_paired(y, dy))
-            self._accumulate([(tensor, self._called_back(tensor, grad)) for tensor, grad in grads])
+            called = [(tensor, self._called_back(tensor, grad)) for tensor, grad in grads]
+            for tensor, grad in called:
+                _accumulate(tensor, grad)
         finally:
             self.release()
 
@@ -121,7 +130,7 @@ class GradManager:
             _recording.managers.remove(self)
         for tensor in self._borrowed:
             _hand_over(tensor)
-        self._borrowed, self._joins = [], []
+        self._borrowed, self._joins, self._foreign = [], [], []
 
     def __enter__(self) -> GradManager:
         self.record()
@@ -140,17 +149,78 @@ class GradManager:
         tensors = self.attached_tensors()
         pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y.requires_grad]
         pairs += [(join, torch.zeros_like(join)) for join in self._joins]
-        if not pairs or not tensors:
+        inputs = [*tensors, *self._foreign]
+        if not pairs or not inputs:
             return []
         grads = torch.autograd.grad(
             [y for y, _ in pairs],
-            tensors,
+            inputs,
             [dy for _, dy in pairs],
             retain_graph=len(_recording.managers) > 1,
             allow_unused=True,
         )
-        return [(tensor, grad) for tensor, grad in zip(tensors, grads, strict=True) if grad is not None]
+        return [(tensor, grad) for tensor, grad in zip(tensors, grads, strict=False) if grad is not None]
 
-    @staticmethod
-    def _called_back(tensor: Tensor, grad: Tensor) -> Any:
-        raise NotImplementedError
+    def _called_back(self, tensor: Tensor, grad: Any) -> Any:
+        for callback in self._attached[tensor]:
+            grad = callback(tensor, grad)
+        return grad
+
+
+def _require_differentiable(tensor: Any) -> None:
+    if not isinstance(tensor, Tensor):
+        raise also(ArgumentTypeError, AssertionError)(
+            f"Object to be attached should be Tensor: it is {type(tensor).__module__}.{type(tensor).__qualname__}"
+        )
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        raise also(ArgumentTypeError, AssertionError)(
+            "Only tensors of floating point dtype can be attached to get gradients, "
+            f"get tensor dtype: {name_of(tensor.dtype)} and shape: {tuple(tensor.shape)}"
+        )
+
+
+def _paired(y: Any, dy: Any) -> tuple[list[Tensor], list[Tensor]]:
+    ys = [as_torch(one, what="backward: y") for one in _listed(y)]
+    dys = [torch.ones_like(one) for one in ys] if dy is None else [as_torch(one, what="backward: dy") for one in _listed(dy)]
+    if len(ys) != len(dys):
+        raise also(ArgumentValueError, AssertionError)(f"backward: {len(dys)} dy are given, should be {len(ys)} as y")
+    return ys, dys
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _accumulate(tensor: Tensor, grad: Any) -> None:
+    """Add to ``tensor.grad``; a gradient of one element becomes 0-d where the tensor is."""
+    found = grad.get() if isinstance(grad, TensorFuture) else grad
+    if not isinstance(found, Tensor):
+        raise ArgumentTypeError(f"backward: a callback returned {type(found).__qualname__}, should be a tensor")
+    with torch.no_grad():
+        found = found.detach().reshape(tensor.shape)
+        if not tensor.is_leaf:
+            tensor.retain_grad()  # else torch warns of the grad of a tensor that was computed
+        tensor.grad = found if tensor.grad is None else tensor.grad + found
+
+
+def _hand_over(tensor: Tensor) -> None:
+    """Give back a borrowed tensor, unless another manager of this rank still records with it."""
+    for manager in _recording.managers:
+        if any(other is tensor for other in manager.attached_tensors()):
+            manager._borrowed.append(tensor)
+            return
+    tensor.requires_grad_(False)
+
+
+def _leaves(output: Tensor) -> list[Tensor]:
+    """What ``output`` was computed from at last."""
+    found: list[Tensor] = []
+    nodes: list[Any] = [output.grad_fn]
+    for node in nodes:
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        elif node is not None:
+            nodes.extend(parent for parent, _ in node.next_functions)
+    return found

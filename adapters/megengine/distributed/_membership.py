@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from collshim import world
 from collshim.communicator import Communicator
 from collshim.errors import WorldError, also
+from collshim.megengine.distributed.server import Client
 
 _NAME = "megengine"
 _WANTED = "please call init_process_group first"
@@ -23,6 +26,7 @@ class Membership:
 
     Attributes:
         world: the collshim world that was joined or started.
+        joined: whether the world was there before ``init_process_group``, or came from a launcher.
         next_stream: the stream number of the next ``Group``; each new group gets one of its own.
     """
 
@@ -32,8 +36,22 @@ class Membership:
     device: int
     backend: str
     device_type: str
+    joined: bool
     next_stream: int = 2
     _communicators: dict[tuple[int, ...], Communicator] = field(default_factory=dict)
+
+    @cached_property
+    def client(self) -> Client:
+        """This rank's end of the key-value store at the address that its processes met at."""
+        return Client(*self._met_at())
+
+    def _met_at(self) -> tuple[str, int]:
+        if not self.joined:
+            return self.master_ip, self.port
+        launched = {"RANK": str(self.world.rank), "WORLD_SIZE": str(self.world.size)}
+        if "MASTER_PORT" in os.environ and all(os.environ.get(name) == told for name, told in launched.items()):
+            return os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        raise WorldError(f"get_client: the ranks are threads, which share memory instead of a store ({self.where()})")
 
     def where(self) -> str:
         """``rank 1 of 4``, for error texts."""

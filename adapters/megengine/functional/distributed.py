@@ -17,12 +17,11 @@ from functools import partial
 
 from collshim.arrays import Array
 from collshim.layout import concatenated, split
-from collshim.megengine.autodiff.grad_manager import join_backward
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._ranks import WORLD, Group, communicator
 from collshim.megengine.functional._arrays import given_back, taken
 from collshim.megengine.functional._axes import require_axis, require_concatenable, require_divisible
-from collshim.work import Work
+from collshim.megengine.functional._gradient import given_everywhere, given_on_root, received, sent
 
 __all__ = [
     "all_gather",
@@ -57,7 +56,7 @@ def reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = Non
     tensor([1])                     # rank 0; rank 1 gets None
     """
     members, back = communicator(group), given_back(inp, device)
-    result = _followed(members.reduce(taken("reduce_sum", inp, members), root=0))
+    result = given_on_root(members, members.reduce, taken("reduce_sum", inp, members))
     return None if result is None else back(result)
 
 
@@ -78,8 +77,8 @@ def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None
     tensor([0])                    # both
     """
     members, back = communicator(group, reads="rank"), given_back(inp, device)
-    root = members.rank == 0
-    return back(_followed(members.broadcast(taken("broadcast", inp, members) if root else None, root=0)))
+    tensor = taken("broadcast", inp, members) if members.rank == 0 else None
+    return back(given_everywhere(members.broadcast(tensor, root=0, discovers=True), tensor))
 
 
 def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
@@ -106,7 +105,7 @@ def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = Non
     tensor = taken("all_gather", inp, members)
     if tensor.dim() > 0 or axis != 0:
         require_axis("all_gather", axis, tensor, members)
-    return back(_followed(members.all_gather(tensor).then(partial(concatenated, axis=axis))))
+    return back(given_everywhere(members.all_gather(tensor).then(partial(concatenated, axis=axis)), tensor))
 
 
 def reduce_scatter_sum(
@@ -134,7 +133,7 @@ def reduce_scatter_sum(
     members, back = communicator(group, reads="size"), given_back(inp, device)
     tensor = taken("reduce_scatter_sum", inp, members)
     require_divisible("reduce_scatter_sum", axis, tensor, members)
-    return back(_followed(members.reduce_scatter(split(tensor, members.size, axis))))
+    return back(given_everywhere(members.reduce_scatter(split(tensor, members.size, axis)), tensor))
 
 
 def all_reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
@@ -220,10 +219,8 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
     members, back = communicator(group), given_back(inp, device)
     tensor = taken("gather", inp, members)
     require_concatenable("gather", axis, tensor, members)
-    root = members.rank == 0
-    work = members.gather(tensor, root=0)
-    result = _followed(work.then(partial(concatenated, axis=axis)) if root else work)
-    return None if result is None else back(result)
+    result = given_on_root(members, members.gather, tensor)
+    return None if result is None else back(concatenated(result, axis))
 
 
 def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
@@ -250,10 +247,11 @@ def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, 
     """
     members, back = communicator(group, reads="rank"), given_back(inp, device)
     if members.rank != 0:
-        return back(_followed(members.scatter(None, root=0)))
+        return back(given_everywhere(members.scatter(None, root=0, discovers=True), None))
     tensor = taken("scatter", inp, members)
     require_divisible("scatter", axis, tensor, members)
-    return back(_followed(members.scatter(split(tensor, members.size, axis), root=0)))
+    parts = split(tensor, members.size, axis)
+    return back(given_everywhere(members.scatter(parts, root=0, discovers=True), tensor))
 
 
 def all_to_all(
@@ -288,7 +286,7 @@ def all_to_all(
     require_divisible("all_to_all", split_axis, tensor, members, "split_axis")
     require_axis("all_to_all", concat_axis, tensor, members, "concat_axis")
     parts = split(tensor, members.size, split_axis)
-    return back(_followed(members.all_to_all(parts).then(partial(concatenated, axis=concat_axis))))
+    return back(given_everywhere(members.all_to_all(parts).then(partial(concatenated, axis=concat_axis)), tensor))
 
 
 def remote_send(inp: Array, dest_rank: int) -> None:
@@ -305,8 +303,7 @@ def remote_send(inp: Array, dest_rank: int) -> None:
     tensor([1.])
     """
     members = joined().world.communicator
-    copy = taken("remote_send", inp, members).clone()
-    join_backward(members.send(copy, to=dest_rank).token)
+    sent(members, dest_rank, taken("remote_send", inp, members))
 
 
 def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> Array:
@@ -327,17 +324,11 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
     """
     back = given_back(inp, device)
     members = joined(AttributeError).world.communicator
-    result = _followed(members.recv(source=src_rank))
+    result = received(members, src_rank)
     return back(result.reshape(1) if result.dim() == 0 else result)
 
 
 def _all_reduced(op: str, inp: Array, group: Group | None, device: str | None) -> Array:
     members, back = communicator(group), given_back(inp, device)
-    return back(_followed(members.all_reduce(taken(f"all_reduce_{op}", inp, members), op)))
-
-
-def _followed(work: Work[Array]) -> Array:
-    """The work's result; where this rank has none, or gave nothing, its gradient managers join the others' backward."""
-    result = work.wait()
-    join_backward(work.token)
-    return result
+    tensor = taken(f"all_reduce_{op}", inp, members)
+    return back(given_everywhere(members.all_reduce(tensor, op), tensor))

@@ -1,27 +1,26 @@
-"""``mindspore.communication``: ranks and named groups. Conventions of MindSpore 2.10.0, as it was seen to behave.
+"""``mindspore.communication``: ranks and named groups, as MindSpore 2.10.0 was seen to behave.
 
-What sets it apart from its neighbours: a group is a string. ``init`` comes first; before it only the numbers that the
-launcher's environment tells are answered. Defaults are literally ``"hccl_world_group"``, a name that stands for the
-world whatever the backend; ``GlobalComm.WORLD_COMM_GROUP`` is ``"hccl_world_group"`` before ``init`` and
-``"<backend>_world_group"`` after it. Only the members of a group create it; they keep the order of its ``rank_ids``.
+What sets it apart from its neighbours: a group is a string. ``init`` comes first; before it only the numbers
+that the launcher's environment tells are answered. Defaults are literally ``"hccl_world_group"``, a name that
+stands for the world whatever the backend; ``GlobalComm.WORLD_COMM_GROUP`` is ``"hccl_world_group"`` before
+``init`` and ``"<backend>_world_group"`` after it. Only the members of a group create it; they keep the order
+of its ``rank_ids``.
 
 Differences from MindSpore 2.10.0:
 
-* ``init`` accepts every backend name everywhere: here the name only chooses ``GlobalComm.BACKEND``, and tensors choose
-  how they travel. Without a name: ``"nccl"`` where torch sees a GPU, else ``"mccl"``. (MindSpore on CPU refuses
-  ``"hccl"`` and ``"nccl"``.)
-* MindSpore numbers the ranks of a group with unsorted ``rank_ids`` in two ways that contradict each other; here they
-  always have the order of ``rank_ids``;
-* ``release`` forgets the created groups and leaves the world up, so that ``get_rank`` still answers, as on MindSpore's
-  CPU; MindSpore's other backends tear the world down;
+* ``init`` accepts every backend name everywhere: here the name only chooses ``GlobalComm.BACKEND``, and
+  tensors choose how they travel. Without a name: ``"nccl"`` where torch sees a GPU, else ``"mccl"``.
+  (MindSpore on CPU refuses ``"hccl"`` and ``"nccl"``.)
+* MindSpore numbers the ranks of a group with unsorted ``rank_ids`` in two ways that contradict each other;
+  here they always have the order of ``rank_ids``;
+* ``release`` forgets the created groups and leaves the world up, so that ``get_rank`` still answers, as on
+  MindSpore's CPU; MindSpore's other backends tear the world down;
 * ``create_group`` takes no ``options`` but None.
 
 ``GlobalComm`` tells of this rank: ranks that are threads of one process each see their own.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from collshim.mindspore.communication.groups import (
     HCCL_WORLD_COMM_GROUP,
@@ -43,6 +42,7 @@ from collshim.mindspore.communication.management import (
     init,
     release,
 )
+
 from collshim.mindspore.communication import comm_func  # isort: skip  # it imports this package's names
 
 __all__ = [

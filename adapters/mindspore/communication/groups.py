@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 from collshim import world
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentError, CollshimError, WorldError, also
+from collshim.errors import ArgumentError, WorldError, also
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
@@ -21,7 +21,7 @@ NOT_INITED = (
 
 @dataclass(frozen=True)
 class Group:
-    """A group that this rank belongs to: its name, its members' global ranks in group order, its communicator."""
+    """A group that this rank belongs to; ``ranks`` are its members' global ranks, in group order."""
 
     name: str
     ranks: list[int]
@@ -66,7 +66,8 @@ class _PerRank(type):
 class GlobalComm(metaclass=_PerRank):
     """What ``init`` has set for this rank.
 
-    BACKEND: ``"hccl"`` before ``init``, then the backend. WORLD_COMM_GROUP: the name of the group of all ranks.
+    BACKEND: ``"hccl"`` before ``init``, then the backend. WORLD_COMM_GROUP: the name of the group of all
+        ranks.
     INITED: whether ``init`` was called. CHECK_ENVS: True.
     """
 
@@ -98,7 +99,7 @@ def named(group: str) -> Group:
     if group == known.world_name:
         everybody = world.current().communicator
         return Group(group, list(range(everybody.size)), everybody)
-    raise also(ArgumentError, RuntimeError)(f"The group {group} does not exist.{_where()}")
+    refuse(RuntimeError, f"The group {group} does not exist.")
 
 
 def resolved(group: str) -> Group:
@@ -106,18 +107,9 @@ def resolved(group: str) -> Group:
     return named(groups().world_name if group == HCCL_WORLD_COMM_GROUP else group)
 
 
-def wrong_name(function: str, group: object) -> CollshimError:
-    """What is raised for a group that is no string."""
-    return also(ArgumentError, TypeError)(
-        f"For '{function}', the argument 'group' must be type of string, but got 'group' type : {type(group)}."
-    )
-
-
 def refuse(theirs: type[Exception], text: str) -> NoReturn:
-    """Raise an ArgumentError that is also ``theirs``."""
-    raise also(ArgumentError, theirs)(text)
-
-
-def _where() -> str:
-    here = world.current()
-    return f" (rank {here.rank} of {here.size})"
+    """Raise an ArgumentError that is also ``theirs``: MindSpore's words, and on which rank."""
+    here = world.peek()
+    where = f" (rank {here.rank} of {here.size})" if here else ""
+    kind = also(ArgumentError, cast(Any, theirs))  # mypy: a type[Exception] is no Hashable
+    raise kind(text + where)

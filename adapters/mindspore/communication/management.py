@@ -7,6 +7,8 @@ import os
 import torch
 
 from collshim import world
+from collshim.errors import ArgumentError, also
+from collshim.mindspore.communication.arguments import require_int, require_name, require_ranks, require_same
 from collshim.mindspore.communication.groups import (
     HCCL_WORLD_COMM_GROUP,
     Group,
@@ -16,7 +18,6 @@ from collshim.mindspore.communication.groups import (
     named,
     refuse,
     resolved,
-    wrong_name,
 )
 from collshim.world import World
 
@@ -24,11 +25,13 @@ _BACKENDS = ("hccl", "nccl", "mccl")
 
 
 def init(backend_name: str | None = None) -> None:
-    """This rank has joined its world, and every function of this package answers. Calling it again is allowed.
+    """This rank has joined its world, and every function of this package answers.
+
+    Calling it again only changes the backend's name.
 
     Args:
-        backend_name: "hccl", "nccl" or "mccl": what ``GlobalComm.BACKEND`` is from now on. None chooses "nccl" where
-            torch sees a GPU, else "mccl".
+        backend_name: "hccl", "nccl" or "mccl": what ``GlobalComm.BACKEND`` is from now on. None chooses
+            "nccl" where torch sees a GPU, else "mccl".
 
     Raises:
         TypeError: not a string.
@@ -45,13 +48,15 @@ def release() -> None:
 
 
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """This rank's number in ``group``, from 0. Before ``init`` what the launcher says: RANK_ID or RANK, else 0.
+    """This rank's number in ``group``, from 0.
+
+    Before ``init`` it is what the launcher says: RANK_ID or RANK, else 0.
 
     Raises:
         TypeError: ``group`` is no string.
         RuntimeError: this rank knows no such group.
     """
-    _require_name("get_rank", group)
+    require_name("get_rank", group)
     if initialised() is None:
         return _foretold("rank", 0, "RANK_ID", "RANK")
     return resolved(group).communicator.rank
@@ -64,7 +69,7 @@ def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
         TypeError: ``group`` is no string.
         RuntimeError: this rank knows no such group.
     """
-    _require_name("get_group_size", group)
+    require_name("get_group_size", group)
     if initialised() is None:
         return _foretold("size", 1, "RANK_SIZE", "WORLD_SIZE")
     return resolved(group).communicator.size
@@ -77,7 +82,7 @@ def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
         TypeError: ``group`` is no string.
         RuntimeError: this rank knows no such group.
     """
-    _require_name("get_local_rank", group)
+    require_name("get_local_rank", group)
     if initialised() is None:
         return _foretold("local_rank", 0, "LOCAL_RANK")
     return _neighbours(resolved(group)).index(world.current().rank)
@@ -90,7 +95,7 @@ def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
         TypeError: ``group`` is no string.
         RuntimeError: this rank knows no such group.
     """
-    _require_name("get_local_rank_size", group)
+    require_name("get_local_rank_size", group)
     if initialised() is None:
         return _foretold("local_size", 1, "LOCAL_RANK_SIZE", "LOCAL_WORLD_SIZE")
     return len(_neighbours(resolved(group)))
@@ -103,8 +108,8 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
         TypeError: ``group`` is no string, or ``group_rank_id`` no int.
         RuntimeError: not initialised; no such group; "Group x doesn't contain the group rank r".
     """
-    _require_name("get_world_rank_from_group_rank", group)
-    _require_int("get_world_rank_from_group_rank", "group_rank_id", group_rank_id)
+    require_name("get_world_rank_from_group_rank", group)
+    require_int("get_world_rank_from_group_rank", "group_rank_id", group_rank_id)
     members = named(group).ranks
     if not 0 <= group_rank_id < len(members):
         refuse(RuntimeError, f"Group {group} doesn't contain the group rank {group_rank_id}")
@@ -118,8 +123,8 @@ def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
         TypeError: ``world_rank_id`` is no int, or ``group`` no string.
         RuntimeError: not initialised; no such group; "Group x doesn't contain the global rank r".
     """
-    _require_int("get_group_rank_from_world_rank", "world_rank_id", world_rank_id)
-    _require_name("get_group_rank_from_world_rank", group)
+    require_int("get_group_rank_from_world_rank", "world_rank_id", world_rank_id)
+    require_name("get_group_rank_from_world_rank", group)
     members = named(group).ranks
     if world_rank_id not in members:
         refuse(RuntimeError, f"Group {group} doesn't contain the global rank {world_rank_id}")
@@ -133,7 +138,7 @@ def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
         TypeError: ``group`` is no string.
         RuntimeError: not initialised; "Group x doesn't include this rank r process."
     """
-    _require_name("get_process_group_ranks", group)
+    require_name("get_process_group_ranks", group)
     known = groups()
     if group not in (*known.by_name, known.world_name, HCCL_WORLD_COMM_GROUP):
         refuse(RuntimeError, f"Group {group} doesn't include this rank {world.current().rank} process.")
@@ -141,13 +146,13 @@ def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
 
 
 def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:
-    """The name of the HCCL communicator beneath ``group``: there is none here, so it is empty, as on MindSpore's CPU.
+    """The name of the HCCL communicator beneath ``group``: empty, as on MindSpore's CPU, for there is none.
 
     Raises:
         TypeError: ``group`` is no string.
         RuntimeError: not initialised, or no such group.
     """
-    _require_name("get_comm_name", group)
+    require_name("get_comm_name", group)
     resolved(group)
     return ""
 
@@ -169,10 +174,10 @@ def create_group(group: str, rank_ids: list[int], options: None = None) -> None:
         RuntimeError: not initialised; or this rank is no member.
     """
     known = groups()
-    _require_name("create_group", group)
+    require_name("create_group", group)
     if group in known.by_name:
-        return _require_same(known.by_name[group], rank_ids)
-    _require_ranks(group, rank_ids, options)
+        return require_same(known.by_name[group], rank_ids)
+    require_ranks(group, rank_ids, options)
     communicator = world.current().communicator.subgroup(rank_ids)
     if communicator is None:
         here = world.current().rank
@@ -194,15 +199,15 @@ def destroy_group(group: str) -> None:
         RuntimeError: not initialised.
     """
     known = groups()
-    _require_name("destroy_group", group)
+    require_name("destroy_group", group)
     if group in (known.world_name, HCCL_WORLD_COMM_GROUP):
         refuse(ValueError, "The world_group does not support destruction.")
     if group not in known.by_name:
-        refuse(KeyError, group)
+        raise also(ArgumentError, KeyError)(group)
     del known.by_name[group]
 
 
-def _backend(name: str | None) -> str:
+def _backend(name: object) -> str:
     if name is None:
         return "nccl" if torch.cuda.is_available() else "mccl"
     if not isinstance(name, str):
@@ -215,7 +220,7 @@ def _backend(name: str | None) -> str:
 
 
 def _joined() -> World:
-    """This rank's world; where only MindSpore's launcher has left its environment, the one that it tells of."""
+    """This rank's world: by MindSpore's variables where only those are set."""
     told = os.environ
     if world.peek() is not None or "RANK" in told or not {"RANK_ID", "RANK_SIZE"} <= told.keys():
         return world.current()
@@ -227,7 +232,7 @@ def _joined() -> World:
 
 
 def _foretold(attribute: str, otherwise: int, *variables: str) -> int:
-    """What is known of this rank before ``init``: its world where it has one already, else what its launcher says."""
+    """What is known of this rank before ``init``: its world's answer, else its launcher's."""
     here = world.peek()
     if here is not None:
         return int(getattr(here, attribute))
@@ -238,42 +243,3 @@ def _neighbours(group: Group) -> list[int]:
     """The group's members on this rank's machine, in group order; machines have equally many ranks."""
     here = world.current()
     return [rank for rank in group.ranks if rank // here.local_size == here.rank // here.local_size]
-
-
-def _require_name(function: str, group: str) -> None:
-    if not isinstance(group, str):
-        raise wrong_name(function, group)
-
-
-def _require_int(function: str, what: str, value: int) -> None:
-    if not isinstance(value, int):
-        text = f"For '{function}', the argument '{what}' must be type of int, but got '{what}' type : {type(value)}."
-        refuse(TypeError, text)
-
-
-def _require_same(group: Group, rank_ids: list[int]) -> None:
-    if rank_ids != group.ranks:
-        refuse(
-            ValueError,
-            f"The group {group.name} has been created, the rank_list is {group.ranks}, but current rank_list for the "
-            f"group is {rank_ids}",
-        )
-
-
-def _require_ranks(group: str, rank_ids: list[int], options: object) -> None:
-    start = "For 'create_group', the argument "
-    if not isinstance(rank_ids, list):
-        refuse(
-            TypeError, f"{start}'rank_ids' must be type of list, but got 'rank_ids' type : {type(rank_ids)}."
-        )
-    if not rank_ids:
-        refuse(ValueError, f"{start}'rank_ids' size should be greater than 1, but got 'rank_ids' size : 0.")
-    if not all(isinstance(rank, int) for rank in rank_ids):
-        refuse(TypeError, f"{start}'rank_ids' must be a list of int, but got {rank_ids}.")
-    if len(set(rank_ids)) != len(rank_ids):
-        refuse(ValueError, f"List rank_ids in Group {group} has duplicate data!")
-    if options is not None:
-        refuse(
-            TypeError,
-            f"{start}'options' must be type of GroupOptions, but got 'options' type : {type(options)}.",
-        )

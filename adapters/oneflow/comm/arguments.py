@@ -1,12 +1,12 @@
-"""What ``oneflow.comm`` asks of its arguments, judged before anything is sent; and how it hands a result over.
+"""What ``oneflow.comm`` asks of its arguments, judged before anything is sent; and how it rebinds them.
 
-OneFlow's own checks are ``assert`` statements without a text: what is raised here is an AssertionError too, and says
-what came.
+OneFlow's own checks are ``assert`` statements without a text: what is raised here is an AssertionError too,
+and says what came.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -27,7 +27,8 @@ def refused(
 ) -> CollshimError:
     """What is raised for a wrong argument: an ArgumentError that is also ``theirs``."""
     ranks = everybody()
-    return also(ArgumentError, theirs)(refusal(collective, what, got, wanted, ranks.rank, ranks.size))
+    kind = also(ArgumentError, cast(Any, theirs))  # mypy: a type[Exception] is no Hashable
+    return kind(refusal(collective, what, got, wanted, ranks.rank, ranks.size))
 
 
 def require_tensor(
@@ -57,7 +58,7 @@ def require_no_leaf(collective: str, tensor: Array) -> None:
         raise refused(RuntimeError, collective, "tensor", "a leaf that requires grad", wanted)
 
 
-def require_list(collective: str, what: str, value: list[Any] | None) -> list[Any]:
+def require_list(collective: str, what: str, value: object) -> list[Any]:
     """Refuse what is no list, or has not one entry per rank."""
     size = everybody().size
     if not isinstance(value, list):
@@ -69,7 +70,7 @@ def require_list(collective: str, what: str, value: list[Any] | None) -> list[An
     return value
 
 
-def require_rank(collective: str, what: str, value: int) -> None:
+def require_rank(collective: str, what: str, value: object) -> None:
     """Refuse what is no int; the engine refuses an int that is no rank."""
     if not isinstance(value, int):
         raise refused(AssertionError, collective, what, f"{value!r} of {type(value)}", "an int, a rank")

@@ -1,4 +1,4 @@
-"""The output of all_gather_into_tensor and reduce_scatter_tensor: any shape with the right number of elements."""
+"""all_gather_into_tensor and reduce_scatter_tensor take any shape with the right number of elements."""
 
 from __future__ import annotations
 

@@ -25,8 +25,9 @@ from collshim.oneflow.comm.forms import require_rows
 def all_gather(tensor_list: list[Array], tensor: Array) -> None:
     """Every rank's ``tensor_list[r]`` is a new tensor with rank r's ``tensor``.
 
-    The entries are replaced, not written into: what stood in the list (None will do) is untouched. The new entries are
-    of the kind of ``tensor`` and carry its gradient: the sum of what every rank's loss gives to this rank's entry.
+    The entries are replaced, not written into: what stood in the list (None will do) is untouched. The new
+    entries are of the kind of ``tensor`` and carry its gradient: the sum of what every rank's loss gives to
+    this rank's entry.
 
     Args:
         tensor_list: a list with one entry per rank.
@@ -43,9 +44,9 @@ def all_gather(tensor_list: list[Array], tensor: Array) -> None:
 def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
     """Every rank's ``output_tensor`` holds all ranks' ``input_tensor`` behind each other in rank order.
 
-    Only the number of elements and the dtype are checked, so every shape with ``world size x input_tensor.numel()``
-    elements is accepted: the concatenated form, the stacked form, and the documentation's (2, 3, 2) for two inputs of
-    (2, 3), which is neither.
+    Only the number of elements and the dtype are checked, so every shape with ``world size x
+    input_tensor.numel()`` elements is accepted: the concatenated form, the stacked form, and the
+    documentation's (2, 3, 2) for two inputs of (2, 3), which is neither.
 
     Args:
         output_tensor: written in place, in row-major order.
@@ -77,8 +78,9 @@ def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
 def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) -> None:
     """On every rank that gives a ``gather_list``, its r-th entry is a new tensor with rank r's ``tensor``.
 
-    ``dst`` is not looked at, as in OneFlow: a list is filled wherever one is given. The entries are replaced, not
-    written into. (Every rank gets every tensor for that: in a world of several dialects this meets their all_gather.)
+    ``dst`` is not looked at, as in OneFlow: a list is filled wherever one is given, and its entries are
+    replaced, not written into. (Every rank gets every tensor for that: in a world of several dialects this
+    meets their all_gather.)
 
     Args:
         tensor: shape and dtype alike on every rank.
@@ -115,18 +117,18 @@ def broadcast(tensor: Array, src: int) -> None:
 def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0) -> None:
     """Rank r's ``tensor`` holds rank ``src``'s ``scatter_list[r]``.
 
-    On ``src`` itself ``tensor`` is rebound to ``scatter_list[src]`` and shares its memory from then on, taking its
-    shape; a NumPy array is written into. On the other ranks ``tensor``'s own memory is written.
+    On ``src`` itself ``tensor`` is rebound to ``scatter_list[src]`` and shares its memory from then on,
+    taking its shape; a NumPy array is written into. On the other ranks ``tensor``'s own memory is written.
 
     Args:
         tensor: in the shape and dtype of this rank's part.
-        scatter_list: on ``src`` a list with one tensor per rank, each but ``src``'s own in the shape of ``tensor``;
-            ignored on the others.
+        scatter_list: on ``src`` a list with one tensor per rank, each but ``src``'s own in the shape of
+            ``tensor``; ignored on the others.
         src: the rank that gives.
 
     Raises:
-        AssertionError: ``tensor`` is no tensor, ``src`` no int, or, on ``src``, ``scatter_list`` no list with one
-            tensor per rank, or "invalid tensor size at index i".
+        AssertionError: ``tensor`` is no tensor, ``src`` no int, or, on ``src``, ``scatter_list`` no list with
+            one tensor per rank, or "invalid tensor size at index i".
         RuntimeError: an entry's dtype is not that of ``tensor``. (OneFlow aborts.)
         IndexError: ``src`` is no rank. (OneFlow hangs.)
     """
@@ -148,9 +150,9 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
 def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) -> None:
     """Rank r's ``output_tensor_list[s]`` holds rank s's ``input_tensor_list[r]``.
 
-    The tensors of ``output_tensor_list`` stay the same objects. The own one, ``output_tensor_list[rank]``, is rebound to
-    ``input_tensor_list[rank]`` and shares its memory from then on (a NumPy array is written into); the others' memory
-    is written. All input is read before any output is written.
+    The tensors of ``output_tensor_list`` stay the same objects. The own one, ``output_tensor_list[rank]``, is
+    rebound to ``input_tensor_list[rank]`` and shares its memory from then on (a NumPy array is written into);
+    the others' memory is written. All input is read before any output is written.
 
     Args:
         output_tensor_list: one tensor per rank, in the shape that rank sends.
@@ -179,9 +181,9 @@ def _require_parts(parts: list[Tensor], target: Tensor, src: int) -> None:
     """The own part is bound to ``tensor`` whatever its shape; nothing else would fit its receiver."""
     for index, part in enumerate(parts):
         if index != src and part.shape != target.shape:
-            got = f"oneflow.Size({list(part.shape)})"
-            wanted = f"the shape of tensor: invalid tensor size at index {index}: oneflow.Size({list(target.shape)}) vs {got}"
-            raise refused(AssertionError, "scatter", f"scatter_list[{index}]", got, wanted)
+            own, got = (f"oneflow.Size({list(tensor.shape)})" for tensor in (target, part))
+            wanted = f"that of tensor: invalid tensor size at index {index}: {own} vs {got}"
+            raise refused(AssertionError, "scatter", f"shape of scatter_list[{index}]", got, wanted)
         if part.dtype != target.dtype:
             raise refused(
                 RuntimeError, "scatter", f"dtype of scatter_list[{index}]", part.dtype, target.dtype

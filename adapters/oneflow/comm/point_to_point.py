@@ -18,8 +18,8 @@ def send(input: Array, dst: int, send_meta: bool = True) -> None:
     Args:
         input: what is sent.
         dst: the rank that receives; not this one.
-        send_meta: whether shape and dtype travel along, for a ``recv`` that is told neither. (They always do while the
-            check is on.)
+        send_meta: whether shape and dtype travel along, for a ``recv`` that is told neither. (They always do
+            while the check is on.)
 
     Raises:
         TypeError: ``input`` is no tensor, or ``dst`` no int.
@@ -83,7 +83,7 @@ def barrier() -> None:
     everybody().barrier().wait()
 
 
-def _require_int64(function: str, what: str, value: int) -> None:
+def _require_int64(function: str, what: str, value: object) -> None:
     if not isinstance(value, int | np.integer):
         wanted = f"an int: {function}(): argument {what!r} must be int64, not {type(value)}"
         raise refused(TypeError, function, what, f"{value!r}", wanted)

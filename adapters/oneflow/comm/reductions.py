@@ -1,4 +1,7 @@
-"""Sums over all ranks: all_reduce, reduce, reduce_scatter, reduce_scatter_tensor. Conventions of OneFlow 0.9.0."""
+"""Sums over all ranks: all_reduce, reduce, reduce_scatter, reduce_scatter_tensor.
+
+Conventions of OneFlow 0.9.0.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,9 @@ def all_reduce(tensor: Array) -> None:
 
 
 def reduce(tensor: Array, dst: int) -> None:
-    """Rank ``dst``'s ``tensor`` holds, in its own memory, the sum of all ranks' tensors; the others' are unchanged.
+    """Rank ``dst``'s ``tensor`` holds, in its own memory, the sum of all ranks' tensors.
+
+    The other ranks' are unchanged.
 
     Args:
         tensor: shape and dtype alike on every rank; bool tensors are combined by or.
@@ -60,8 +65,8 @@ def reduce(tensor: Array, dst: int) -> None:
 def reduce_scatter(output: Array, input_list: list[Array]) -> None:
     """Rank r's ``output`` holds the sum of all ranks' ``input_list[r]``.
 
-    ``output`` is rebound (``output.data = result``), so that it takes the input's dtype, and a tensor that it was a view
-    of keeps its values. A NumPy array is written into.
+    ``output`` is rebound (``output.data = result``), so that it takes the input's dtype, and a tensor that it
+    was a view of keeps its values. A NumPy array is written into.
 
     Args:
         output: in the shape of one part.
@@ -82,16 +87,17 @@ def reduce_scatter(output: Array, input_list: list[Array]) -> None:
 def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
     """Rank r's ``output_tensor`` holds the r-th of the equal parts of the sum of all ranks' ``input_tensor``.
 
-    Parts are counted in elements, in row-major order: only the number of elements and the dtype are checked, whatever
-    the two shapes are.
+    Parts are counted in elements, in row-major order: only the number of elements and the dtype are checked,
+    whatever the two shapes are.
 
     Args:
         output_tensor: ``input_tensor.numel() / world size`` elements, written in place.
         input_tensor: shape and dtype alike on every rank.
 
     Raises:
-        RuntimeError: "output tensor size must be equal to world_size times input tensor size" (OneFlow says it of both
-            functions, the wrong way round for this one), "output tensor must have the same type as input tensor".
+        RuntimeError: "output tensor size must be equal to world_size times input tensor size" (OneFlow says
+            it of both functions, the wrong way round for this one), "output tensor must have the same type as
+            input tensor".
         AttributeError: not a tensor.
     """
     target, whole = require_rows("reduce_scatter_tensor", output_tensor, input_tensor, shares=True)

@@ -12,6 +12,12 @@ from collshim.tensorflow.distribute.context import (
     has_strategy,
     in_cross_replica_context,
 )
+from collshim.tensorflow.distribute.cross_device_ops import (
+    CrossDeviceOps,
+    HierarchicalCopyAllReduce,
+    NcclAllReduce,
+    ReductionToOneDevice,
+)
 from collshim.tensorflow.distribute.extended import StrategyExtended
 from collshim.tensorflow.distribute.mirrored import MirroredStrategy
 from collshim.tensorflow.distribute.multi_worker import MultiWorkerMirroredStrategy
@@ -23,11 +29,15 @@ from collshim.tensorflow.distribute.strategy import RunOptions, Strategy
 from collshim.tensorflow.distribute.values import DistributedValues
 
 __all__ = [
+    "CrossDeviceOps",
     "DistributedValues",
+    "HierarchicalCopyAllReduce",
     "MirroredStrategy",
     "MultiWorkerMirroredStrategy",
+    "NcclAllReduce",
     "OneDeviceStrategy",
     "ReduceOp",
+    "ReductionToOneDevice",
     "ReplicaContext",
     "RunOptions",
     "Strategy",

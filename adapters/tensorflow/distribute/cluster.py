@@ -1,8 +1,8 @@
 """Which world a ``MultiWorkerMirroredStrategy`` speaks in, and TensorFlow's own way to tell a process of its cluster.
 
-``TF_CONFIG`` is JSON: ``{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}``, with
-an optional job ``chief`` of one task that comes first. The first task's address is where the ranks meet. Source:
-TensorFlow 2.21, guide to distributed training.
+``TF_CONFIG`` is JSON: ``{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index":
+0}}``, with an optional job ``chief`` of one task that comes first. The first task's address is where the
+ranks meet. Source: TensorFlow 2.21, guide to distributed training.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the replicas' collectives do with the leaves of a nest; the only place that speaks to the engine's communicator.
 
-The leaves of one call are one operation: all are judged before the first is sent, and in the backward all of them
-communicate, with zeros for outputs that the loss does not use. Source: TensorFlow 2.21, the custom gradients of
-``ReplicaContext.all_gather`` and ``all_reduce``, and recorded answers.
+The leaves of one call are one operation: all are judged before the first is sent, and in the backward all of
+them communicate, with zeros for outputs that the loss does not use. Source: TensorFlow 2.21, the custom
+gradients of ``ReplicaContext.all_gather`` and ``all_reduce``, and recorded answers.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ def all_gather(communicator: Communicator, arrays: Sequence[Any], axis: int, tim
         return _finished(works, timeout)
 
 
-def all_reduce(
-    communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], timeout: float | None
-) -> list[Any]:
+def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], timeout: float | None) -> list[Any]:
     """Of each array the sum or the mean over all ranks; a mean of integers is a float."""
     for array in arrays:
         as_torch(array)
@@ -64,7 +62,8 @@ def concatenated(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
     """The parts behind each other along ``axis``; along axis 0 the buffer that they already lie in.
 
     Raises:
-        InvalidArgumentError: another axis differs between the parts; all ranks see the same parts, so all raise it.
+        InvalidArgumentError: another axis differs between the parts; all ranks see the same parts, so all
+        raise it.
     """
     shapes = [list(part.shape) for part in parts]
     if any(_beside(shape, axis) != _beside(shapes[0], axis) for shape in shapes):
@@ -91,8 +90,8 @@ def require_axis(collective: str, tensor: Tensor, axis: int, rank: int, size: in
     """Refuse to concatenate scalars, or along an axis that is not there.
 
     Raises:
-        InvalidArgumentError: and a ValueError; TensorFlow raises one or the other, by dtype and strategy. The text
-            carries what either says.
+        InvalidArgumentError: and a ValueError; TensorFlow raises one or the other, by dtype and strategy. The
+            text carries what either says.
     """
     shown = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
     if axis < 0 or tensor.dim() == 0 or axis >= tensor.dim():

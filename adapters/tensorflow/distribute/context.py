@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from collshim.errors import ArgumentError, also
 
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from collshim.tensorflow.distribute.strategy import Strategy
 
 ContextError = also(ArgumentError, RuntimeError)
+
+
+class Replica(Protocol):
+    """What a replica context is to the stack: one object, with the strategy that it belongs to."""
+
+    @property
+    def strategy(self) -> object:
+        """The strategy that the replica is one of."""
 
 
 class Entry(NamedTuple):
@@ -40,7 +48,7 @@ _STACK = _Stack()
 _DEFAULT: list[Entry] = []
 
 
-def set_default(strategy: Strategy, replica_context: ReplicaContext) -> None:
+def set_default(strategy: Any, replica_context: Any) -> None:
     """What holds where no strategy was entered."""
     _DEFAULT[:] = [Entry(strategy, replica_context)]
 
@@ -51,8 +59,8 @@ def current() -> Entry:
 
 
 @contextmanager
-def entered(strategy: Strategy, replica_context: ReplicaContext | None) -> Iterator[Strategy]:
-    """This thread stands there for as long as the block runs."""
+def entered(strategy: Any, replica_context: Any) -> Iterator[Strategy]:
+    """This thread stands there, across the replicas with None, for as long as the block runs."""
     depth = len(_STACK.entries)
     _STACK.entries.append(Entry(strategy, replica_context))
     try:
@@ -81,7 +89,7 @@ def in_cross_replica_context() -> bool:
     return current().replica_context is None
 
 
-def is_default(strategy: Strategy) -> bool:
+def is_default(strategy: object) -> bool:
     """Whether ``strategy`` is the one that holds where none was entered."""
     return strategy is _default_entry().strategy
 
@@ -94,7 +102,7 @@ def depth() -> int:
 _USE_MERGE_CALL = "Method requires being in cross-replica context, use get_replica_context().merge_call()"
 
 
-def require_cross_replica(strategy: Strategy, message: str = _USE_MERGE_CALL) -> None:
+def require_cross_replica(strategy: object, message: str = _USE_MERGE_CALL) -> None:
     """Refuse a caller that is in a replica, with ``message``, or in another strategy.
 
     Raises:
@@ -108,7 +116,7 @@ def require_cross_replica(strategy: Strategy, message: str = _USE_MERGE_CALL) ->
     _wrong_strategy(strategy)
 
 
-def require_replica(context: ReplicaContext) -> None:
+def require_replica(context: Replica) -> None:
     """Refuse a caller that is not in this very replica.
 
     Raises:
@@ -121,12 +129,10 @@ def require_replica(context: ReplicaContext) -> None:
         raise ContextError("Need to be inside `call_for_each_replica()`")
     if entry.strategy is context.strategy:
         raise ContextError("Mismatching ReplicaContext.")
-    raise ContextError(
-        f"Mismatching tf.distribute.Strategy objects: {entry.strategy} is not {context.strategy}."
-    )
+    raise ContextError(f"Mismatching tf.distribute.Strategy objects: {entry.strategy} is not {context.strategy}.")
 
 
-def _wrong_strategy(strategy: Strategy) -> NoReturn:
+def _wrong_strategy(strategy: object) -> NoReturn:
     if not has_strategy():
         raise ContextError(f'Need to be inside "with strategy.scope()" for {strategy}')
     raise ContextError(f"Mixing different tf.distribute.Strategy objects: {get_strategy()} is not {strategy}")

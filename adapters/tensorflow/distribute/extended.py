@@ -1,7 +1,8 @@
 """``tf.distribute.StrategyExtended``: what strategies do differently, with one replica as the plain case.
 
-A strategy with one replica in this thread (the default one, ``OneDeviceStrategy``, ``MirroredStrategy`` on one device,
-``MultiWorkerMirroredStrategy``) calls functions where it stands; ``MirroredStrategy`` overrides that with threads.
+A strategy with one replica in this thread (the default one, ``OneDeviceStrategy``, ``MirroredStrategy`` on
+one device, ``MultiWorkerMirroredStrategy``) calls functions where it stands; ``MirroredStrategy`` overrides
+that with threads.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from collshim.arrays import as_torch, is_array, like
+from collshim.arrays import as_torch, like
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
-from collshim.tensorflow.distribute import collectives, context, leaves, nest, sparse
+from collshim.errors import ArgumentError, ArgumentTypeError, also
+from collshim.tensorflow.distribute import collectives, context, in_process, leaves, nest
 from collshim.tensorflow.distribute.experimental import CommunicationOptions, ValueContext, timeout_of
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
-from collshim.tensorflow.distribute.values import DistributedValues, PerReplica, component, regroup, select
+from collshim.tensorflow.distribute.values import PerReplica, component, regroup, select
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
@@ -60,11 +61,10 @@ class StrategyExtended:
         """The sum or mean of ``value`` over all replicas, left at ``destinations``.
 
         Args:
-            reduce_op: see ``ReplicaContext.all_reduce``.
-            value: a ``PerReplica``, an array, or slices.
-            destinations: a distributed value, for a result on all its devices (a ``Mirrored`` where this process has
-                several replicas), or the name of a device, for one array. Nothing moves between devices here.
-            options: see ``ReplicaContext.all_reduce``.
+            reduce_op: see ``ReplicaContext.all_reduce``. value: a ``PerReplica``, an array, or slices.
+                destinations: a distributed value, for a result on all its devices (a ``Mirrored`` where this
+                process has several replicas), or the name of a device, for one array. Nothing moves between
+                devices here. options: see ``ReplicaContext.all_reduce``.
 
         Raises:
             RuntimeError: called from a replica.
@@ -73,7 +73,9 @@ class StrategyExtended:
         """
         context.require_cross_replica(self._strategy)
         op = reduce_op_of(reduce_op)
-        _require_destinations(destinations)
+        if isinstance(destinations, list | tuple):
+            raise also(ArgumentError, AssertionError)(f"destinations is {destinations!r}, should be no list or tuple")
+        in_process.require_destinations(destinations)
         return self._placed(self._reduce(op, value, self._timeout(options)), destinations)
 
     def batch_reduce_to(
@@ -85,8 +87,7 @@ class StrategyExtended:
         """``reduce_to`` for each pair of a value and its destinations, in a list."""
         context.require_cross_replica(self._strategy)
         return [
-            self.reduce_to(reduce_op, value, destinations, options)
-            for value, destinations in value_destination_pairs
+            self.reduce_to(reduce_op, value, destinations, options) for value, destinations in value_destination_pairs
         ]
 
     def _timeout(self, options: CommunicationOptions | None) -> float | None:
@@ -99,15 +100,13 @@ class StrategyExtended:
     def _device(self, replica_id: int) -> str:
         return self._devices[self._local_index(replica_id)]
 
-    def _call_for_each_replica(
-        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _call_for_each_replica(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         replica = ReplicaContext(self._strategy, self._local_replicas[0])
         with context.entered(self._strategy, replica):
             return fn(*select(0, args), **select(0, kwargs))
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
-        return nest.map_structure(lambda leaf: owned(component(leaf, 0)), value)
+        return nest.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
 
     def _reduce_along(self, op: ReduceOp, value: Any, axis: int | tuple[int, ...], timeout: float | None) -> Any:
         """Sums along ``axis`` first, then over the replicas; a mean divides by what the same does to the counts."""
@@ -125,7 +124,7 @@ class StrategyExtended:
         return [leaves.leaf_of(value, place) for place in range(len(self._local_replicas))]
 
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
-        return nest.map_structure(lambda leaf: owned(component(leaf, 0)), value)
+        return nest.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
 
     def _placed(self, result: Any, destinations: Any) -> Any:
         """What ``reduce_to`` leaves at ``destinations``."""
@@ -137,11 +136,6 @@ class StrategyExtended:
     def _distribute_values(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         made = [value_fn(ValueContext(replica, self._num_replicas)) for replica in self._local_replicas]
         return regroup(made, always_wrap=True) if self._wraps_values else made[0]
-
-
-def owned(value: Any) -> Any:
-    """An array or slices in memory of their own; anything else as it is."""
-    return sparse.copied_leaf(value) if is_array(value) or isinstance(value, IndexedSlices) else value
 
 
 def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -158,16 +152,3 @@ def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tenso
 
 def _several(axis: int | tuple[int, ...]) -> tuple[int, ...]:
     return axis if isinstance(axis, tuple) else (axis,)
-
-
-def _require_destinations(destinations: Any) -> None:
-    if isinstance(destinations, list | tuple):
-        raise also(ArgumentError, AssertionError)(
-            f"destinations is a {type(destinations).__name__}, should be a distributed value or the name of a device"
-        )
-    if isinstance(destinations, str) and not destinations:
-        raise ArgumentValueError("destinations can not be empty")
-    if not (isinstance(destinations, str | DistributedValues | IndexedSlices) or is_array(destinations)):
-        raise ArgumentValueError(
-            "destinations must be one of a `DistributedValues` object, a tf.Variable object, or a device string."
-        )

@@ -5,34 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from collshim.arrays import as_torch, like
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
-from collshim.tensorflow.distribute import collectives, leaves, nest, sparse
+from collshim.tensorflow.distribute import in_process, nest
+from collshim.tensorflow.distribute.cross_device_ops import CrossDeviceOps
 from collshim.tensorflow.distribute.devices import canonical, visible
-from collshim.tensorflow.distribute.extended import StrategyExtended, owned
+from collshim.tensorflow.distribute.extended import StrategyExtended
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.replica_threads import ReplicaThreads
 from collshim.tensorflow.distribute.strategy import Strategy
 from collshim.tensorflow.distribute.values import DistributedValues, Mirrored, component, regroup
-from collshim.tensorflow.errors import shape_mismatch
-from collshim.tensorflow.indexed_slices import IndexedSlices
 
 
 class MirroredStrategy(Strategy):
     """One replica per device, all in this process: ``run`` starts a thread for each.
 
     Args:
-        devices: names such as ``["GPU:0", "GPU:1"]``, whether or not there are such GPUs: they say how many replicas
-            there are, and a thread's current CUDA device where torch sees that GPU; data stays where it is. None:
-            one replica for each GPU that torch sees, else one on the CPU.
-        cross_device_ops: a hint; changes nothing here.
+        devices: names such as ``["GPU:0", "GPU:1"]``, whether or not there are such GPUs: they say how many
+            replicas there are, and a thread's current CUDA device where torch sees that GPU; data stays where
+            it is. None: one replica for each GPU that torch sees, else one on the CPU. cross_device_ops:
+            ``NcclAllReduce()`` and the like; a hint, it changes nothing here.
 
     Raises:
         AssertionError: a device is named twice.
         ValueError: a device has no such name.
     """
 
-    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
+    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None) -> None:
+        if not isinstance(cross_device_ops, CrossDeviceOps | None):
+            raise ArgumentTypeError(
+                f"cross_device_ops is {cross_device_ops!r}, should be one of tf.distribute's own, or None"
+            )
         super().__init__(_MirroredExtended(self, devices))
 
 
@@ -46,9 +48,7 @@ class _MirroredExtended(StrategyExtended):
     def _local_index(self, replica_id: int) -> int:
         return replica_id
 
-    def _call_for_each_replica(
-        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _call_for_each_replica(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._num_replicas == 1:
             return super()._call_for_each_replica(fn, args, kwargs)
         return regroup(ReplicaThreads(self._strategy, self._devices).run(fn, args, kwargs))
@@ -60,14 +60,14 @@ class _MirroredExtended(StrategyExtended):
 
     def _leaf_reduced(self, op: ReduceOp, value: Any) -> Any:
         if op is ReduceOp.MEAN and (isinstance(value, Mirrored) or not isinstance(value, DistributedValues)):
-            return owned(component(value, 0))
+            return in_process.owned(component(value, 0))
         if isinstance(value, Mirrored):
             raise also(ArgumentError, AssertionError)("reduce: value is Mirrored, should be PerReplica for a SUM")
         if not isinstance(value, DistributedValues):
             raise ArgumentValueError(
                 f"A non-DistributedValues value {value} cannot be reduced with the given reduce op {op}."
             )
-        return _reduced(op, self._components(value))
+        return in_process.reduced(op, self._components(value))
 
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
         if self._num_replicas == 1:
@@ -76,13 +76,11 @@ class _MirroredExtended(StrategyExtended):
 
     def _leaf_gathered(self, value: Any, axis: int) -> Any:
         if isinstance(value, Mirrored) or not isinstance(value, DistributedValues):
-            return owned(component(value, 0))
-        return _concatenated(self._components(value), axis)
+            return in_process.owned(component(value, 0))
+        return in_process.gathered(self._components(value), axis)
 
     def _placed(self, result: Any, destinations: Any) -> Any:
-        if self._num_replicas == 1 or not isinstance(destinations, DistributedValues):
-            return result
-        return Mirrored([result, *(owned(result) for _ in self._devices[1:])])
+        return in_process.placed(result, destinations)
 
 
 def _distinct(devices: Sequence[str] | None) -> tuple[str, ...]:
@@ -94,28 +92,3 @@ def _distinct(devices: Sequence[str] | None) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise also(ArgumentError, AssertionError)(f"No duplicates allowed in `devices` argument: {names}")
     return names
-
-
-def _reduced(op: ReduceOp, parts: list[Any]) -> Any:
-    """Sums in replica order. All parts lie in this process, so nothing is sent and gradients are those of the sum."""
-    if any(isinstance(part, IndexedSlices) for part in parts):
-        return sparse.reduced(op, parts)
-    back, tensors = like(parts[0]), [as_torch(part) for part in parts]
-    if any(tensor.shape != tensors[0].shape for tensor in tensors):
-        shapes = [list(tensor.shape) for tensor in tensors]
-        raise shape_mismatch(f"reduce: the replicas have shapes {shapes}, must have the same size and shape")
-    total = tensors[0] + tensors[1].to(tensors[0].device)
-    for tensor in tensors[2:]:
-        total = total + tensor.to(total.device)
-    result = total if op is ReduceOp.SUM else collectives.mean_of(total, len(parts))
-    return result if back is None else back(result)
-
-
-def _concatenated(parts: list[Any], axis: int) -> Any:
-    leaves.refuse_slices(parts, "gather/all_gather")
-    back, tensors = like(parts[0]), [as_torch(part) for part in parts]
-    for replica, tensor in enumerate(tensors):
-        collectives.require_axis("gather", tensor, axis, replica, len(parts))
-    whole = collectives.concatenated("gather", [tensor.to(tensors[0].device) for tensor in tensors], axis)
-    return whole if back is None else back(whole)
-

@@ -20,18 +20,17 @@ from collshim.world import World
 class MultiWorkerMirroredStrategy(Strategy):
     """One replica per rank of the world that the caller is in: ``run`` calls its function where it stands.
 
-    The world comes from the launcher (``torchrun``, ``collshim.launch``), else from ``cluster_resolver``, else from
-    the environment's ``TF_CONFIG``; without any of these there is one replica. Ranks may also be threads. A value
-    that is not distributed is this rank's own: ``reduce`` and ``gather`` combine the ranks' values.
+    The world comes from the launcher (``torchrun``, ``collshim.launch``), else from ``cluster_resolver``,
+    else from the environment's ``TF_CONFIG``; without any of these there is one replica. Ranks may also be
+    threads. A value that is not distributed is this rank's own: ``reduce`` and ``gather`` combine the ranks'
+    values.
 
     Args:
         cluster_resolver: an object with ``cluster_spec().as_dict()``, ``task_type`` and ``task_id``.
         communication_options: for the calls that are given none.
     """
 
-    def __init__(
-        self, cluster_resolver: Any = None, communication_options: CommunicationOptions | None = None
-    ) -> None:
+    def __init__(self, cluster_resolver: Any = None, communication_options: CommunicationOptions | None = None) -> None:
         super().__init__(_MultiWorkerExtended(self, cluster_resolver, communication_options))
 
 

@@ -1,8 +1,8 @@
 """Nested structures: what counts as a structure, its leaves in order, and the same structure around other leaves.
 
-Lists, tuples, named tuples and mappings are structures, everything else is a leaf. Leaves of a mapping come in the
-order of its sorted keys, so that replicas agree whatever order each filled its dict in; what is given back is of the
-mapping's own class with its own order of keys. Source: TensorFlow 2.21, ``tf.nest``.
+Lists, tuples, named tuples and mappings are structures, everything else is a leaf. Leaves of a mapping come
+in the order of its sorted keys, so that replicas agree whatever order each filled its dict in; what is given
+back is of the mapping's own class with its own order of keys. Source: TensorFlow 2.21, ``tf.nest``.
 """
 
 from __future__ import annotations

@@ -34,21 +34,20 @@ class ReplicaContext:
     def all_gather(self, value: Any, axis: int, options: CommunicationOptions | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, all replicas' leaves behind each other along ``axis``.
 
-        Leaves of shape ``(2, 3)`` and ``(5, 3)`` give ``(7, 3)`` along axis 0: in replica order, lengths along
-        ``axis`` may differ, dtype and structure stay. With one replica the value itself (a copy), unchecked.
-        The gradient of a leaf is the sum of all replicas' gradients of the result, cut to this replica's part; each
-        replica must take part in the backward. Integers have none.
+        Leaves of shape ``(2, 3)`` and ``(5, 3)`` give ``(7, 3)`` along axis 0: in replica order, lengths
+        along ``axis`` may differ, dtype and structure stay. With one replica the value itself (a copy),
+        unchecked. The gradient of a leaf is the sum of all replicas' gradients of the result, cut to this
+        replica's part; each replica must take part in the backward. Integers have none.
 
         Args:
-            value: an array or a nest of them, with the same structure on all replicas, or a ``DistributedValues``.
-            axis: from 0 to the number of axes minus 1; negative ones are refused.
+            value: an array or a nest of them, with the same structure on all replicas, or a
+            ``DistributedValues``. axis: from 0 to the number of axes minus 1; negative ones are refused.
             options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
 
         Raises:
-            RuntimeError: not called from this replica.
-            NotImplementedError: a leaf is ``IndexedSlices``.
-            tf.errors.InvalidArgumentError: a scalar, an axis out of range (also ValueError), or leaves whose other
-                axes differ between replicas.
+            RuntimeError: not called from this replica. NotImplementedError: a leaf is ``IndexedSlices``.
+                tf.errors.InvalidArgumentError: a scalar, an axis out of range (also ValueError), or leaves
+                whose other axes differ between replicas.
         """
         context.require_replica(self)
         leaves = self._leaves(value)
@@ -62,10 +61,11 @@ class ReplicaContext:
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, the sum or the mean of all replicas' leaves.
 
-        Shapes and structure stay; so does the dtype, but the mean of integers over two or more replicas is float64.
-        With one replica the value itself (a copy). ``IndexedSlices`` give all replicas' rows behind each other.
-        The gradient is the same reduction of the replicas' gradients: SUM gives their sum, MEAN their mean; each
-        replica must take part in the backward. Integers have none, nor has a nest that holds ``IndexedSlices``.
+        Shapes and structure stay; so does the dtype, but the mean of integers over two or more replicas is
+        float64. With one replica the value itself (a copy). ``IndexedSlices`` give all replicas' rows behind
+        each other. The gradient is the same reduction of the replicas' gradients: SUM gives their sum, MEAN
+        their mean; each replica must take part in the backward. Integers have none, nor has a nest that holds
+        ``IndexedSlices``.
 
         Args:
             reduce_op: ``tf.distribute.ReduceOp.SUM``, ``MEAN``, or their names in any case of letters.
@@ -85,10 +85,11 @@ class ReplicaContext:
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Call ``merge_fn(strategy, *args, **kwargs)`` once, in cross-replica context, when all replicas have come here.
+        """Call ``merge_fn(strategy, *args, **kwargs)`` once, across the replicas, when all of them have come here.
 
-        Under ``MirroredStrategy`` with several replicas each argument is a ``PerReplica`` of what they gave; else it
-        is this replica's own. Every replica gets its component of a distributed result, and anything else as it is.
+        Under ``MirroredStrategy`` with several replicas each argument is a ``PerReplica`` of what they gave;
+        else it is this replica's own. Every replica gets its component of a distributed result, and anything
+        else as it is.
 
         Raises:
             RuntimeError: not called from this replica, or another replica made fewer such calls.

@@ -1,7 +1,8 @@
 """One ``MirroredStrategy.run``: a thread for each replica, and the merge calls in which they meet.
 
-The caller's thread waits meanwhile; it is the one that runs merge functions. Each replica lives in a world of its own,
-made for this run, so that a replica that returns or fails is missed at once by those who wait for it.
+The caller's thread waits meanwhile; it is the one that runs merge functions. Each replica lives in a world of
+its own, made for this run, so that a replica that returns or fails is missed at once by those who wait for
+it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class MirroredReplicaContext(ReplicaContext):
         self._threads = threads
 
     def _communicator(self) -> Communicator | None:
-        return self._threads.worlds[self._replica_id].communicator
+        world_of_replica: world.World = self._threads.worlds[self._replica_id]
+        return world_of_replica.communicator
 
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with as_tensorflow():
@@ -101,9 +103,9 @@ class ReplicaThreads:
     ) -> threading.Thread:
         """A thread for one replica, in a copy of the caller's context variables."""
         call = _Calling(fn, select(replica, args), select(replica, kwargs))
-        body = partial(contextvars.copy_context().run, self._replica, replica, call)
         settings = _CallerSettings(self._devices[replica])
-        return threading.Thread(target=body, args=(settings,), name=f"replica-{replica}", daemon=True)
+        body = partial(contextvars.copy_context().run, self._replica, replica, call, settings)
+        return threading.Thread(target=body, name=f"replica {replica}", daemon=True)
 
     def _replica(self, replica: int, call: _Calling, settings: _CallerSettings) -> None:
         """The body of a replica's thread."""

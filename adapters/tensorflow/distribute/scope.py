@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from collshim.tensorflow.distribute import context
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Scope:
     """A context manager that makes a strategy the thread's current one; it may be entered again inside itself."""
 
-    def __init__(self, strategy: Strategy) -> None:
-        self._strategy = strategy
+    def __init__(self, strategy: Any) -> None:
+        self._strategy: Strategy = strategy
         self._entered: list[ExitStack] = []
 
     def __enter__(self) -> Strategy:
@@ -37,7 +37,7 @@ class Scope:
 
 
 class _Set(threading.local):
-    scope: Scope | None = None
+    scope: AbstractContextManager[Any] | None = None
 
 
 _SET = _Set()

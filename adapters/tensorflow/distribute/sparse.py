@@ -1,7 +1,7 @@
 """``IndexedSlices`` among replicas: their sum is all replicas' rows behind each other, duplicates kept.
 
-Source: TensorFlow 2.21, recorded answers of ``all_reduce``: lengths may differ, the dense shape is the first's, a mean
-divides each replica's rows by the number of replicas.
+Source: TensorFlow 2.21, recorded answers of ``all_reduce``: lengths may differ, the dense shape is the
+first's, a mean divides each replica's rows by the number of replicas.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
 
-def all_reduce(
-    communicator: Communicator, op: ReduceOp, leaves: Sequence[Any], timeout: float | None
-) -> list[Any]:
+def all_reduce(communicator: Communicator, op: ReduceOp, leaves: Sequence[Any], timeout: float | None) -> list[Any]:
     """``collectives.all_reduce`` for leaves among which slices may be; where there are any, no gradient passes."""
     if not any(isinstance(leaf, IndexedSlices) for leaf in leaves):
         return collectives.all_reduce(communicator, op, leaves, timeout)

@@ -57,9 +57,9 @@ class Strategy:
     ) -> Any:
         """Call ``fn`` once on every replica of this process, and return what they returned, leaf by leaf.
 
-        Distributed values among the arguments reach each replica as its own component. With several replicas in this
-        process the leaves of the result are ``PerReplica``, except those that are the very same object on all of
-        them; with one, it is what ``fn`` returned.
+        Distributed values among the arguments reach each replica as its own component. With several replicas
+        in this process the leaves of the result are ``PerReplica``, except those that are the very same
+        object on all of them; with one, it is what ``fn`` returned.
 
         Raises:
             RuntimeError: called from a replica, or from another strategy's scope.
@@ -74,9 +74,9 @@ class Strategy:
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: int | tuple[int, ...] | None) -> Any:
         """The sum or mean over all replicas, and over ``axis`` of each where one is given; one array on every process.
 
-        A mean over an ``axis`` weighs elements, not replicas: the total over the total count. Means of integers are
-        float64. Under ``MirroredStrategy`` with several replicas a value that is not distributed is the same on all
-        of them: its MEAN is itself.
+        A mean over an ``axis`` weighs elements, not replicas: the total over the total count. Means of
+        integers are float64. Under ``MirroredStrategy`` with several replicas a value that is not distributed
+        is the same on all of them: its MEAN is itself.
 
         Raises:
             RuntimeError: called from a replica, or from another strategy's scope.

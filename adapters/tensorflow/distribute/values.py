@@ -1,6 +1,7 @@
 """Values that have one component per replica, and the way between them and what the replicas return.
 
-Source: TensorFlow 2.21, recorded answers of ``Strategy.run`` and ``experimental_distribute_values_from_function``.
+Source: TensorFlow 2.21, recorded answers of ``Strategy.run`` and
+``experimental_distribute_values_from_function``.
 """
 
 from __future__ import annotations
@@ -46,9 +47,7 @@ class Mirrored(DistributedValues):
     """Components that are equal on all replicas, as ``extended.reduce_to`` leaves them."""
 
 
-def regroup(
-    values: Sequence[Any], wrap: type[DistributedValues] = PerReplica, always_wrap: bool = False
-) -> Any:
+def regroup(values: Sequence[Any], wrap: type[DistributedValues] = PerReplica, always_wrap: bool = False) -> Any:
     """One structure per replica becomes one structure with a ``wrap`` of components at each leaf.
 
     A leaf that is the very same object on all replicas stays as it is, unless ``always_wrap``.

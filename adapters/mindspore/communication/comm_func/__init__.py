@@ -1,27 +1,31 @@
-"""``mindspore.communication.comm_func``: the functional collectives. Conventions of MindSpore 2.10.0 (and 2.4 onwards).
+"""``mindspore.communication.comm_func``: the functional collectives of MindSpore, from 2.4 to 2.10.0.
 
-What sets them apart from their neighbours: nothing is written in place. Five functions return ``(output, handle)``,
-where ``handle`` is None unless ``async_op=True``: all_gather_into_tensor, all_reduce, reduce_scatter_tensor,
-all_to_all_with_output_shape, all_to_all_single_with_output_shape. The others return the output alone. ``src``, ``dst``
-and ``peer`` are global ranks, in a subgroup too. Where a rank gets nothing (reduce and gather_into_tensor off ``dst``,
-an ``isend`` of batch_isend_irecv) it holds a placeholder whose value says nothing. ``group=None`` means all ranks in
+What sets them apart from their neighbours: arguments are not written to. Five functions return ``(output,
+handle)``, where ``handle`` is None unless ``async_op=True``: all_gather_into_tensor, all_reduce,
+reduce_scatter_tensor, all_to_all_with_output_shape, all_to_all_single_with_output_shape. The others return
+the output alone. ``src``, ``dst`` and ``peer`` are global ranks, in a subgroup too. Where a rank gets nothing
+(reduce and gather_into_tensor off ``dst``, an ``isend`` of batch_isend_irecv) it holds a placeholder whose
+value says nothing. all_to_all_v_c alone writes into its argument. ``group=None`` means all ranks in
 all_to_all_*, all_to_all_v_c and P2POp, and is a TypeError in the others.
 
-The output is of the kind of the input: a NumPy array for a NumPy array. Gradients follow the derivative of the sum of
-all ranks' losses, but for ``broadcast``, whose input gets its own rank's output gradient, unchanged, as in MindSpore.
+The output is of the kind of the input: a NumPy array for a NumPy array. Gradients follow the derivative of
+the sum of all ranks' losses, but for ``broadcast``, whose input gets its own rank's output gradient,
+unchanged, as in MindSpore.
 
-**all_gather_into_tensor: documentation against behaviour.** The reference manual (every version from 2.3 to 2.10) gives
-the output as ``(N, x1, x2, ...)``; its own example and the implementation return ``(N * x1, x2, ...)``. The latter is
-the default here; ``collshim.options(mindspore_gather="stacked")`` or COLLSHIM_MINDSPORE_GATHER=stacked gives the former.
+**all_gather_into_tensor: documentation against behaviour.** The reference manual (every version from 2.3 to
+2.10) gives the output as ``(N, x1, x2, ...)``; its own example and the implementation return ``(N * x1, x2,
+...)``. The latter is the default here; ``collshim.options(mindspore_gather="stacked")`` or
+COLLSHIM_MINDSPORE_GATHER=stacked gives the former.
 
 Differences from MindSpore 2.10.0:
 
 * no deprecation warning is logged;
 * every function works on CPU and on subgroups of every order;
-* all_to_all_single_with_output_shape without ``input_split_sizes`` divides the input by its own shape, where MindSpore
-  takes ``output_shape``; shapes that the sender and the receiver give for one message must agree, where MindSpore looks
-  at the number of elements only;
-* an ``async_op`` output that a gradient will flow through is there when the call returns: nothing is left to overlap.
+* all_to_all_single_with_output_shape without ``input_split_sizes`` divides the input by its own shape, where
+  MindSpore takes ``output_shape``; shapes that the sender and the receiver give for one message must agree,
+  where MindSpore looks at the number of elements only;
+* an ``async_op`` output that a gradient will flow through is there when the call returns: nothing is left to
+  overlap.
 """
 
 from collshim.mindspore.communication.comm_func.all_to_all import (

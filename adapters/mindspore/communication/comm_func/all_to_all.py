@@ -43,12 +43,12 @@ def all_to_all_with_output_shape(
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(outputs, handle)``. ``outputs``: a tuple of one tensor per rank, in the order of ranks and in the shapes of
-        ``output_shape_list``. ``handle``: None, or a CommHandle.
+        ``(outputs, handle)``. ``outputs``: a tuple of one tensor per rank, in the order of ranks and in the
+        shapes of ``output_shape_list``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: a list that is no list or tuple, that holds something else, or that has not one entry per rank; input
-            of several dtypes; ``group`` no string.
+        TypeError: a list that is no list or tuple, that holds something else, or that has not one entry per
+            rank; input of several dtypes; ``group`` no string.
         RuntimeError: not initialised, no such group; or a rank sends another shape than is awaited.
     """
     tensors = tensors_of(input_tensor_list)
@@ -67,7 +67,9 @@ def all_to_all_single_with_output_shape(
     group: str | None = None,
     async_op: bool = False,
 ) -> tuple[Array, CommHandle | None]:
-    """Rank r of ``group`` gets the r-th part, along the first dimension, of every rank's tensor, joined in rank order.
+    """Rank r of ``group`` gets the r-th part of every rank's tensor, joined in rank order.
+
+    Parts are cut and joined along the first dimension.
 
     Args:
         output_shape: the output's shape: a tuple, or a tensor of that shape.
@@ -81,9 +83,10 @@ def all_to_all_single_with_output_shape(
         ``(output, handle)``. ``output``: in ``output_shape``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, ``group`` no string, or ``output_shape`` a list ("unhashable type").
-        ValueError: "input shape at dim 0 must be divided by world_size", or sizes that are not one per rank or do not
-            add up to the first dimension.
+        TypeError: ``tensor`` is no tensor, ``group`` no string, or ``output_shape`` a list ("unhashable
+            type").
+        ValueError: "input shape at dim 0 must be divided by world_size", or sizes that are not one per rank
+            or do not add up to the first dimension.
         RuntimeError: not initialised, no such group; or a rank sends another number of rows than is awaited.
     """
     require_tensor("all_to_all_single_with_output_shape", tensor)
@@ -103,14 +106,15 @@ def all_to_all_v_c(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """``output`` holds what every rank of ``group`` sends to this one, in rank order, by one matrix that all ranks know.
+    """``output`` holds what every rank of ``group`` sends to this one, in rank order.
 
-    The only function here that writes in place; no gradient flows through it.
+    Every rank knows who sends how much to whom. No gradient flows through it.
 
     Args:
         output: contiguous, written in row-major order; as many elements as this rank gets.
         input: read in row-major order; as many elements as this rank sends.
-        send_count_matrix: N * N counts for N ranks: ``send_count_matrix[i * N + j]`` elements go from rank i to rank j.
+        send_count_matrix: N * N counts for N ranks: ``send_count_matrix[i * N + j]`` elements go from rank i
+            to rank j.
         group: the group's name; None for all ranks.
         async_op: whether the call returns before the output is complete.
 
@@ -142,7 +146,7 @@ def _exchange(
     form: Callable[[Sequence[Tensor]], Any],
     async_op: bool,
 ) -> tuple[Any, CommHandle | None]:
-    """Post ``parts``; what comes has ``shapes``, lies in one flat piece of memory and is seen through ``form``."""
+    """Post ``parts``; what comes has ``shapes``, lies in one piece of memory and is seen through ``form``."""
     counts = [torch.Size(shape).numel() for shape in shapes]
     return output_and_handle(
         given,

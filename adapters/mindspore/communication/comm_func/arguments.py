@@ -6,7 +6,8 @@ from torch import Tensor
 
 from collshim.arrays import Array, as_torch, is_array
 from collshim.layout import split
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, refuse, resolved, wrong_name
+from collshim.mindspore.communication.arguments import require_name
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, refuse, resolved
 
 
 def require_tensor(function: str, tensor: Array) -> None:
@@ -23,8 +24,7 @@ def require_rank(function: str, what: str, rank: int) -> None:
 
 def require_group(group: str) -> Group:
     """The group of that name; None and other types are refused."""
-    if not isinstance(group, str):
-        raise wrong_name("get_group_size", group)
+    require_name("get_group_size", group)
     return resolved(group)
 
 
@@ -34,14 +34,14 @@ def group_or_world(group: str | None) -> Group:
 
 
 def root_in(group: Group, rank: int) -> int:
-    """The rank in ``group`` of a global rank that is a root."""
+    """The rank in ``group`` of a global rank that is a root; a RuntimeError where it is not there."""
     if rank not in group.ranks:
         refuse(RuntimeError, f"Group {group.name} doesn't contain the global rank {rank}")
     return group.ranks.index(rank)
 
 
 def peer_in(group: Group, rank: int) -> int:
-    """The rank in ``group`` of a global rank to send to or receive from; MindSpore looks those up elsewhere."""
+    """The rank in ``group`` of a global rank to send to or receive from; a KeyError where it is not there."""
     if rank not in group.ranks:
         refuse(
             KeyError,

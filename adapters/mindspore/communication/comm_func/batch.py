@@ -20,7 +20,8 @@ class P2POp:
 
     Args:
         op: "isend" or "irecv", or the function of that name.
-        tensor: what is sent; or what tells shape and dtype of what is received: a tensor, or a shape with ``recv_dtype``.
+        tensor: what is sent; or what tells shape and dtype of what is received: a tensor, or a shape with
+            ``recv_dtype``.
         peer: the global rank at the other end.
         group: the group's name; None for all ranks.
         tag: 0.
@@ -57,7 +58,8 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> tuple[Array, ...]:
         p2p_op_list: what to send and receive, one P2POp each.
 
     Returns:
-        One tensor per P2POp: for "irecv" what was received; for "isend" a placeholder of shape ``()``, whose value says
+        One tensor per P2POp: for "irecv" what was received; for "isend" a placeholder of shape ``()``, whose
+            value says
         nothing.
 
     Raises:
@@ -112,8 +114,8 @@ def _require_operation(index: int, operation: P2POp) -> None:
     if operation.recv_dtype is None:
         refuse(
             ValueError,
-            f"'recv_dtype' of {index}th P2POp in p2p_op_list is None but op_types is'irecv' and P2POp.tensor is a "
-            "tuple type.",
+            f"'recv_dtype' of {index}th P2POp in p2p_op_list is None but op_types is'irecv' and P2POp.tensor is "
+            "a tuple type.",
         )
 
 

@@ -1,4 +1,4 @@
-"""What every rank gets alike, or its share of: all_gather_into_tensor, all_reduce, reduce_scatter_tensor, barrier.
+"""all_gather_into_tensor, all_reduce, reduce_scatter_tensor, barrier.
 
 Conventions of MindSpore 2.10.0.
 """
@@ -25,8 +25,8 @@ def all_gather_into_tensor(
     """Every rank of ``group`` gets all ranks' tensors, joined along the first dimension in rank order.
 
     The reference manual's formula, ``(N, x1, x2, ...)``, is not what MindSpore returns: its example and its
-    implementation have ``(N * x1, x2, ...)``, and so has this function. For the stacked form of the formula, say
-    ``collshim.options(mindspore_gather="stacked")`` or set COLLSHIM_MINDSPORE_GATHER=stacked.
+    implementation have ``(N * x1, x2, ...)``, and so has this function. For the stacked form of the formula,
+    say ``collshim.options(mindspore_gather="stacked")`` or set COLLSHIM_MINDSPORE_GATHER=stacked.
 
     Args:
         tensor: ``(x1, x2, ...)``, shape and dtype alike on every rank.
@@ -34,8 +34,9 @@ def all_gather_into_tensor(
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(output, handle)``. ``output``: ``(N * x1, x2, ...)`` for N ranks; ``(N,)`` for 0-d tensors; stacked:
-        ``(N, x1, x2, ...)``. ``handle``: None; a CommHandle with ``async_op``, and ``output`` is complete after its
+        ``(output, handle)``. ``output``: ``(N * x1, x2, ...)`` for N ranks; ``(N,)`` for 0-d tensors;
+        stacked: ``(N, x1, x2, ...)``. ``handle``: None; a CommHandle with ``async_op``, and ``output`` is
+            complete after its
         ``wait``.
 
     Raises:
@@ -99,10 +100,13 @@ def all_reduce(
 def reduce_scatter_tensor(
     tensor: Array, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP, async_op: bool = False
 ) -> tuple[Array, CommHandle | None]:
-    """Rank r of ``group`` gets the r-th part, along the first dimension, of the reduction of all ranks' tensors.
+    """Rank r of ``group`` gets the r-th part of the reduction of all ranks' tensors.
+
+    Parts are cut along the first dimension; ``tensor`` is unchanged.
 
     Args:
-        tensor: ``(x1, x2, ...)``, shape and dtype alike on every rank, ``x1`` divisible by the number of ranks N.
+        tensor: ``(x1, x2, ...)``, shape and dtype alike on every rank, ``x1`` divisible by the number of
+            ranks N.
         op: the reduction; any that the engine knows.
         group: the group's name.
         async_op: whether the call returns before the output is complete.

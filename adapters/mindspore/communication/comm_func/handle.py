@@ -14,13 +14,13 @@ from collshim.work import Work
 
 
 class CommHandle:
-    """What ``async_op=True``, ``isend`` and ``irecv`` return: an output beside it is complete after ``wait``."""
+    """What ``async_op=True``, isend and irecv return: an output beside it is complete after ``wait``."""
 
     def __init__(self, work: Work[Any] | None = None) -> None:
         self._work = work
 
     def wait(self) -> None:
-        """The output is complete; on CUDA, for what this stream does next. Made by hand, it waits for nothing."""
+        """The output is complete; on CUDA, for what this stream does next. A handle without work returns."""
         if self._work is not None:
             self._work.wait()
 
@@ -35,10 +35,11 @@ def output_and_handle(
     async_op: bool,
     known: bool = False,
 ) -> tuple[Any, CommHandle | None]:
-    """Post ``sent``; the output through ``view``, in the kind of ``given``, and a handle where one was asked for.
+    """Post ``sent``; the output through ``view``, in the kind of ``given``, and a handle or None.
 
-    An asynchronous output is handed out before it is filled, so it is allocated here; one with ``known`` shapes that the
-    senders must meet likewise. A differentiable output cannot be: the engine makes it, and it is waited for.
+    An asynchronous output is handed out before it is filled, so it is allocated here; one with ``known``
+    shapes that the senders must meet likewise. A differentiable output cannot be: the engine makes it, and it
+    is waited for.
     """
     if differentiated(sent) or not (async_op or known):
         work = post(None).then(view)

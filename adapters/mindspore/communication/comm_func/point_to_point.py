@@ -1,4 +1,4 @@
-"""send, recv, isend, irecv, batch_isend_irecv. Conventions of MindSpore 2.10.0. ``src``, ``dst``, ``peer``: global ranks."""
+"""send, recv, isend, irecv. Conventions of MindSpore 2.10.0. ``src`` and ``dst`` are global ranks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def send(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: i
 
 
 def recv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0) -> Array:
-    """This rank gets what rank ``src`` sends to it next, in ``group`` and with ``tag``; ``tensor`` is unchanged.
+    """This rank gets what rank ``src`` sends to it next, in ``group`` and with ``tag``.
+
+    ``tensor`` is unchanged.
 
     Args:
         tensor: tells shape and dtype of what comes.
@@ -60,7 +62,7 @@ def isend(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: 
 def irecv(
     tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0
 ) -> tuple[Array, CommHandle]:
-    """As ``recv``, and returns at once: ``(output, handle)``, where ``output`` is complete after the handle's ``wait``."""
+    """As ``recv``, and returns ``(output, handle)`` at once; ``output`` is complete after the handle's ``wait``."""
     return irecv_for("irecv", tensor, src, group, tag)
 
 

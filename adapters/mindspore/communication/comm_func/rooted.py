@@ -27,8 +27,8 @@ from collshim.work import Work
 def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
     """Every rank of ``group`` gets rank ``src``'s tensor; ``tensor`` is unchanged.
 
-    The gradient of ``tensor`` is that of this rank's output, unchanged, on every rank, as MindSpore defines it. (The
-    derivative of the sum of all ranks' losses would be their sum on ``src`` and zero on the others.)
+    The gradient of ``tensor`` is that of this rank's output, unchanged, on every rank, as MindSpore defines
+    it. (The derivative of the sum of all ranks' losses would be their sum on ``src`` and zero on the others.)
 
     Args:
         tensor: shape and dtype alike on every rank.
@@ -48,12 +48,14 @@ def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -
     own = as_torch(tensor)
     received = members.communicator.broadcast(own.detach(), root_in(members, src)).wait()
     if own.requires_grad and torch.is_grad_enabled():
-        received = _OwnGradient.apply(own, received)
+        received = _OwnGradient.apply(own, received)  # type: ignore[no-untyped-call]
     return in_kind_of(tensor, received)
 
 
 def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> Array:
-    """Rank ``dst`` gets the reduction of all tensors of ``group``; the others a placeholder. ``tensor`` is unchanged.
+    """Rank ``dst`` gets the reduction of all tensors of ``group``; the others a placeholder.
+
+    ``tensor`` is unchanged.
 
     Args:
         tensor: shape and dtype alike on every rank.
@@ -62,8 +64,8 @@ def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COM
         group: the group's name.
 
     Returns:
-        On ``dst`` the output, in the shape of ``tensor``; elsewhere one element, shape ``(1,)``, whose value says
-        nothing.
+        On ``dst`` the output, in the shape of ``tensor``; elsewhere one element, shape ``(1,)``, whose value
+        says nothing.
 
     Raises:
         TypeError: ``tensor`` is no tensor, ``dst`` no int, or ``group`` no string.
@@ -85,8 +87,8 @@ def gather_into_tensor(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM
         group: the group's name.
 
     Returns:
-        On ``dst`` the output, ``(N * x1, x2, ...)`` for N ranks; elsewhere one element, shape ``(1,)``, whose value says
-        nothing.
+        On ``dst`` the output, ``(N * x1, x2, ...)`` for N ranks; elsewhere one element, shape ``(1,)``, whose
+        value says nothing.
 
     Raises:
         TypeError: ``tensor`` is no tensor, ``dst`` no int, or ``group`` no string.
@@ -104,7 +106,8 @@ def scatter_tensor(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GRO
     """Rank r of ``group`` gets the r-th part, along the first dimension, of rank ``src``'s tensor.
 
     Args:
-        tensor: ``(x1, x2, ...)`` on every rank, ``x1`` divisible by the number of ranks N; only ``src``'s values count.
+        tensor: ``(x1, x2, ...)`` on every rank, ``x1`` divisible by the number of ranks N; only ``src``'s
+            values count.
         src: the global rank that gives.
         group: the group's name.
 

@@ -1,4 +1,4 @@
-"""How the tensors of the all_to_all functions are divided; judged before anything is sent, in MindSpore's words."""
+"""How the all_to_all functions divide tensors; judged before anything is sent, in MindSpore's words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from collshim.mindspore.communication.groups import refuse
 Shape = tuple[int, ...]
 
 
-def sequence_of(value: Sequence[Any]) -> Sequence[Any]:
+def sequence_of(value: object) -> Sequence[Any]:
     """A list or a tuple; anything else is refused."""
     if not isinstance(value, list | tuple):
         refuse(TypeError, f"Expected list or tuple, but got {type(value)}.")
@@ -41,7 +41,7 @@ def tensors_of(values: Sequence[Array]) -> list[Tensor]:
     return tensors
 
 
-def shape_of(value: Array | Shape) -> Shape:
+def shape_of(value: Any) -> Shape:
     """A shape: a tuple of lengths, or a tensor of that shape."""
     if is_array(value):
         return tuple(int(length) for length in value.shape)
@@ -58,11 +58,11 @@ def require_one_per_rank(ranks: Communicator, what: str, values: Sequence[Any]) 
         text = (
             f"The argument list tensor len must be equal to group rank size, but got {len(values)} in {what}"
         )
-        refuse(TypeError, f"{text} (rank {ranks.rank} of {ranks.size})")
+        refuse(TypeError, f"{text}")
 
 
 def rows_of(ranks: Communicator, what: str, shape: Shape, sizes: Sequence[int] | None) -> list[int]:
-    """How many rows go to, or come from, each rank: ``sizes``, or equally many of ``shape``'s first dimension."""
+    """How many rows go to, or come from, each rank: ``sizes``, or equally many."""
     if not shape:
         refuse(
             ValueError,
@@ -77,7 +77,7 @@ def rows_of(ranks: Communicator, what: str, shape: Shape, sizes: Sequence[int] |
     rows = list(sequence_of(sizes))
     if len(rows) != ranks.size or any(row < 0 for row in rows) or sum(rows) != length:
         text = f"{what}_split_sizes must be {ranks.size} counts that add up to {length}, but got {rows}"
-        refuse(ValueError, f"{text} (rank {ranks.rank} of {ranks.size})")
+        refuse(ValueError, f"{text}")
     return rows
 
 

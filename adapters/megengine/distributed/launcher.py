@@ -1,0 +1,168 @@
+"""Ranks as processes of this machine (MegEngine 1.13.0, ``megengine.distributed.launcher``)."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import multiprocessing
+import os
+import pickle
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+from typing import Any, NamedTuple
+
+import torch
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError, PeerError, WorldError, also
+from collshim.megengine.distributed.group import init_process_group
+from collshim.megengine.distributed.server import Server
+
+__all__ = ["launcher"]
+
+
+class launcher:
+    """Runs a function on one forked process per device, each a member of the process group.
+
+    >>> @launcher(n_gpus=2)  # doctest: +SKIP
+    ... def train(epochs): ...
+    >>> train(3)  # what each rank returned  # doctest: +SKIP
+
+    A call returns a list of what the function returned, by device; None for a rank that ended with ``sys.exit(0)``
+    and for what cannot be pickled. The function may be a local one; it sees the caller's memory as it was.
+
+    Args:
+        func: the function.
+        n_gpus: how many processes to start here; one per GPU where not given, one per core without any.
+        world_size: how many ranks there are on all machines; ``n_gpus`` where not given.
+        rank_start: the rank of the first process here; 0 on the machine that serves the others.
+        master_ip: the host of that machine.
+        port: its port; 0 for a free one, on a single machine.
+        device_type: see ``init_process_group``.
+        backend: see ``init_process_group``.
+
+    Raises:
+        AssertionError: ``rank_start`` without ``port``; and in the call, where a process ended with another exit code
+            than 0, which ends the others: ``subprocess 1 exit with code 1``.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return super().__new__(cls) if args else functools.partial(cls, **kwargs)
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        n_gpus: int | None = None,
+        world_size: int | None = None,
+        rank_start: int = 0,
+        master_ip: str = "localhost",
+        port: int = 0,
+        device_type: str = "xpu",
+        backend: str = "auto",
+    ) -> None:
+        if not callable(func):
+            raise ArgumentTypeError(f"launcher: func is {func!r}, should be a function")
+        self.func = func
+        self.n_gpus = n_gpus if n_gpus is not None else torch.cuda.device_count() or os.cpu_count() or 1
+        self.world_size = world_size if world_size is not None else self.n_gpus
+        self.rank_start = rank_start
+        self.master_ip = master_ip
+        self.port = port
+        self.device_type = device_type
+        self.backend = ("rccl" if torch.version.hip else "nccl") if backend == "auto" else backend
+        self.server: Server | None = None
+        self._serve()
+
+    def _serve(self) -> None:
+        if self.rank_start == 0:
+            self.server = Server(self.port)
+            self.port = self.server.py_server_port
+        elif self.port == 0:
+            raise also(ArgumentValueError, AssertionError)("you have to assign a port for distributed server")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """Run the function with these arguments on every process; a list of its results."""
+        if torch.cuda.is_initialized():
+            raise WorldError("launcher: this process uses CUDA already, which a forked process cannot: use it in func only")
+        children = [self._started(device, args, kwargs) for device in range(self.n_gpus)]
+        try:
+            return _results(children)
+        finally:
+            for child in children:
+                child.end()
+
+    def _started(self, device: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Child:
+        ours, theirs = _fork.Pipe()
+        process = _fork.Process(target=self._run, args=(device, args, kwargs, theirs))
+        process.start()
+        theirs.close()
+        return _Child(self.rank_start + device, process, ours)
+
+    def _run(self, device: int, args: Sequence[Any], kwargs: Mapping[str, Any], end: Connection) -> None:
+        """A rank's process, from its start to its end."""
+        torch.set_num_threads(1)  # the threads that the parent computed with are not there in a forked process
+        rank = self.rank_start + device
+        init_process_group(
+            self.master_ip, self.port, self.world_size, rank, device, self.backend, self.device_type
+        )
+        end.send_bytes(_pickled(rank, self.func(*args, **kwargs)))
+        _await_leave(end)
+
+
+_fork = multiprocessing.get_context("fork")
+
+
+class _Child(NamedTuple):
+    """A rank's process, and this process's end of the pipe to it."""
+
+    rank: int
+    process: ForkProcess
+    end_of_pipe: Connection
+
+    def end(self) -> None:
+        """Let it end, or end it where it does not."""
+        with contextlib.suppress(OSError):
+            self.end_of_pipe.send_bytes(b"leave")
+        self.end_of_pipe.close()
+        self.process.join(2)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+
+def _results(children: Sequence[_Child]) -> list[Any]:
+    results: dict[int, Any] = {}
+    while len(results) < len(children):
+        waiting = {child.end_of_pipe: child for child in children if child.rank not in results}
+        for pipe in wait(list(waiting)):
+            child = waiting[pipe]  # type: ignore[index]
+            results[child.rank] = _result(child, children)
+    return [results[child.rank] for child in children]
+
+
+def _result(child: _Child, children: Sequence[_Child]) -> Any:
+    try:
+        return pickle.loads(child.end_of_pipe.recv_bytes())
+    except (EOFError, ConnectionError):
+        child.process.join()
+    if child.process.exitcode != 0:
+        for other in children:
+            other.process.terminate()
+        raise also(PeerError, AssertionError)(f"subprocess {child.rank} exit with code {child.process.exitcode}")
+    warnings.warn(f"launcher: subprocess {child.rank} exited before its function returned", stacklevel=4)
+    return None
+
+
+def _await_leave(end: Connection) -> None:
+    """Stay until every rank has returned: others may still read what this one sent."""
+    with contextlib.suppress(EOFError, OSError):
+        end.recv_bytes()
+
+
+def _pickled(rank: int, result: Any) -> bytes:
+    try:
+        return pickle.dumps(result)
+    except Exception as error:
+        warnings.warn(f"launcher: what rank {rank} returned cannot be sent, None instead: {error}", stacklevel=2)
+        return pickle.dumps(None)

@@ -1,0 +1,90 @@
+"""``tf.distribute.CrossDeviceOps``: reductions of values that lie in this process, under TensorFlow's three names.
+
+The three differ in the way that data takes between devices, which is not theirs to choose here: all give the
+same. Source: TensorFlow 2.21, reference manual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.distribute import in_process
+from collshim.tensorflow.distribute.experimental import CommunicationOptions
+from collshim.tensorflow.distribute.reduce_op import ReduceOp
+from collshim.tensorflow.distribute.values import DistributedValues
+
+
+class CrossDeviceOps:
+    """How values of several replicas of one process are reduced and broadcast."""
+
+    def reduce(
+        self,
+        reduce_op: ReduceOp,
+        per_replica_value: Any,
+        destinations: Any,
+        options: CommunicationOptions | None = None,
+    ) -> Any:
+        """The sum or mean of a ``PerReplica``'s components, left at ``destinations``.
+
+        Args:
+            reduce_op: ``tf.distribute.ReduceOp.SUM`` or ``MEAN``. per_replica_value: a ``PerReplica``; an
+            array counts as one component. destinations: a distributed value, for a ``Mirrored`` of as many
+            components, or the name of a device. options: change nothing.
+
+        Raises:
+            ValueError: no such ``reduce_op``, or no such ``destinations``.
+            tf.errors.InvalidArgumentError: the components' shapes differ.
+        """
+        _require_reduce_op(reduce_op)
+        in_process.require_destinations(destinations)
+        parts = _parts(per_replica_value)
+        return in_process.placed(in_process.reduced(reduce_op, parts), destinations)
+
+    def batch_reduce(
+        self,
+        reduce_op: ReduceOp,
+        value_destination_pairs: Sequence[tuple[Any, Any]],
+        options: CommunicationOptions | None = None,
+    ) -> list[Any]:
+        """``reduce`` for each pair of a value and its destinations, in a list."""
+        return [self.reduce(reduce_op, value, destinations, options) for value, destinations in value_destination_pairs]
+
+    def broadcast(self, tensor: Any, destinations: Any) -> Any:
+        """A copy of ``tensor`` for each component of ``destinations``, as ``Mirrored``; one array for one device."""
+        in_process.require_destinations(destinations)
+        return in_process.placed(in_process.owned(tensor), destinations)
+
+
+class NcclAllReduce(CrossDeviceOps):
+    """TensorFlow's reduction over NCCL."""
+
+    def __init__(self, num_packs: int = 1) -> None:
+        if num_packs < 0:
+            raise ArgumentValueError(f"NCCL all-reduce requires num_packs >= 0, but {num_packs} is specified")
+
+
+class HierarchicalCopyAllReduce(CrossDeviceOps):
+    """TensorFlow's reduction over a hierarchy of copies."""
+
+    def __init__(self, num_packs: int = 1) -> None:
+        if num_packs < 0:
+            raise ArgumentValueError(f"HierarchicalCopy requires num_packs >= 0, but {num_packs} is specified")
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """TensorFlow's reduction on one device, and copies from there."""
+
+    def __init__(self, reduce_to_device: str | None = None, accumulation_fn: Any = None) -> None:
+        if accumulation_fn is not None:
+            raise ArgumentValueError("accumulation_fn is not None, should be None: sums are torch's here")
+
+
+def _require_reduce_op(reduce_op: object) -> None:
+    if not isinstance(reduce_op, ReduceOp):
+        raise ArgumentValueError("`reduce_op` must be Reduce.SUM or Reduce.MEAN.")
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    return value.values if isinstance(value, DistributedValues) else [value]

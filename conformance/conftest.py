@@ -1,0 +1,25 @@
+"""The live ranks of the suite's tests, and the list of what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from collshim.conformance.missing import MISSING
+from collshim.conformance.pool import Pools
+
+
+@pytest.fixture(scope="session")
+def pools() -> Iterator[Pools]:
+    pools = Pools()
+    yield pools
+    pools.close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what no adapter offers yet; those tests did not run, and nobody may take them for passed."""
+    if MISSING:
+        terminalreporter.section(f"conformance: {len(MISSING)} functions missing")
+        for path in sorted(MISSING):
+            terminalreporter.line(f"missing: {path} ({MISSING[path]} tests)")

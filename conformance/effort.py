@@ -1,0 +1,21 @@
+"""How hard the suite tries: the same few cases every time, or with COLLSHIM_THOROUGH=1 many new ones."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+THOROUGH = os.environ.get("COLLSHIM_THOROUGH") == "1"
+SIZES = (1, 2, 3, 4)
+TRANSPORTS = ("threads", "processes")
+
+# No deadline: the ranks have one. Not too slow: the ranks' start counts towards the first example.
+DRAWN = settings(
+    max_examples=300 if THOROUGH else 12,
+    derandomize=not THOROUGH,
+    print_blob=THOROUGH,
+    deadline=None,
+    database=None,
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+)

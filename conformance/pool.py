@@ -1,0 +1,125 @@
+"""Ranks that stay up: cases are drawn and answers compared here, outside, while the ranks only compute.
+
+So a test does not hang when a rank does, and hypothesis may run, fail and shrink as it does with any
+function. A pool whose ranks can no longer be trusted to be in step is replaced before the next case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Protocol
+
+from collshim.conformance.bindings.answers import Failure
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.cases import Case
+from collshim.conformance.process_ranks import ProcessRanks
+from collshim.conformance.ranks import Reply, Request
+from collshim.conformance.thread_ranks import ThreadRanks
+
+ANSWER_SECONDS = 40.0  # for all ranks to answer one case, their start included
+GRACE_SECONDS = 2.0  # for the others to answer after one has failed
+
+
+class Ranks(Protocol):
+    """What a pool needs of its ranks."""
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        """Hand each rank its request."""
+
+    def replies(self, seconds: float) -> list[tuple[int, Reply]]:
+        """The replies that there are, each with its rank; waits ``seconds`` for the first."""
+        ...
+
+    def abandon(self, rank: int, why: str) -> None:
+        """Tell the ranks that wait for ``rank`` that it comes no more."""
+
+    def close(self) -> None:
+        """End the ranks."""
+
+
+TRANSPORTS: dict[str, Callable[[int, str], Ranks]] = {"threads": ThreadRanks, "processes": ProcessRanks}
+
+
+class Pool:
+    """``size`` live ranks.
+
+    Attributes:
+        transport: what the ranks are: "threads" or "processes".
+        size: how many there are.
+        replaced: how often they were replaced.
+    """
+
+    def __init__(self, transport: str, size: int, prefix: str = "collshim.", seconds: float = ANSWER_SECONDS) -> None:
+        self.transport = transport
+        self.size = size
+        self.replaced = 0
+        self._prefix = prefix
+        self._seconds = seconds
+        self._ranks: Ranks | None = None
+
+    def run(self, bindings: Sequence[Binding], case: Case) -> list[Reply]:
+        """What each rank of the world answers to ``case``, rank r through the r-th binding.
+
+        A rank that does not answer in time has a ``Failure`` of class NoAnswer, and the ranks are replaced.
+        """
+        if self._ranks is None:
+            self._ranks = TRANSPORTS[self.transport](self.size, self._prefix)
+        self._ranks.ask([(binding.name, case) for binding in bindings])
+        answers = self._gathered(self._ranks)
+        if _out_of_step(answers, case):
+            self.replaced += 1
+            self.close()
+        return answers
+
+    def close(self) -> None:
+        """End the ranks; a later ``run`` starts new ones."""
+        ranks, self._ranks = self._ranks, None
+        if ranks is not None:
+            ranks.close()
+
+    def _gathered(self, ranks: Ranks) -> list[Reply]:
+        found: dict[int, Reply] = {}
+        end = monotonic() + self._seconds
+        while len(found) < self.size and monotonic() < end:
+            arrived = ranks.replies(max(0.0, end - monotonic()))
+            found.update(arrived)
+            if any(isinstance(answer, Failure) for _, answer in arrived):
+                end = min(end, monotonic() + GRACE_SECONDS)
+        return self._completed(ranks, found)
+
+    def _completed(self, ranks: Ranks, found: dict[int, Reply]) -> list[Reply]:
+        """The replies by rank; ranks that wait for those that have replied are told, and raise."""
+        for rank in found if len(found) < self.size else ():
+            ranks.abandon(rank, "has answered, and comes to no further call of this case")
+        end = monotonic() + GRACE_SECONDS
+        while len(found) < self.size and monotonic() < end:
+            found.update(ranks.replies(max(0.0, end - monotonic())))
+        return [found.get(rank) or self._no_answer(rank) for rank in range(self.size)]
+
+    def _no_answer(self, rank: int) -> Failure:
+        return Failure(("NoAnswer",), f"rank {rank} of {self.size} did not answer in time ({self._seconds:g} s)")
+
+
+def _out_of_step(answers: Sequence[Reply], case: Case) -> bool:
+    """Whether a rank may be elsewhere than the others; they are in step when all refused, or none."""
+    failures = [answers[rank] for rank in case.ranks if isinstance(answers[rank], Failure)]
+    unsafe = {"CommunicationError", "WorldError", "NoAnswer", "ProcessEnded"}
+    broken = any(unsafe & set(answer.classes) for answer in answers if isinstance(answer, Failure))
+    return broken or 0 < len(failures) < len(case.ranks)
+
+
+class Pools:
+    """One pool for each transport and size, each started when first asked for."""
+
+    def __init__(self) -> None:
+        self._pools: dict[tuple[str, int], Pool] = {}
+
+    def of(self, transport: str, size: int) -> Pool:
+        """The pool of this transport and size."""
+        return self._pools.setdefault((transport, size), Pool(transport, size))
+
+    def close(self) -> None:
+        """End every pool."""
+        while self._pools:
+            self._pools.popitem()[1].close()

@@ -1,0 +1,33 @@
+"""What a rank does, whatever it is: answer the cases that it is handed, one after the other. It compares nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from collshim.conformance.bindings import find
+from collshim.conformance.bindings.answers import Answer, Failure
+from collshim.conformance.bindings.places import Place
+from collshim.conformance.cases import Case
+
+Reply: TypeAlias = "Answer | Failure"
+Request: TypeAlias = "tuple[str, Case] | None"  # the name of a binding, and a case; None ends the rank
+
+ADDRESS = "127.0.0.1"
+ENGINE_SECONDS = 20.0  # the deadline of a wait inside collshim; less than a pool's, so that its error text is heard
+
+
+def serve(place: Place, receive: Callable[[], Request], send: Callable[[Reply], None]) -> None:
+    """Answer every request, in order, until None comes."""
+    request = receive()
+    while request is not None:
+        send(reply(place, *request))
+        request = receive()
+
+
+def reply(place: Place, name: str, case: Case) -> Reply:
+    """The answer to one case through the binding of this name, or what it raised."""
+    try:
+        return find(name).answer(place, case)
+    except Exception as error:
+        return Failure.of(error)

@@ -1,0 +1,79 @@
+"""Ranks that are threads of this process, in one collshim world that lasts as long as they do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
+
+from collshim import options
+from collshim.conformance.bindings.places import Place
+from collshim.conformance.ranks import ENGINE_SECONDS, Reply, Request, serve
+from collshim.world import local_worlds, use
+
+_JOIN_SECONDS = 10.0
+
+
+class ThreadRanks:
+    """``size`` threads, each in its world, each with a queue of requests."""
+
+    def __init__(self, size: int, prefix: str = "collshim.") -> None:
+        with options(timeout=ENGINE_SECONDS):
+            self._worlds = local_worlds(size)
+        self._requests: list[SimpleQueue[Request]] = [SimpleQueue() for _ in range(size)]
+        self._replies: SimpleQueue[tuple[int, Reply]] = SimpleQueue()
+        self._threads = [self._started(Place(rank, size, prefix)) for rank in range(size)]
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        """Hand each rank its request."""
+        for queue, request in zip(self._requests, requests, strict=True):
+            queue.put(request)
+
+    def replies(self, seconds: float) -> list[tuple[int, Reply]]:
+        """The replies that there are, each with its rank; waits ``seconds`` for the first."""
+        found: list[tuple[int, Reply]] = []
+        end = monotonic() + seconds
+        try:
+            found.append(self._replies.get(timeout=max(0.0, end - monotonic())))
+            while True:
+                found.append(self._replies.get_nowait())
+        except Empty:
+            return found
+
+    def abandon(self, rank: int, why: str) -> None:
+        """Tell the ranks that wait for ``rank`` that it comes no more."""
+        self._worlds.leave(rank, why)
+
+    def close(self) -> None:
+        """End the threads and their world.
+
+        Raises:
+            RuntimeError: a thread still runs; nothing can end it.
+        """
+        self.ask([None] * len(self._requests))
+        self._join(_JOIN_SECONDS / 10)
+        self._worlds.close()
+        alive = self._join(_JOIN_SECONDS)
+        if alive:
+            raise RuntimeError(f"{', '.join(alive)} still run, should have ended")
+
+    def _started(self, place: Place) -> Thread:
+        name = f"conformance rank {place.rank} of {place.size}"
+        thread = Thread(target=self._run, args=(place,), name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _run(self, place: Place) -> None:
+        def send(reply: Reply) -> None:
+            self._replies.put((place.rank, reply))
+
+        with use(self._worlds[place.rank]):
+            serve(place, self._requests[place.rank].get, send)
+
+    def _join(self, seconds: float) -> list[str]:
+        """The names of the threads that have not ended in time."""
+        end = monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, end - monotonic()))
+        return [thread.name for thread in self._threads if thread.is_alive()]
