@@ -12,7 +12,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ import torch
 from collshim.errors import ArgumentTypeError, RankError
 from collshim.options import Options, options
 from collshim.options import get as current_options
+from collshim.transports.rendezvous import reach_store, serve_store
 
 _HOST = "127.0.0.1"
 _GRACE = 2.0
@@ -47,7 +47,7 @@ class Ranks:
     """Live processes, one per rank, that serve one function; as a context manager they are ended at the end."""
 
     def __init__(self, fn: Callable[..., Any], size: int, args: Sequence[Any] = ()) -> None:
-        self._store = _store_server()
+        self._store = serve_store(_HOST)
         work = _packed(fn, args)
         context = _context()
         self._ends: list[Connection] = []
@@ -119,12 +119,6 @@ class Ranks:
             end.close()
 
 
-def _store_server() -> Any:
-    from torch.distributed import TCPStore
-
-    return TCPStore(_HOST, 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=60))
-
-
 def _packed(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
     try:
         return pickle.dumps((fn, tuple(args)))
@@ -163,12 +157,9 @@ def _main(task: Task, end: Connection) -> None:
 
 
 def _run(task: Task) -> Any:
-    from torch.distributed import TCPStore
-
     from collshim import world
 
-    store = TCPStore(_HOST, task.port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=60))
-    world.init(task.rank, task.size, store=store, address=_HOST)
+    world.init(task.rank, task.size, store=reach_store(_HOST, task.port), address=_HOST)
     fn, args = pickle.loads(task.work)
     result = fn(*args)
     world.announce_leaving("has returned from its function")

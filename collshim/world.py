@@ -10,7 +10,6 @@ import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -21,7 +20,7 @@ from collshim.errors import WorldError
 from collshim.options import get as current_options
 from collshim.transports import Transport
 from collshim.transports.local import LocalTransport, Switchboard
-from collshim.transports.rendezvous import Rendezvous, nccl_is_there
+from collshim.transports.rendezvous import Rendezvous, nccl_is_there, reach_store
 
 
 class World:
@@ -229,18 +228,8 @@ def local_worlds_of_one() -> World:
 
 
 def _store(place: Place, seconds: float) -> Any:
-    from torch.distributed import TCPStore
-
-    hosts = place.rank == 0 and not place.agent_store
-    return TCPStore(
-        place.address,
-        place.port,
-        place.size,
-        is_master=hosts,
-        timeout=timedelta(seconds=seconds),
-        wait_for_workers=False,
-        multi_tenant=True,
-    )
+    serves = place.rank == 0 and not place.agent_store
+    return reach_store(place.address, place.port, serves=serves, timeout=seconds)
 
 
 def _checks() -> bool:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
+from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
 from collshim.transports.absence import Noticeboard
 
@@ -64,6 +64,17 @@ class Rendezvous:
             else:
                 self._device = ProcessGroupGloo.create_default_device()
         return self._device
+
+
+def serve_store(host: str) -> TCPStore:
+    """A store served by this process at a free port of ``host``."""
+    return TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=60))
+
+
+def reach_store(host: str, port: int, *, serves: bool = False, timeout: float = 60.0) -> TCPStore:
+    """The store at this address; served here where ``serves``, even beside another user of the port in this process."""
+    seconds = timedelta(seconds=timeout)
+    return TCPStore(host, port, is_master=serves, timeout=seconds, wait_for_workers=False, multi_tenant=True)
 
 
 def nccl_is_there() -> bool:

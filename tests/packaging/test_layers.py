@@ -1,0 +1,241 @@
+"""Who may know whom, read from the imports of the code.
+
+A room reaches itself and the rooms before it in the table, nothing else. A module that no table names is seen
+through: what it imports counts as imported by whoever imports it. Every import counts, in a function or
+for annotations alone too.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
+
+# From the bottom to the top; rooms of one line do not know each other. `__init__` is the public face.
+LEVELS = (
+    ("errors",),
+    ("layout",),
+    ("work",),
+    ("transports",),
+    ("communicator",),
+    ("world",),
+    ("__init__",),
+    FRAMEWORKS,
+    ("conformance",),
+    ("__main__",),
+)
+HEIGHT = {room: height for height, rooms in enumerate(LEVELS) for room in rooms}
+
+# Where torch's process groups may be named, and the module that may not reach them all the same.
+PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
+MAY_NAME_PROCESS_GROUPS = ("collshim.transports.*", "collshim.world", "collshim.c10d*", "collshim.torch*")
+NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.local"
+
+# What runs on the real framework as well, in an environment without collshim, and what it may import there.
+STAND_ALONE = ("collshim.conformance.record", "collshim.conformance.bindings.*")
+THERE = {*sys.stdlib_module_names, "numpy", *FRAMEWORKS}
+
+FOLDERS = {"collshim": "collshim", "adapters": "collshim", "conformance": "collshim.conformance"}
+
+Modules = dict[str, Path]
+
+
+def find_modules(root: Path) -> Modules:
+    """Every module by its dotted name."""
+    found = {}
+    for folder, package in FOLDERS.items():
+        for path in (root / folder).rglob("*.py"):
+            parts = (*package.split("."), *path.relative_to(root / folder).with_suffix("").parts)
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+def _imports(name: str, path: Path) -> Iterator[str]:
+    """Dotted names that a module imports, `from a import b` being a.b, and the names of torch it spells."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(name, path, node)
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch."):
+            yield ast.unparse(node)
+
+
+def _absolute(name: str, path: Path, node: ast.ImportFrom) -> str:
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    above = package[: len(package) - node.level + 1] if node.level else []
+    return ".".join([*above, *filter(None, [node.module])])
+
+
+def _neighbours(name: str, modules: Modules) -> set[str]:
+    """Modules of the three folders that a module imports."""
+    found = set()
+    for target in _imports(name, modules[name]):
+        parts = target.split(".")
+        prefixes = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+        found.add(next((prefix for prefix in prefixes if prefix in modules), name))
+    return found - {name}
+
+
+def room(name: str) -> str:
+    return name.split(".")[1] if "." in name else "__init__"
+
+
+def trails(name: str, modules: Modules) -> Iterator[list[str]]:
+    """Ways from a module to the first that a table names, through those that none does."""
+    seen, waiting = {name}, [[name]]
+    while waiting:
+        trail = waiting.pop()
+        for target in _neighbours(trail[-1], modules) - seen:
+            seen.add(target)
+            if room(target) in HEIGHT:
+                yield [*trail, target]
+            else:
+                waiting.append([*trail, target])
+
+
+def upward_trails(modules: Modules) -> list[str]:
+    return sorted(
+        " -> ".join(trail)
+        for name in modules
+        if room(name) in HEIGHT
+        for trail in trails(name, modules)
+        if room(trail[-1]) != room(name) and HEIGHT[room(trail[-1])] >= HEIGHT[room(name)]
+    )
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def names_process_groups(name: str, modules: Modules) -> bool:
+    return any(
+        f"{target}.".startswith(f"{owner}.") for target in _imports(name, modules[name]) for owner in PROCESS_GROUPS
+    )
+
+
+def misplaced_process_groups(modules: Modules) -> list[str]:
+    """Modules of the engine and the adapters that name process groups though the table does not let them."""
+    ours = [name for name in modules if room(name) != "conformance"]
+    return [n for n in ours if names_process_groups(n, modules) and not _matches(n, MAY_NAME_PROCESS_GROUPS)]
+
+
+def private_imports(modules: Modules) -> list[str]:
+    """Private names of an adapter that the suite imports."""
+    return [
+        f"{name}: {target}"
+        for name in modules
+        if room(name) == "conformance"
+        for target in _imports(name, modules[name])
+        if target.startswith(tuple(f"collshim.{framework}." for framework in FRAMEWORKS)) and "._" in target
+    ]
+
+
+def foreign_imports(modules: Modules) -> list[str]:
+    """What the stand-alone part of the suite imports and would not find beside the real framework."""
+    return [
+        f"{name}: {target}"
+        for name in modules
+        if _matches(name, STAND_ALONE)
+        for target in _imports(name, modules[name])
+        if target.split(".")[0] not in THERE and not target.startswith("collshim.conformance.bindings.")
+    ]
+
+
+@pytest.fixture(scope="module")
+def modules(root: Path) -> Modules:
+    return find_modules(root)
+
+
+def test_no_room_knows_a_higher_one(modules: Modules) -> None:
+    assert upward_trails(modules) == []
+
+
+def test_every_adapter_is_in_the_table(frameworks: set[str]) -> None:
+    assert frameworks == set(FRAMEWORKS)
+
+
+def test_process_groups_are_named_where_the_table_says_alone(modules: Modules) -> None:
+    assert misplaced_process_groups(modules) == []
+
+
+def test_ranks_as_threads_need_no_process_groups(modules: Modules) -> None:
+    reached, waiting = set[str](), {NEVER_REACHES_PROCESS_GROUPS} & modules.keys()
+    while waiting:
+        reached |= waiting
+        waiting = set[str]().union(*(_neighbours(name, modules) for name in waiting)) - reached
+    assert [name for name in sorted(reached) if names_process_groups(name, modules)] == []
+
+
+def test_the_suite_knows_no_adapters_private_imports(modules: Modules) -> None:
+    assert private_imports(modules) == []
+
+
+def test_what_runs_on_the_real_framework_needs_nothing_else(modules: Modules) -> None:
+    assert foreign_imports(modules) == []
+
+
+def _built(root: Path, files: dict[str, str]) -> Modules:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return find_modules(root)
+
+
+WORLD = {"collshim/world.py": "", "collshim/__init__.py": "", "adapters/torch/__init__.py": ""}
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("collshim/transports/local.py", "def later():\n    from collshim.world import current"),
+        ("collshim/layout.py", "from collshim import world"),
+        ("collshim/communicator.py", "from collshim import Communicator"),
+        ("collshim/world.py", "import collshim.torch"),
+        ("adapters/oneflow/comm/__init__.py", "from collshim.torch import distributed"),
+        ("adapters/oneflow/comm/__init__.py", "from ...torch import distributed"),
+        ("adapters/torch/env.py", "import collshim.conformance.pool"),
+    ],
+)
+def test_a_step_upward_is_seen(tmp_path: Path, file: str, text: str) -> None:
+    files = {**WORLD, "conformance/pool.py": "", file: text}
+    assert len(upward_trails(_built(tmp_path, files))) == 1
+
+
+def test_a_step_upward_is_seen_through_a_module_that_no_table_names(tmp_path: Path) -> None:
+    files = {**WORLD, "collshim/work.py": "import collshim.call", "collshim/call.py": "import collshim.world"}
+    assert upward_trails(_built(tmp_path, files)) == ["collshim.work -> collshim.call -> collshim.world"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch.distributed as dist",
+        "from torch import distributed",
+        "import torch\ntorch.distributed.Store",
+    ],
+)
+def test_a_process_group_named_elsewhere_is_seen(tmp_path: Path, text: str) -> None:
+    assert misplaced_process_groups(_built(tmp_path, {"collshim/check.py": text})) == ["collshim.check"]
+
+
+def test_a_look_inside_an_adapter_is_seen(tmp_path: Path) -> None:
+    text = "from collshim.torch.distributed import _on_root, broadcast"
+    assert private_imports(_built(tmp_path, {"conformance/test_a.py": text})) == [
+        "collshim.conformance.test_a: collshim.torch.distributed._on_root"
+    ]
+
+
+def test_a_foreign_import_of_a_binding_is_seen(tmp_path: Path) -> None:
+    text = "import json, numpy, oneflow, hypothesis"
+    assert foreign_imports(_built(tmp_path, {"conformance/bindings/oneflow.py": text})) == [
+        "collshim.conformance.bindings.oneflow: hypothesis"
+    ]

@@ -1,0 +1,74 @@
+"""`collshim.torch` is the adapter and `torch` is torch, whichever is imported first (hazards 1 and 7)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.packaging.conftest import Run
+
+ROOMS = ("conformance", "megengine", "mindspore", "oneflow", "tensorflow", "torch")
+
+IMPORT_ALL = f"""
+import importlib, json
+modules = {{room: importlib.import_module("collshim." + room) for room in {ROOMS}}}
+print(json.dumps({{room: [module.__name__, module.__file__] for room, module in modules.items()}}))
+"""
+
+IMPORT_TORCH_IN_EVERY_WAY = """
+from collshim import torch as adapter
+import torch
+import collshim.torch
+from collshim import torch as again
+import sys
+assert adapter is again is collshim.torch is sys.modules["collshim.torch"]
+assert torch is sys.modules["torch"] is not adapter
+print(adapter.__name__, torch.__name__, torch.Tensor.__name__)
+"""
+
+NAMES_BOUND_BY_THE_FACE = """
+import collshim
+print(sorted(name for name in FRAMEWORKS if name in vars(collshim)))
+"""
+
+
+@pytest.fixture(params=["checkout", "installed"])
+def home(request: pytest.FixtureRequest) -> Path:
+    """Where collshim is imported from."""
+    place: Path = request.getfixturevalue(request.param)
+    return place
+
+
+def test_every_room_is_imported_under_its_own_name(python: Run, home: Path) -> None:
+    done = python("-c", IMPORT_ALL, path=home)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {room: name for room, (name, _) in found.items()} == {room: f"collshim.{room}" for room in ROOMS}
+    assert all(Path(file).is_relative_to(home) for _, file in found.values())
+
+
+def test_torch_and_the_torch_adapter_never_take_each_others_name(python: Run, home: Path) -> None:
+    done = python("-c", IMPORT_TORCH_IN_EVERY_WAY, path=home)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["collshim.torch", "torch", "Tensor"]
+
+
+def test_importing_collshim_binds_no_frameworks_name(python: Run, root: Path, frameworks: set[str]) -> None:
+    done = python("-c", f"FRAMEWORKS = {frameworks | {'cupy'}}" + NAMES_BOUND_BY_THE_FACE, path=root)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["[]"]
+
+
+def test_the_suite_refuses_to_be_imported_under_another_name(python: Run, root: Path) -> None:
+    done = python("-c", "import conformance", path=root)
+    assert done.returncode != 0
+    assert "imported as 'conformance', should be 'collshim.conformance'" in done.stderr
+
+
+def test_the_command_named_in_the_wheel_can_be_called(python: Run, installed: Path) -> None:
+    done = python("-c", "from collshim.__main__ import main; print(callable(main))", path=installed)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

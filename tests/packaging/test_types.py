@@ -1,0 +1,29 @@
+"""mypy and pyright know each module by the name that it is imported under, and torch as torch (hazard 4)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.packaging.conftest import Run
+
+MODULES_OF_MYPY = """
+import json
+from mypy.main import process_options
+sources, _ = process_options([])
+print(json.dumps([source.module for source in sources]))
+"""
+
+
+def test_mypy_knows_the_adapters_as_parts_of_collshim(python: Run, checkout: Path, frameworks: set[str]) -> None:
+    done = python("-c", MODULES_OF_MYPY, cwd=checkout)
+    assert done.returncode == 0, done.stderr
+    modules = set(json.loads(done.stdout))
+    assert {f"collshim.{name}" for name in frameworks | {"conformance"}} <= modules
+    assert {name.partition(".")[0] for name in modules} == {"collshim", "docs", "tests"}
+
+
+def test_pyright_reads_the_real_folders(settings: dict[str, Any]) -> None:
+    assert {"collshim", "adapters", "conformance", "tests"} <= set(settings["tool"]["pyright"]["include"])

@@ -1,0 +1,73 @@
+"""What is built holds what the tree holds (hazard 6)."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+PACKAGES = {"collshim": "collshim", "adapters": "collshim", "conformance": "collshim/conformance"}
+
+
+def _tree(root: Path) -> set[str]:
+    """Every file of the three folders by its name in the wheel; links are not followed."""
+    return {
+        (package / Path(parent).relative_to(root / folder) / name).as_posix()
+        for folder, package in ((folder, Path(package)) for folder, package in PACKAGES.items())
+        for parent, _, names in os.walk(root / folder)
+        for name in names
+        if Path(parent).name != "__pycache__"
+    }
+
+
+def _content(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def test_the_wheel_holds_every_file_of_the_tree_and_no_other(root: Path, wheel: Path) -> None:
+    assert _content(wheel) == _tree(root)
+
+
+def test_the_wheel_built_from_the_sdist_holds_the_same_files(release: Path, wheel: Path) -> None:
+    assert _content(next(release.glob("*.whl"))) == _content(wheel)
+
+
+def test_the_wheel_says_that_the_package_is_typed(wheel: Path) -> None:
+    assert "collshim/py.typed" in _content(wheel)
+
+
+def test_the_wheel_carries_the_licence(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        assert [name for name in archive.namelist() if name.endswith(".dist-info/licenses/LICENSE")]
+
+
+def test_the_wheel_installs_the_command(wheel: Path, settings: dict[str, Any]) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        points = configparser.ConfigParser()
+        points.read_string(archive.read(name).decode())
+    assert dict(points["console_scripts"]) == settings["project"]["scripts"]
+
+
+def test_the_sdist_holds_what_the_tests_and_the_makefile_need(release: Path) -> None:
+    with tarfile.open(next(release.glob("*.tar.gz"))) as archive:
+        tops = {Path(name).parts[1] for name in archive.getnames()}
+    assert tops >= {
+        "adapters",
+        "collshim",
+        "conformance",
+        "docs",
+        "tests",
+        "Makefile",
+        "constraints.txt",
+        "pyproject.toml",
+    }
+
+
+def test_no_link_is_in_the_sdist(release: Path) -> None:
+    with tarfile.open(next(release.glob("*.tar.gz"))) as archive:
+        assert [member.name for member in archive.getmembers() if not member.isfile()] == []
