@@ -67,6 +67,11 @@ def cut(whole: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     return [piece.view(*shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
 
+def copied(parts: Sequence[Tensor] | None) -> list[Tensor] | None:
+    """Parts in fresh memory, one flat buffer."""
+    return None if parts is None else cut(flat(parts).clone(), [part.shape for part in parts])
+
+
 def _count(shape: Sequence[int]) -> int:
     count = 1
     for length in shape:

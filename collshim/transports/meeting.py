@@ -15,13 +15,14 @@ from collshim.call import Call
 from collshim.check import disagreement, unmatched_pair
 from collshim.combine import Step, steps
 from collshim.errors import CommunicationError, DeadlineError, MismatchError
-from collshim.layout import Parts
+from collshim.layout import Parts, copied
 from collshim.outputs import allocate
 
 if TYPE_CHECKING:
     from collshim.transports.local import LocalGroup
 
 
+_SAME_EVERYWHERE = ("all_reduce", "all_gather", "broadcast")
 SMALL = 1 << 16
 """Bytes up to which the last rank to arrive does the work alone: to wake the others would take longer."""
 
@@ -93,9 +94,11 @@ class Meeting:
             self.fail(MismatchError(wrong))
             return
         try:
-            self._place_outputs(seats, calls, pair)
+            small = _bytes(seats[0].inputs) <= SMALL
+            shared = small and calls[0].op in _SAME_EVERYWHERE and all(seat.outputs is None for seat in seats)
+            self._place_outputs(seats[:1] if shared else seats, calls, pair)
             work = self._delivery(seats) if pair else steps(calls, [seat.inputs for seat in seats], self.outputs)
-            self._run(work, _bytes(seats[0].inputs) <= SMALL)
+            self._run(work, small, shared)
         except Exception as error:
             self._fail_with(error)
 
@@ -113,15 +116,23 @@ class Meeting:
             raise AssertionError("send and recv carry one tensor")  # the communicator posts nothing else
         return [partial(target.copy_, source)]
 
-    def _run(self, work: list[Step], small: bool) -> None:
+    def _run(self, work: list[Step], small: bool, shared: bool) -> None:
         if small:
             for step in work:
                 step()
+            if shared:
+                self._copy_first_output()
             self._finish()
         else:
             self._steps.extend(work)
             self._open_gates()
             self.help()
+
+    def _copy_first_output(self) -> None:
+        """One result was computed for all; each rank gets memory of its own."""
+        first = self.outputs[0]
+        for place in range(1, len(self.outputs)):
+            self.outputs[place] = first.clone() if isinstance(first, torch.Tensor) else copied(first)
 
     def help(self) -> None:
         """Take steps until none is left; the last step to end finishes the meeting."""
