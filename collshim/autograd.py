@@ -170,14 +170,14 @@ def _gathered(comm: Communicator, mine: Tensor, shapes: Sequence[Sequence[int]] 
 
 def _products_sent_back(comm: Communicator, parts: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
     """The owner of a part multiplies, for each rank, the gradient with the product of the other ranks' part."""
-    everyones = comm.all_to_all(list(parts)).wait()
+    everyones = comm.all_to_all(list(parts), discovers=True).wait()
     for_each = []
     for rank in range(comm.size):
         product = gradient
         for other, part in enumerate(everyones):
             product = product if other == rank else product * part.conj()
         for_each.append(product)
-    return list(comm.all_to_all(for_each).wait())
+    return list(comm.all_to_all(for_each, discovers=True).wait())
 
 
 def _broadcast(
@@ -200,7 +200,7 @@ def _all_to_all(
     comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
 ) -> Gradients:
     if call.sends is not None:
-        return list(comm.all_to_all(grads).wait())
+        return list(comm.all_to_all(grads, discovers=True).wait())
     return [comm.all_to_all(grads[0]).wait()]
 
 

@@ -34,6 +34,19 @@ class Noticeboard:
             self._posted = False
             self._store.set(_key(self._rank), "")
 
+    def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
+        """Say that ``group`` has failed; the kind and text of whoever said so first, which all ranks raise."""
+        first = self._store.compare_set(_end_key(group), "", f"{kind}\n{text}").decode()
+        kind, _, text = first.partition("\n")
+        return kind, text
+
+    def ended(self, group: str) -> tuple[str, str] | None:
+        """The kind and text of the failure that a rank of ``group`` told of, or None."""
+        if not self._store.check([_end_key(group)]):
+            return None
+        kind, _, text = self._store.get(_end_key(group)).decode().partition("\n")
+        return kind, text
+
     def leave(self, why: str) -> None:
         """Say that this rank comes to no further call."""
         self._store.set(_key(self._rank), f"left\n\n{why}")
@@ -68,6 +81,10 @@ class Noticeboard:
             return "", "", "is in no collective, or its process has ended"
         group, sequence, what = text.split("\n", 2)
         return group, sequence, what if group == "left" else f"waits in {what}"
+
+
+def _end_key(group: str) -> str:
+    return f"ended/{group}"
 
 
 def _key(rank: int) -> str:

@@ -147,6 +147,7 @@ class Flight:
         try:
             while not _waited(work, _slice(seconds, limit)):
                 self._refuse_if_late(limit)
+                self._refuse_if_ended()
                 self._refuse_if_hopeless(board.gone(self._transport.ranks))
                 board.post(self._transport.key, self.call)
                 seconds = 1.0
@@ -162,6 +163,11 @@ class Flight:
             self._transport.rendezvous.board.post(self._transport.key, self.call)
             self._end(DeadlineError, "the deadline passed", None)
 
+    def _refuse_if_ended(self) -> None:
+        told = self._transport.rendezvous.board.ended(self._transport.key)
+        if told is not None:
+            raise self._transport.end(PeerError, told[1])
+
     def _refuse_if_hopeless(self, gone: bool) -> None:
         """A rank that left has sent all that it will; what it sent before may still be on its way for one slice."""
         if gone and self._saw_gone:
@@ -171,9 +177,7 @@ class Flight:
     def _end(self, kind: type[PeerError] | type[DeadlineError], why: str, cause: BaseException | None) -> None:
         transport = self._transport
         absent = transport.rendezvous.board.who_did_not_come(transport.key, transport.ranks, self.call)
-        failure = kind(f"{absent} ({why})")
-        transport.break_(failure)
-        raise failure from cause
+        raise transport.end(kind, f"{absent} ({why})") from cause
 
 
 def _slice(seconds: float, limit: float | None) -> float:

@@ -177,9 +177,7 @@ class Postbox:
     def _refuse_if_late(self, parcel: Parcel, limit: float | None) -> None:
         if limit is not None and time.monotonic() >= limit and not parcel.arrived:
             where = "anybody" if parcel.call.root is None else f"rank {parcel.call.root}"
-            failure = DeadlineError(f"{parcel.call}: {where} sent nothing, the deadline passed")
-            self._transport.break_(failure)
-            raise failure
+            raise self._transport.end(DeadlineError, f"{parcel.call}: {where} sent nothing, the deadline passed")
 
     def _refuse_if_hopeless(self, parcel: Parcel) -> None:
         transport, source = self._transport, parcel.call.root
@@ -236,9 +234,7 @@ class Postbox:
     def _end(self, parcel: Parcel, error: RuntimeError, limit: float | None) -> None:
         late = limit is not None and time.monotonic() >= limit
         kind, why = (DeadlineError, "the deadline passed") if late else (PeerError, f"the connection broke: {error}")
-        failure = kind(f"{parcel.call}: the data did not move, {why}")
-        self._transport.break_(failure)
-        raise failure from error
+        raise self._transport.end(kind, f"{parcel.call}: the data did not move, {why}") from error
 
     def fail(self, failure: CollshimError) -> None:
         """Every recv that still waits fails."""

@@ -10,7 +10,7 @@ import torch
 from torch.distributed import ProcessGroup
 
 from collshim.call import Call
-from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError
+from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import Parts
 from collshim.transports import Posted
 from collshim.transports.background import Background
@@ -113,6 +113,13 @@ class ProcessGroupTransport:
                 self._driving.release()
         return self._failure is None and bool(self._queue or self._postbox.busy)
 
+    def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
+        """End this group on all ranks; the failure to raise, which is that of the rank that found out first."""
+        name, told = self.rendezvous.board.end(self.key, kind.__name__, text)
+        failure = (DeadlineError if name == DeadlineError.__name__ else PeerError)(told)
+        self.break_(failure)
+        return failure
+
     def break_(self, failure: CollshimError) -> None:
         """End this group: what is on its way, and what comes later, fails with ``failure``."""
         if self._failure is None:
@@ -121,7 +128,9 @@ class ProcessGroupTransport:
             flight.fail(self._failure)
         self._queue.clear()
         self._postbox.fail(self._failure)
-        self._groups.clear()  # gloo wakes the peers when the last reference goes
+        groups = list(self._groups.values())
+        self._groups.clear()
+        threading.Thread(target=groups.clear, name="collshim-ending", daemon=True).start()  # gloo ends its calls first
 
     def refuse_if_broken(self) -> None:
         """Raise where an earlier failure ended this group."""

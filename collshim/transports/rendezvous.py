@@ -13,7 +13,8 @@ from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo, TCPSt
 from collshim.transports.absence import Noticeboard
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "")
-_NEVER = timedelta(days=30)
+_PATIENCE = 10
+"""gloo's own deadline in multiples of ours: our waits name who is missing, gloo's would only end the group."""
 
 
 class Rendezvous:
@@ -51,7 +52,7 @@ class Rendezvous:
         options._devices = [self._gloo_device()]
         options._timeout = timedelta(seconds=self.timeout)
         gloo = ProcessGroupGloo(store, rank, size, options)
-        gloo._set_default_timeout(_NEVER)  # our own waits have deadlines; gloo's would end the group
+        gloo._set_default_timeout(timedelta(seconds=_PATIENCE * self.timeout))
         return gloo
 
     def _gloo_device(self) -> Any:

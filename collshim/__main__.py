@@ -1,0 +1,71 @@
+"""``collshim`` at the command line, and ``python -m collshim``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from collshim import __version__
+
+EXTRAS = "cli,examples"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code: 0, 1 where something it checks is not so, 2 where it cannot start."""
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    if "run" not in chosen:
+        parser.print_help()
+        return 0
+    missing = _missing(chosen.needs)
+    if missing:
+        text = f"needs {' and '.join(missing)}, not installed here: pip install 'collshim[{EXTRAS}]'"
+        print(f"collshim {chosen.command} {text}", file=sys.stderr)
+        return 2
+    code: int = chosen.run(chosen)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="collshim", description="The collectives of five frameworks over one engine.")
+    parser.add_argument("--version", action="version", version=f"collshim {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="", dest="command")
+    _add_demo(commands)
+    return parser
+
+
+def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    told = "run the frameworks' documented examples, and one training in five dialects, on four ranks of this machine"
+    demo = commands.add_parser("demo", help=told, description=told)
+    demo.add_argument(
+        "--picture",
+        type=Path,
+        default=Path("collshim-demo.png"),
+        metavar="PATH",
+        help="where the picture of the loss curves goes (default: %(default)s)",
+    )
+    demo.add_argument(
+        "--expected",
+        type=Path,
+        metavar="DIR",
+        help="compare with the results in DIR, a copy of collshim/demo/expected, instead of the documented ones",
+    )
+    demo.set_defaults(run=_demo, needs={"rich": "rich", "sklearn": "scikit-learn", "matplotlib": "matplotlib"})
+
+
+def _demo(chosen: argparse.Namespace) -> int:
+    from collshim.demo.command import run  # after the look at what it needs
+
+    return run(chosen.picture, chosen.expected)
+
+
+def _missing(needs: dict[str, str]) -> Iterable[str]:
+    """The packages that are not installed, by the names that pip knows."""
+    return [name for module, name in needs.items() if importlib.util.find_spec(module) is None]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
