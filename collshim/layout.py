@@ -64,7 +64,7 @@ def flat(parts: Parts) -> Tensor:
 def cut(whole: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     """A flat tensor seen as parts of the given shapes, in order; views."""
     pieces = whole.split([_count(shape) for shape in shapes])
-    return [piece.view(*shape) for piece, shape in zip(pieces, shapes, strict=True)]
+    return [piece.view(tuple(shape)) for piece, shape in zip(pieces, shapes, strict=True)]
 
 
 def copied(parts: Sequence[Tensor] | None) -> list[Tensor] | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from collshim import world
 from collshim.demo import notation
+from collshim.world import World
 
 Names = dict[str, Any]
 
@@ -19,6 +20,7 @@ class Example(NamedTuple):
         name: what it shows; its results are expected under this name.
         call: what is shown; ``returned`` is the value of its last line.
         before: what is run first: the inputs.
+        after: what is shown and run last.
         given: what to show as the input.
         back: what came back.
         holds: where the result is then; ``back`` by default.
@@ -29,6 +31,7 @@ class Example(NamedTuple):
     name: str
     call: str
     before: str = ""
+    after: str = ""
     given: str = "input"
     back: str = "returned"
     holds: str = ""
@@ -77,9 +80,7 @@ def observe(sheet: Sheet) -> list[list[Row]]:
     everybody = world.current()
     first = everybody.rank - everybody.rank % sheet.ranks
     neighbours = range(first, first + sheet.ranks)
-    part = everybody if sheet.ranks == everybody.size else everybody.split(neighbours)
-    if part is None:
-        raise AssertionError(f"rank {everybody.rank} is not among its neighbours {neighbours}")
+    part = everybody if sheet.ranks == everybody.size else cast(World, everybody.split(neighbours))
     with world.use(part):
         names = sheet.start()
         return [_rows(example, dict(names)) for example in sheet.examples]
@@ -89,6 +90,7 @@ def _rows(example: Example, names: Names) -> list[Row]:
     _run(example.before, names)
     given = notation.copied(_value(example.given, names))
     names["returned"] = _run(example.call, names)
+    _run(example.after, names)
     back = notation.structure(_value(example.back, names))
     if example.fills:
         back = f"{back} ({example.fills} filled)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -16,45 +16,59 @@ from collshim.demo.verdict import Judged, Verdict
 
 WIDTH = 100
 
-_COLUMNS = (("", 9), ("went in", 30), ("came back", 21), ("where the result is", 33))
-
 
 def console() -> Console:
-    """Standard output, at most ``WIDTH`` columns wide; colours and lines where it is a terminal."""
+    """Standard output, at most ``WIDTH`` columns wide; colours where it is a terminal."""
     found = Console(highlight=False)
-    width = min(found.width, WIDTH) if found.is_terminal else WIDTH
-    return Console(highlight=False, width=width)
+    return Console(highlight=False, width=min(found.width, WIDTH) if found.is_terminal else WIDTH)
+
+
+def heading(name: str, text: str) -> RenderableType:
+    """A line with a name and what follows below it."""
+    return Rule(Text.assemble((name, "bold"), f"  {text} ", style="cyan"), align="left", style="cyan")
 
 
 def documented(sheet: Sheet, verdicts: Sequence[Verdict]) -> RenderableType:
-    """One framework's examples: the call, and for each rank what it gave and got."""
-    heading = Rule(Text.assemble((sheet.framework, "bold"), f"  {sheet.title}"), align="left", style="cyan")
-    return Group(heading, Text(f"{sheet.setting}\n", style="dim"), *map(_example, verdicts))
+    """One framework's examples: the call, the structure that came back, and for each rank what it gave and got."""
+    examples = [Padding(_example(verdict), (0, 0, 1, 1)) for verdict in verdicts]
+    return Group(heading(sheet.framework, sheet.title), Text(f" {sheet.setting}\n", style="dim"), *examples)
 
 
 def _example(verdict: Verdict) -> RenderableType:
-    parts: list[RenderableType] = [_code(verdict.example.call), _rows(verdict.results)]
-    if verdict.note:
-        parts.append(Padding(Text(f"note: {verdict.note}", style="yellow"), (0, 2)))
-    return Padding(Group(*parts), (0, 0, 1, 0))
+    example = verdict.example
+    call = _code(example.call)
+    call.append(f"  →  {_structures(verdict.results)}", style="cyan")
+    after = [_code(example.after)] if example.after else []
+    notes = [Text(f"note: {verdict.note}", style="yellow")] if verdict.note else []
+    return Group(call, *after, _rows(verdict.results), *(Padding(note, (0, 2)) for note in notes))
 
 
-def _code(call: str) -> RenderableType:
-    code = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(call)
+def _code(text: str) -> Text:
+    code = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(text)
     code.rstrip()
-    return Padding(code, (0, 1))
+    return code
+
+
+def _structures(results: Sequence[Judged]) -> str:
+    """What came back, once where it is the same everywhere."""
+    structures = {result.row.back for result in results}
+    if len(structures) == 1:
+        return structures.pop()
+    return ", ".join(f"{result.row.back} on {result.who}" for result in results)
 
 
 def _rows(results: Sequence[Judged]) -> Table:
-    table = Table(box=None, padding=(0, 1), pad_edge=True, header_style="dim", expand=False)
-    for heading, width in _COLUMNS:
-        table.add_column(heading, width=width, overflow="fold")
-    table.add_column("", width=1)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(width=9, style="dim")
+    table.add_column(width=35, overflow="fold")
+    table.add_column(width=1, style="cyan")
+    table.add_column(width=45, overflow="fold")
+    table.add_column(width=1)
     for result in results:
         row = result.row
-        table.add_row(Text(result.who, style="dim"), Text(row.given), Text(row.back), Text(row.held), tick(not result.wanted))
+        table.add_row(result.who, Text(row.given), "→", Text(row.held), tick(not result.wanted))
         if result.wanted:
-            table.add_row("", "", Text("should be", style="red"), Text(result.wanted, style="red"))
+            table.add_row("", "", "", Text(f"should be {result.wanted}", style="red"), "")
     return table
 
 

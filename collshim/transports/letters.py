@@ -181,13 +181,12 @@ class Postbox:
 
     def _refuse_if_hopeless(self, parcel: Parcel) -> None:
         transport, source = self._transport, parcel.call.root
-        awaited = transport.ranks if source is None else [transport.ranks[source]]
-        if transport.rendezvous.board.gone(awaited):
+        others = [rank for rank in range(transport.size) if rank != transport.rank]
+        awaited = others if source is None else [source]
+        if awaited and all(transport.rendezvous.board.gone([transport.ranks[rank]]) for rank in awaited):
             self.collect()
             if not parcel.arrived:
-                failure = PeerError(f"{parcel.call}: rank {source} has left and sent nothing")
-                transport.break_(failure)
-                raise failure
+                raise transport.end(PeerError, f"{parcel.call}: rank {awaited} has left and sent nothing")
 
     def _take(self) -> None:
         """Read the next letter and hand out what can be handed out; the lock is held."""

@@ -9,7 +9,7 @@ from collshim.mindspore.communication import comm_func
 
 INPUT = "tensor = Tensor([[1, 2, 3], [4, 5, 6]]) + get_rank() * 6"
 CALL = "output, handle = comm_func.all_gather_into_tensor(tensor)"
-ASYNC = "output, handle = comm_func.all_gather_into_tensor(tensor, async_op=True)\nhandle.wait()"
+ASYNC = "output, handle = comm_func.all_gather_into_tensor(tensor, async_op=True)"
 STACKED = 'with collshim.options(mindspore_gather="stacked"):\n    '
 
 
@@ -19,8 +19,8 @@ def start() -> Names:
     return {"collshim": collshim, "comm_func": comm_func, "Tensor": Tensor, "get_rank": communication.get_rank}
 
 
-def _gather(name: str, call: str) -> Example:
-    return Example(name, call, before=INPUT, given="tensor", back="(output, handle)", holds="output")
+def _gather(name: str, call: str, after: str = "") -> Example:
+    return Example(name, call, INPUT, after, given="tensor", back="(output, handle)", holds="output")
 
 
 SHEETS = (
@@ -32,7 +32,7 @@ SHEETS = (
         start=start,
         examples=(
             _gather("synchronous", CALL),
-            _gather("asynchronous", ASYNC),
+            _gather("asynchronous", ASYNC, after="handle.wait()"),
             _gather("stacked, as documented", STACKED + CALL),
         ),
     ),

@@ -1,0 +1,28 @@
+"""The five trainings, by framework."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+
+from collshim.demo.training import megengine, mindspore, oneflow, tensorflow, torch
+from collshim.demo.training.digits import Digits
+
+DIALECTS: dict[str, ModuleType] = {
+    "OneFlow": oneflow,
+    "PyTorch": torch,
+    "TensorFlow": tensorflow,
+    "MindSpore": mindspore,
+    "MegEngine": megengine,
+}
+
+
+def train_all(digits: Digits) -> dict[str, list[float]]:
+    """Train five times on this rank, which the others join; the losses by framework."""
+    return {name: dialect.train(digits) for name, dialect in DIALECTS.items()}
+
+
+def averaging_line(dialect: ModuleType) -> str:
+    """The line of the training's source that sums the gradients over the ranks."""
+    lines = inspect.getsource(dialect.train).splitlines()
+    return next(line.strip() for line in lines if "all_reduce" in line and "gradient" in line)

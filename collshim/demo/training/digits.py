@@ -1,0 +1,35 @@
+"""The data: scikit-learn's 1,797 pictures of handwritten digits, 8 by 8."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+BATCH = 256
+EPOCHS = 10
+
+
+class Digits(NamedTuple):
+    """``images`` ``(1797, 64)``, from 0 to 1; ``labels`` ``(1797,)``, from 0 to 9."""
+
+    images: Tensor
+    labels: Tensor
+
+    def batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Batches of all ranks together, shuffled in the same way on every rank."""
+        generator = torch.Generator().manual_seed(0)
+        for _ in range(EPOCHS):
+            for chosen in torch.randperm(len(self.labels), generator=generator).split(BATCH):
+                if len(chosen) == BATCH:
+                    yield self.images[chosen], self.labels[chosen]
+
+
+def load() -> Digits:
+    """The pictures that come with scikit-learn."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    return Digits(torch.tensor(found.data / 16, dtype=torch.float32), torch.tensor(found.target))
