@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from collshim import __version__
+from collshim import __version__, run
 
 EXTRAS = "cli,examples"
 
@@ -34,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"collshim {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="", dest="command")
     _add_demo(commands)
+    _add_run(commands)
     return parser
 
 
@@ -54,6 +55,13 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="compare with the results in DIR, a copy of collshim/demo/expected, instead of the documented ones",
     )
     demo.set_defaults(run=_demo, needs={"rich": "rich", "sklearn": "scikit-learn", "matplotlib": "matplotlib"})
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    told = "run a script as the ranks of one world, with every framework's environment set"
+    ranks = commands.add_parser("run", help=told, description=told)
+    run.add_arguments(ranks)
+    ranks.set_defaults(run=run.start, needs={})
 
 
 def _demo(chosen: argparse.Namespace) -> int:

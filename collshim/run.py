@@ -1,0 +1,53 @@
+"""``collshim run``: a script as the ranks of one world, on one machine or several, by torch's elastic agent."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+
+LOOPBACK = "127.0.0.1"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``collshim run``; the names are torchrun's."""
+    parser.add_argument("-n", "--nproc-per-node", type=int, default=1, metavar="N", help="ranks on this machine")
+    parser.add_argument("--nnodes", type=int, default=1, metavar="N", help="machines (default: 1)")
+    parser.add_argument("--node-rank", type=int, default=0, metavar="R", help="this machine among them, from 0")
+    parser.add_argument("--master-addr", default=LOOPBACK, metavar="HOST", help="machine 0, as the others reach it")
+    parser.add_argument("--master-port", type=int, default=0, metavar="PORT", help="a port of it (default: a free one)")
+    parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
+    parser.add_argument("script", metavar="SCRIPT", help="what every rank runs")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
+
+
+def start(chosen: argparse.Namespace) -> int:
+    """Start the ranks and wait for them; 0, or the exit code that torch's agent gives a failure."""
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.run import main as agent
+
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // chosen.nproc_per_node)))
+    try:
+        agent(_agent_arguments(chosen))
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        print(f"collshim run: rank {rank} failed first, exit code {failure.exitcode}")
+        return failure.exitcode if failure.exitcode > 0 else 1
+    return 0
+
+
+def _agent_arguments(chosen: argparse.Namespace) -> Sequence[str]:
+    alone = chosen.nnodes == 1 and chosen.master_port == 0
+    where = ["--standalone"] if alone else _machines(chosen)
+    script = ["-m", chosen.script] if chosen.module else [chosen.script]
+    number = f"--nproc-per-node={chosen.nproc_per_node}"
+    return [number, *where, "--module", "collshim.worker", *script, *chosen.arguments]
+
+
+def _machines(chosen: argparse.Namespace) -> list[str]:
+    return [
+        f"--nnodes={chosen.nnodes}",
+        f"--node-rank={chosen.node_rank}",
+        f"--master-addr={chosen.master_addr}",
+        f"--master-port={chosen.master_port}",
+    ]

@@ -1,0 +1,48 @@
+"""A rank that ``collshim run`` started: every framework finds its own launcher's environment, then the script runs.
+
+torch's elastic agent sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which OneFlow
+reads too; the rest is derived from them here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+from collections.abc import Mapping
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What the launchers of MindSpore and TensorFlow would have set for the rank that ``given`` describes."""
+    rank, size = given["RANK"], int(given["WORLD_SIZE"])
+    host, port = given["MASTER_ADDR"], int(given["MASTER_PORT"])
+    workers = [f"{host}:{port + index}" for index in range(size)]
+    return {
+        "RANK_ID": rank,
+        "RANK_SIZE": str(size),
+        "DEVICE_ID": given["LOCAL_RANK"],
+        "MS_ROLE": "MS_WORKER",
+        "MS_NODE_ID": rank,
+        "MS_WORKER_NUM": str(size),
+        "MS_SCHED_HOST": host,
+        "MS_SCHED_PORT": str(port),
+        "TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": int(rank)}}),
+    }
+
+
+def main() -> None:
+    """Run ``sys.argv[1]``, a script, or the module behind ``-m``, as ``__main__`` with the arguments that follow."""
+    os.environ.update(environment(os.environ))
+    del sys.argv[0]
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
