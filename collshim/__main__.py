@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from collshim import __version__, run
+from collshim import ArgumentError, CollshimError, __version__, run
 
 EXTRAS = "cli,examples"
 
@@ -23,9 +23,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     missing = _missing(chosen.needs)
     if missing:
         text = f"needs {' and '.join(missing)}, not installed here: pip install 'collshim[{EXTRAS}]'"
-        print(f"collshim {chosen.command} {text}", file=sys.stderr)
+        print(f"collshim {chosen.command}: {text}", file=sys.stderr)
         return 2
-    code: int = chosen.run(chosen)
+    return _outcome(chosen)
+
+
+def _outcome(chosen: argparse.Namespace) -> int:
+    try:
+        code: int = chosen.run(chosen)
+    except CollshimError as error:
+        print(f"collshim {chosen.command}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ArgumentError) else 1
     return code
 
 

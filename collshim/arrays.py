@@ -63,7 +63,7 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     if isinstance(array, np.generic):
         raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
     tensor = as_torch(array, what=what)
-    if 0 in tensor.stride() and _repeats(tensor):
+    if 0 in tensor.stride() and tensor.numel() > 1 and _repeats(tensor):
         raise ArgumentValueError(
             f"{what} is expanded (shape {tuple(tensor.shape)}, stride {tensor.stride()}): several elements share "
             "memory, should be a tensor of its own"
@@ -94,7 +94,7 @@ def _require_writable(array: np.ndarray[Any, Any], what: str) -> None:
         raise ArgumentValueError(f"{what} is a read-only NumPy array, should be writable")
     if any(stride < 0 for stride in array.strides):
         raise ArgumentValueError(f"{what} is a NumPy array with negative strides {array.strides}, should have none")
-    if any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True)):
+    if array.size > 1 and any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True)):
         raise ArgumentValueError(f"{what} is a broadcast NumPy array (strides {array.strides}), should own its memory")
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collshim.communicator import Communicator
 
 Gradients = Sequence["Tensor | None"]
-Rule = Callable[["Communicator", Call, list[Tensor], list[Tensor], list[Tensor]], Gradients]
+Rule = Callable[["Joint", list[Tensor], list[Tensor], list[Tensor]], Gradients]
 
 
 class _Node(torch.autograd.Function):
@@ -45,6 +45,7 @@ class _Node(torch.autograd.Function):
     def forward(ctx: Any, joint: Joint, *inputs: Tensor) -> tuple[Tensor, ...]:
         ctx.joint = joint
         results = tuple(joint.results)
+        joint.results = []  # the graph holds the joint: it must not hold the graph's outputs
         ctx.save_for_backward(*inputs, *results)
         return results
 
@@ -53,19 +54,27 @@ class _Node(torch.autograd.Function):
         joint: Joint = ctx.joint
         count = joint.inputs
         saved = list(ctx.saved_tensors)
-        found = joint.rule(joint.communicator, joint.call, saved[:count], saved[count:], list(gradients))
+        found = joint.rule(joint, saved[:count], saved[count:], list(gradients))
         return (None, *found, *[None] * (len(saved[:count]) - len(found)))
 
 
 class Joint:
     """What a node needs of the call that it stands for."""
 
-    def __init__(self, communicator: Communicator, call: Call, inputs: int, results: list[Tensor]) -> None:
+    def __init__(
+        self, communicator: Communicator, call: Call, given: Parts | None, inputs: int, results: list[Tensor]
+    ) -> None:
         self.communicator = communicator
         self.call = call
+        self.listed = given is not None and not isinstance(given, Tensor)
         self.inputs = inputs
         self.results = results
         self.rule = _RULES[call.op]
+
+    @property
+    def root(self) -> int:
+        """The call's root, or peer."""
+        return 0 if self.call.root is None else self.call.root
 
 
 def attach(communicator: Communicator, call: Call, given: Parts | None, pending: Posted, result: Any) -> Any:
@@ -75,46 +84,37 @@ def attach(communicator: Communicator, call: Call, given: Parts | None, pending:
     inputs = [] if given is None else [given] if isinstance(given, Tensor) else list(given)
     if not any(tensor.requires_grad for tensor in inputs):
         inputs.append(torch.zeros((), requires_grad=True))  # this rank joins without a gradient of its own
-    return _attached(communicator, call, inputs, pending, result)
-
-
-def _attached(communicator: Communicator, call: Call, inputs: list[Tensor], pending: Posted, result: Any) -> Any:
+    results = [torch.zeros(())] if result is None else [result] if isinstance(result, Tensor) else list(result)
+    joint = Joint(communicator, call, given, len(inputs), [tensor.detach() for tensor in results])
+    outputs: tuple[Tensor, ...] = _Node.apply(joint, *inputs)  # type: ignore[no-untyped-call]
     if result is None:
-        joint = Joint(communicator, call, len(inputs), [torch.zeros(())])
-        pending.token = _Node.apply(joint, *inputs)[0]  # type: ignore[no-untyped-call]
+        pending.token = outputs[0]
         return None
-    results = [result] if isinstance(result, Tensor) else list(result)
-    joint = Joint(communicator, call, len(inputs), [tensor.detach() for tensor in results])
-    outputs = _Node.apply(joint, *inputs)  # type: ignore[no-untyped-call]
     return outputs[0] if isinstance(result, Tensor) else list(outputs)
 
 
-def _all_gather(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
+def _all_gather(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm, call = joint.communicator, joint.call
     return [comm.reduce_scatter(grads if call.expects is not None else grads[0]).wait()]
 
 
-def _gather(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
-    root = _root(call)
+def _gather(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm, call = joint.communicator, joint.call
+    root = joint.root
     if comm.rank != root:
         return [comm.scatter(None, root, like=inputs[0], discovers=True).wait()]
     return [comm.scatter(grads if call.expects is not None else grads[0], root, discovers=True).wait()]
 
 
-def _all_reduce(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
+def _all_reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm, call = joint.communicator, joint.call
     total = comm.all_reduce(grads[0]).wait()
     return [_through_reduction(comm, call, inputs[0], lambda: results[0], total)]
 
 
-def _reduce(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
-    root = _root(call)
+def _reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm, call = joint.communicator, joint.call
+    root = joint.root
     there = comm.rank == root
     total = comm.broadcast(grads[0] if there else inputs[0].detach(), root).wait()
 
@@ -128,15 +128,18 @@ def _through_reduction(
     comm: Communicator, call: Call, given: Tensor, result: Callable[[], Tensor], total: Tensor
 ) -> Tensor:
     """dL/dx from dL/dy of a reduction that every rank's ``given`` went into."""
-    if call.reduce_op == "avg":
-        return total / comm.size
-    if call.reduce_op == "premul_sum":
-        return total * (1.0 if call.factor is None else call.factor)
     if call.reduce_op in ("min", "max"):
         return total * (given == result())
     if call.reduce_op == "prod":
         return total * _product_of_others(comm, comm.all_gather(given).wait()).conj()
-    return total
+    return _scaled(comm, call, total)
+
+
+def _scaled(comm: Communicator, call: Call, total: Tensor) -> Tensor:
+    """Through a sum, an average or a sum with a factor."""
+    if call.reduce_op == "avg":
+        return total / comm.size
+    return total * (1.0 if call.factor is None else call.factor) if call.reduce_op == "premul_sum" else total
 
 
 def _product_of_others(comm: Communicator, everything: Tensor) -> Tensor:
@@ -147,25 +150,22 @@ def _product_of_others(comm: Communicator, everything: Tensor) -> Tensor:
     return product
 
 
-def _reduce_scatter(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
-    stacked = call.sends is None
-    shapes = None if stacked else [part.shape for part in inputs]
-    everyones = _gathered(comm, grads[0], shapes)
+def _reduce_scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm, call = joint.communicator, joint.call
+    parts = inputs if joint.listed else list(inputs[0].unbind(0))
+    everyones = _gathered(comm, grads[0], ragged=call.sends is not None)
     if call.reduce_op in ("min", "max"):
-        lowest = _gathered(comm, results[0].detach(), shapes)
-        parts = inputs[0].unbind(0) if stacked else inputs
+        lowest = _gathered(comm, results[0].detach(), ragged=call.sends is not None)
         found = [total * (part == low) for total, part, low in zip(everyones, parts, lowest, strict=True)]
     elif call.reduce_op == "prod":
-        found = _products_sent_back(comm, inputs[0].unbind(0) if stacked else inputs, grads[0])
+        found = _products_sent_back(comm, parts, grads[0])
     else:
-        found = [_through_reduction(comm, call, total, lambda: total, total) for total in everyones]  # noqa: B023
-    return [torch.stack(found)] if stacked else found
+        found = [_scaled(comm, call, total) for total in everyones]
+    return found if joint.listed else [torch.stack(found)]
 
 
-def _gathered(comm: Communicator, mine: Tensor, shapes: Sequence[Sequence[int]] | None) -> list[Tensor]:
-    return listed(comm.all_gather(mine).wait()) if shapes is None else comm.all_gather_ragged(mine).wait()
+def _gathered(comm: Communicator, mine: Tensor, *, ragged: bool) -> list[Tensor]:
+    return comm.all_gather_ragged(mine).wait() if ragged else listed(comm.all_gather(mine).wait())
 
 
 def _products_sent_back(comm: Communicator, parts: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
@@ -180,46 +180,37 @@ def _products_sent_back(comm: Communicator, parts: Sequence[Tensor], gradient: T
     return list(comm.all_to_all(for_each, discovers=True).wait())
 
 
-def _broadcast(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
-    total = comm.reduce(grads[0], _root(call)).wait()
-    return [total] if total is not None and comm.rank == _root(call) else [None] * len(inputs)
+def _broadcast(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm = joint.communicator
+    total = comm.reduce(grads[0], joint.root).wait()
+    return [total] if total is not None and comm.rank == joint.root else [None] * len(inputs)
 
 
-def _scatter(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
-    parts = comm.gather_ragged(grads[0], _root(call)).wait()
+def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm = joint.communicator
+    parts = comm.gather_ragged(grads[0], joint.root).wait()
     if parts is None:
         return [None] * len(inputs)
-    return parts if call.sends is not None else [torch.stack(parts)]
+    return parts if joint.listed else [torch.stack(parts)]
 
 
-def _all_to_all(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
+def _all_to_all(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm, call = joint.communicator, joint.call
     if call.sends is not None:
         return list(comm.all_to_all(grads, discovers=True).wait())
     return [comm.all_to_all(grads[0]).wait()]
 
 
-def _send(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
+def _send(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm, call = joint.communicator, joint.call
     gradient = torch.empty_like(inputs[0].detach(), memory_format=torch.contiguous_format)
-    return [comm.recv(_root(call), out=gradient, tag=call.tag, discovers=call.discovers).wait()]
+    return [comm.recv(joint.root, out=gradient, tag=call.tag, discovers=call.discovers).wait()]
 
 
-def _recv(
-    comm: Communicator, call: Call, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]
-) -> Gradients:
-    comm.send(grads[0].contiguous(), _root(call), tag=call.tag, discovers=call.discovers).wait()
+def _recv(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+    comm, call = joint.communicator, joint.call
+    comm.send(grads[0].contiguous(), joint.root, tag=call.tag, discovers=call.discovers).wait()
     return [None] * len(inputs)
-
-
-def _root(call: Call) -> int:
-    return 0 if call.root is None else call.root
 
 
 _RULES: dict[str, Rule] = {

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from collshim import arguments as judge
+from collshim.aliasing import apart
 from collshim.arrays import like as kind_like
 from collshim.autograd import attach
 from collshim.call import Call, Shape, call_site
@@ -156,26 +157,34 @@ class Communicator:
         target = None if out is None else judge.output_of(self, "reduce_scatter", out, mine.shape, mine)
         return self._post(self._parted("reduce_scatter", found, *reduction), found, target, _first(parts), out)
 
-    def all_to_all(self, parts: Any, *, out: Any = None, discovers: bool = False) -> Work[Any]:
+    def all_to_all(
+        self, parts: Any, *, out: Any = None, shapes: Sequence[Sequence[int]] | None = None, discovers: bool = False
+    ) -> Work[Any]:
         """Rank r holds, in rank order, the r-th part of every rank.
 
         ``parts`` rank-leading, ``(size, *shape)``, gives the same form back; a list of ``size`` arrays, unequal ones
-        included, gives a list. ``out`` may be either form. Unequal lists without ``out`` need the check on, or
-        ``discovers`` on every rank.
+        included, gives a list. ``out`` may be either form. A list without ``out`` needs ``shapes``, one per rank, the
+        check on, or ``discovers`` on every rank.
         """
         found = judge.parts_of(self, "all_to_all", parts)
         if isinstance(found, Tensor) and not isinstance(out, list | tuple):
             return self._post_exchange(found, parts, out)
         own = listed(found)
-        shapes = None if out is None else [tuple(part.shape) for part in listed(_as_parts(self, out))]
-        target = None if out is None else judge.outputs_of(self, "all_to_all", out, shapes, own[0])
-        if out is None:
+        expects = () if shapes is None else self._one_per_rank("all_to_all", "shapes", shapes)
+        if out is not None:
+            expects = _shapes(listed(_as_parts(self, out)))
+        target = None if out is None else judge.outputs_of(self, "all_to_all", out, expects, own[0])
+        if not expects:
             self._require_discovery("all_to_all", discovers)
-        call = self._call("all_to_all", own[0], discovers=discovers or out is None)._replace(
-            shape=None, sends=_shapes(own), expects=() if shapes is None else tuple(shapes)
-        )
-        call = call._replace(needs_grad=_needs_grad(found))
-        return self._post(call, _apart(found, target), target, _first(parts), out)
+        call = self._call(
+            "all_to_all",
+            own[0],
+            discovers=discovers or not expects,
+            sends=_shapes(own),
+            expects=expects,
+            needs_grad=_needs_grad(found),
+        )._replace(shape=None)
+        return self._post(call, found, target, _first(parts), out)
 
     def send(self, array: Any, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
         """Rank ``to`` receives the array; complete at once for small ones, else when the receiver has come."""
@@ -269,7 +278,13 @@ class Communicator:
     def _post_exchange(self, stacked: Tensor, parts: Any, out: Any) -> Work[Any]:
         target = None if out is None else judge.output_of(self, "all_to_all", out, stacked.shape, stacked)
         call = self._parted("all_to_all", stacked)
-        return self._post(call, _apart(stacked, target), target, parts, out)
+        return self._post(call, stacked, target, parts, out)
+
+    def _one_per_rank(self, op: str, what: str, shapes: Sequence[Sequence[int]]) -> tuple[Shape, ...]:
+        if len(shapes) != self.size:
+            text = refusal(op, f"length of {what}", len(shapes), f"{self.size}, one per rank", self.rank, self.size)
+            raise ArgumentValueError(text)
+        return tuple(tuple(shape) for shape in shapes)
 
     def _require_discovery(self, op: str, discovers: bool) -> None:
         if not (discovers or self._transport.checks):
@@ -289,6 +304,8 @@ class Communicator:
         if out is not None and call.needs_grad:
             call = call._replace(needs_grad=False)
         inputs = None if given is None else judge.readable_parts(given)
+        if target is not None and inputs is not None:
+            inputs = apart(call.op, self.rank, inputs, target.written)
         place = device or _device(given)
         pending = self._transport.post(call, inputs, None if target is None else target.written, place)
         kind = None if array is None or out is not None else kind_like(array)
@@ -348,20 +365,6 @@ def _device(given: Parts | None) -> torch.device:
 
 def _as_parts(comm: Communicator, out: Any) -> Parts:
     return judge.parts_of(comm, "all_to_all", out, "output")
-
-
-def _apart(given: Parts, target: judge.Target | None) -> Parts:
-    """``given``, or a copy where the result goes to the same memory and would overwrite what is still to be sent."""
-    if target is None:
-        return given
-    taken = {part.untyped_storage().data_ptr() for part in _tensors(target.written)}
-    if not any(part.untyped_storage().data_ptr() in taken for part in _tensors(given)):
-        return given
-    return given.clone() if isinstance(given, Tensor) else [part.clone() for part in given]
-
-
-def _tensors(parts: Parts) -> list[Tensor]:
-    return [parts] if isinstance(parts, Tensor) else list(parts)
 
 
 def _settled_into(target: judge.Target, out: Any, result: Any) -> Any:

@@ -19,8 +19,6 @@ An adapter raises a class that is both one of these and what the imitated framew
 
 from __future__ import annotations
 
-from functools import cache
-
 
 class CollshimError(Exception):
     """The root of every error that collshim raises."""
@@ -80,12 +78,17 @@ class RankError(CollshimError, RuntimeError):
         self.exception = exception
 
 
-@cache
+_BOTH: dict[tuple[type, type], type[CollshimError]] = {}
+
+
 def also(ours: type[CollshimError], theirs: type[Exception]) -> type[CollshimError]:
     """A class that is both ``ours`` and ``theirs``; ``ours`` itself where it already derives from ``theirs``."""
     if issubclass(ours, theirs):
         return ours
-    return type(f"{ours.__name__}As{theirs.__name__}", (ours, theirs), {"__module__": __name__})
+    if (ours, theirs) not in _BOTH:
+        name = f"{ours.__name__}As{theirs.__name__}"
+        _BOTH[ours, theirs] = type(name, (ours, theirs), {"__module__": __name__})
+    return _BOTH[ours, theirs]
 
 
 def refusal(

@@ -83,8 +83,12 @@ def fill(out: Parts, parts: Parts) -> None:
     """Write ``parts`` into ``out``, part by part; equal shapes are the caller's promise."""
     if isinstance(out, Tensor) and isinstance(parts, Tensor):
         out.copy_(parts)
-    elif isinstance(out, Tensor) and out.is_contiguous() and len(parts) > 0:
+    elif isinstance(out, Tensor) and out.is_contiguous() and not any(_lies_in(out, part) for part in parts):
         torch.stack(list(parts), out=out)
     else:
         for target, source in zip(listed(out), listed(parts), strict=True):
             target.copy_(source)
+
+
+def _lies_in(whole: Tensor, part: Tensor) -> bool:
+    return whole.data_ptr() <= part.data_ptr() < whole.data_ptr() + whole.nbytes

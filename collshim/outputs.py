@@ -22,7 +22,7 @@ def allocate(calls: Sequence[Call], rank: int, device: torch.device) -> Parts | 
     if call.op in ("all_gather", "gather"):
         return _gathered(calls, rank, dtype, device)
     if call.op == "all_to_all" and call.sends is not None:
-        return _pieces([_known(other.sent(rank)) for other in calls], dtype, device)
+        return _pieces(call.expects or [_known(other.sent(rank)) for other in calls], dtype, device)
     if call.op == "all_to_all":
         return torch.empty((len(calls), *_known(call.shape)), dtype=dtype, device=device)
     return torch.empty(_single(calls, rank), dtype=dtype, device=device)

@@ -51,6 +51,9 @@ What differs, and why:
 - ``tf.function`` runs its function as it is, so a collective in a nested one works; TensorFlow raises
   RuntimeError.
 - ``tf.constant`` makes torch tensors: Python ints int32 (int64 where they do not fit), floats float32.
+
+Not here, so that the names do not resolve: variables (and ``extended.update``), datasets, strategies for
+parameter servers and TPUs, ``CrossDeviceOps`` of one's own.
 """
 
 from __future__ import annotations

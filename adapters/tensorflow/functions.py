@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.distribute import context
 from collshim.tensorflow.distribute.leaves import leaf_of
 from collshim.tensorflow.distribute.sparse import copied_leaf
-from collshim.tensorflow.distribute.values import DistributedValues
+from collshim.tensorflow.distribute.values import Components
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def identity(input: Any, name: str | None = None) -> Any:
@@ -19,7 +21,7 @@ def identity(input: Any, name: str | None = None) -> Any:
     Raises:
         ValueError: a distributed value where one of several replicas calls, or something that is no tensor.
     """
-    if isinstance(input, DistributedValues):
+    if isinstance(input, Components):
         _refuse_in_replica(input)
         return type(input)(identity(value) for value in input.values)
     if isinstance(input, list | tuple):
@@ -27,8 +29,16 @@ def identity(input: Any, name: str | None = None) -> Any:
     return copied_leaf(leaf_of(input, 0))
 
 
+@overload
+def function(func: F, *hints: Any, **more: Any) -> F: ...
+
+
+@overload
+def function(func: None = None, *hints: Any, **more: Any) -> Callable[[F], F]: ...
+
+
 def function(
-    func: Callable[..., Any] | None = None,
+    func: Any = None,
     input_signature: Any = None,
     autograph: bool = True,
     jit_compile: bool | None = None,
@@ -44,7 +54,7 @@ def function(
     return _itself if func is None else func
 
 
-def _refuse_in_replica(value: DistributedValues) -> None:
+def _refuse_in_replica(value: Components) -> None:
     replica = context.get_replica_context()
     if replica is not None and replica.num_replicas_in_sync > 1:
         raise ArgumentValueError(
@@ -52,5 +62,5 @@ def _refuse_in_replica(value: DistributedValues) -> None:
         )
 
 
-def _itself(func: Callable[..., Any]) -> Callable[..., Any]:
+def _itself(func: F) -> F:
     return func

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 Losses = Sequence[float]
 
-TOLERANCE = 1e-4
+TOLERANCE = 1e-5
 """How far a loss may be from that of one process, which adds the same numbers in another order."""
 
 
@@ -21,7 +21,7 @@ class Curves(NamedTuple):
         single: the losses of one process.
     """
 
-    by_rank: Sequence[dict[str, Losses]]
+    by_rank: Sequence[Mapping[str, Losses]]
     single: Losses
 
     def of(self, framework: str) -> Losses:

@@ -108,7 +108,9 @@ def _run(code: str, names: Names) -> Any:
     body = ast.parse(code).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     exec(compile(ast.Module(body, type_ignores=[]), "<example>", "exec"), names)
-    return None if last is None else eval(compile(ast.Expression(last.value), "<example>", "eval"), names)
+    if not isinstance(last, ast.Expr):
+        return None
+    return eval(compile(ast.Expression(last.value), "<example>", "eval"), names)
 
 
 def _value(expression: str, names: Names) -> Any:

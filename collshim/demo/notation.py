@@ -41,7 +41,7 @@ def _fields(values: dict[Any, Any]) -> str:
 
 
 def short(value: Any) -> str:
-    """The values alone: ``[[1 2] [3 4]]`` is one tensor, ``[1 2] [3 4]`` a list of two, ``a: [1]`` an item of a dict."""
+    """The values alone: ``[[1 2] [3 4]]`` is one tensor, ``[1 2] [3 4]`` a list of two, ``a: [1]`` a dict."""
     if isinstance(value, dict):
         return "  ".join(f"{key}: {short(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):

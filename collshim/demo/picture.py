@@ -9,9 +9,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collshim.demo.curves import Curves
+from collshim.errors import ArgumentValueError
 
 MARKERS = "osD^v"
 COLOURS = ("#2a6f97", "#c8553d", "#588157", "#8d5a97", "#d4a017")
+
+
+def require_place(path: Path) -> None:
+    """Refuse a path that no picture can be written to.
+
+    Raises:
+        ArgumentValueError: its folder is not there, or its ending names no format.
+    """
+    if not path.parent.is_dir():
+        raise ArgumentValueError(f"picture: {path.parent} is no folder, should be one")
+    formats = sorted(Figure().canvas.get_supported_filetypes())
+    if path.suffix[1:].lower() not in formats:
+        wanted = ", ".join(formats)
+        raise ArgumentValueError(f"picture: {path.name} ends in {path.suffix!r}, should end in one of {wanted}")
 
 
 def draw(curves: Curves, path: Path) -> None:

@@ -1,8 +1,11 @@
-"""The tables that the demo prints, for 100 columns."""
+"""What the demo prints, for 100 columns."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -11,7 +14,10 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from collshim.demo.example import Sheet
+from collshim import __version__
+from collshim.demo.curves import TOLERANCE, Curves, fingerprint
+from collshim.demo.example import Example, Sheet
+from collshim.demo.training.dialects import DIALECTS, averaging_line
 from collshim.demo.verdict import Judged, Verdict
 
 WIDTH = 100
@@ -19,33 +25,69 @@ WIDTH = 100
 
 def console() -> Console:
     """Standard output, at most ``WIDTH`` columns wide; colours where it is a terminal."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # an encoding without ticks is no reason to fail
     found = Console(highlight=False)
-    return Console(highlight=False, width=min(found.width, WIDTH) if found.is_terminal else WIDTH)
+    found.width = min(found.width, WIDTH) if found.is_terminal else WIDTH
+    return found
 
 
-def heading(name: str, text: str) -> RenderableType:
-    """A line with a name and what follows below it."""
-    return Rule(Text.assemble((name, "bold"), f"  {text} ", style="cyan"), align="left", style="cyan")
+def opening(ranks: int) -> RenderableType:
+    """What is run, and how to read it."""
+    told = (
+        f"collshim {__version__}: {ranks} ranks, processes of this machine, run the frameworks' documented examples. "
+        "Each call is shown as it is run, then the structure that came back (t: a tensor), then for each rank what "
+        "went in and what it holds afterwards: [[1 2] [3 4]] is one tensor, [1 2] [3 4] a list of two. The tick "
+        "compares with the documents; where a note says that one errs, with what the framework itself does."
+    )
+    return Padding(Text(told), (1, 1), expand=False)
 
 
 def documented(sheet: Sheet, verdicts: Sequence[Verdict]) -> RenderableType:
     """One framework's examples: the call, the structure that came back, and for each rank what it gave and got."""
-    examples = [Padding(_example(verdict), (0, 0, 1, 1)) for verdict in verdicts]
-    return Group(heading(sheet.framework, sheet.title), Text(f" {sheet.setting}\n", style="dim"), *examples)
+    examples = [Padding(_example(verdict), (0, 0, 1, 1), expand=False) for verdict in verdicts]
+    return Group(_heading(sheet.framework, sheet.title), Text(f" {sheet.setting}\n", style="dim"), *examples)
+
+
+def training(curves: Curves, picture: Path) -> RenderableType:
+    """The five trainings: how each averages the gradients, and whether its curve is that of the others."""
+    title = f"{len(curves.single)} steps, {len(curves.by_rank)} ranks, one training in five dialects"
+    told = (
+        f"one process, same batches: loss from {curves.single[0]:.4f} to {curves.single[-1]:.4f}; "
+        f"largest difference {max(map(curves.distance, curves.frameworks())):.1e}, allowed {TOLERANCE:.0e} "
+    )
+    one = Text(told).append(tick(curves.close()))
+    parts: list[RenderableType] = [_dialects(curves), one, Text(f"picture: {picture}")]
+    return Group(_heading("Training", title), Text(), *(Padding(part, (0, 0, 1, 1), expand=False) for part in parts))
+
+
+def tick(good: bool) -> Text:
+    """A tick or a cross."""
+    return Text("✓", style="bold green") if good else Text("✗", style="bold red")
+
+
+def _heading(name: str, text: str) -> RenderableType:
+    return Rule(Text.assemble((name, "bold"), f"  {text} ", style="cyan"), align="left", style="cyan")
 
 
 def _example(verdict: Verdict) -> RenderableType:
     example = verdict.example
-    call = _code(example.call)
-    call.append(f"  →  {_structures(verdict.results)}", style="cyan")
-    after = [_code(example.after)] if example.after else []
-    notes = [Text(f"note: {verdict.note}", style="yellow")] if verdict.note else []
-    return Group(call, *after, _rows(verdict.results), *(Padding(note, (0, 2)) for note in notes))
+    note = [Padding(Text(f"note: {verdict.note}", style="yellow"), (0, 2), expand=False)] if verdict.note else []
+    return Group(*_shown(example, _structures(verdict.results)), _rows(verdict.results), *note)
+
+
+def _shown(example: Example, structures: str) -> list[Text]:
+    """The code that was run, and what came back behind the line that returned it."""
+    name = [] if example.name == example.call else [Text(f"# {example.name}", style="dim")]
+    call = _code(example.call).append(f"  →  {structures}", style="cyan")
+    return [*name, call, *([_code(example.after)] if example.after else [])]
 
 
 def _code(text: str) -> Text:
-    code = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(text)
+    code = Syntax("", "python", theme="ansi_dark").highlight(text)
     code.rstrip()
+    code.stylize("bold")
+    code.no_wrap = False
     return code
 
 
@@ -58,12 +100,12 @@ def _structures(results: Sequence[Judged]) -> str:
 
 
 def _rows(results: Sequence[Judged]) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(width=9, style="dim")
-    table.add_column(width=35, overflow="fold")
-    table.add_column(width=1, style="cyan")
-    table.add_column(width=45, overflow="fold")
-    table.add_column(width=1)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False, expand=True)
+    table.add_column(min_width=9, no_wrap=True, style="dim")
+    table.add_column(ratio=35, overflow="fold")
+    table.add_column(min_width=1, no_wrap=True, style="cyan")
+    table.add_column(ratio=45, overflow="fold")
+    table.add_column(min_width=1, no_wrap=True)
     for result in results:
         row = result.row
         table.add_row(result.who, Text(row.given), "→", Text(row.held), tick(not result.wanted))
@@ -72,6 +114,14 @@ def _rows(results: Sequence[Judged]) -> Table:
     return table
 
 
-def tick(good: bool) -> Text:
-    """A tick or a cross."""
-    return Text("✓", style="bold green") if good else Text("✗", style="bold red")
+def _dialects(curves: Curves) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(min_width=10, no_wrap=True)
+    table.add_column("how the gradients are averaged", overflow="fold")
+    for name in ("last loss", "bits of all", ""):
+        table.add_column(name, min_width=max(1, len(name)), no_wrap=True)
+    for name in curves.frameworks():
+        losses = curves.of(name)
+        line = _code(averaging_line(DIALECTS[name]))
+        table.add_row(name, line, f"{losses[-1]:.4f}", fingerprint(losses), tick(curves.equal(name)))
+    return table

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from collshim.demo.example import Example, Row, Sheet
+from collshim.errors import ArgumentValueError
 
 DOCUMENTED = Path(__file__).parent / "expected"
+
+Documented = dict[str, dict[str, Any]]
+"""A framework's documented results by the name of the example: ``values``, ``back``, ``dtype`` and ``note``."""
 
 Observed = Sequence[Sequence[Sequence[Row]]]
 """By rank, example and row."""
@@ -36,28 +40,44 @@ class Verdict(NamedTuple):
         note: where the document errs, in words; else ``""``.
     """
 
+    framework: str
     example: Example
     results: list[Judged]
     note: str
 
+    @property
+    def good(self) -> bool:
+        """Whether every result is what it should be."""
+        return not any(result.wanted for result in self.results)
 
-def expected(sheet: Sheet, folder: Path) -> dict[str, Any]:
-    """The results that the documents of a framework state, by the name of the example."""
-    found: dict[str, Any] = json.loads((folder / f"{sheet.framework.lower()}.json").read_text(encoding="utf-8"))
+
+def read_documented(sheets: Sequence[Sheet], folder: Path) -> list[Documented]:
+    """The results that each sheet should have, from the folder's files.
+
+    Raises:
+        ArgumentValueError: a file is not there, or is no JSON.
+    """
+    return [_read(folder / f"{sheet.framework.lower()}.json") for sheet in sheets]
+
+
+def _read(path: Path) -> Documented:
+    try:
+        found: Documented = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ArgumentValueError(f"expected results: {path} cannot be read, should be JSON: {error}") from error
     return found
 
 
-def judge(sheet: Sheet, observed: Observed, folder: Path) -> list[Verdict]:
-    """Compare each result with the documented one, and with those of the sheet's other worlds.
+def judge(sheet: Sheet, observed: Observed, documented: Documented) -> list[Verdict]:
+    """Compare each result with the documented one, in all of the sheet's worlds.
 
     Args:
         sheet: what ran.
-        observed: what all ranks saw, those of the first world first.
-        folder: where the documented results are.
+        observed: what all ranks saw; those of the first world come first.
+        documented: what they should have seen.
     """
-    documented = expected(sheet, folder)
     return [
-        _judged(example, documented.get(example.name, {}), list(_worlds(sheet, observed, index)))
+        _judged(sheet.framework, example, documented.get(example.name, {}), list(_worlds(sheet, observed, index)))
         for index, example in enumerate(sheet.examples)
     ]
 
@@ -67,22 +87,23 @@ def _worlds(sheet: Sheet, observed: Observed, index: int) -> Iterator[list[Row]]
         yield [row for rank in observed[first : first + sheet.ranks] for row in rank[index]]
 
 
-def _judged(example: Example, documented: dict[str, Any], worlds: list[list[Row]]) -> Verdict:
+def _judged(framework: str, example: Example, documented: dict[str, Any], worlds: list[list[Row]]) -> Verdict:
     unit = "replica" if example.replicas else "rank"
-    results = []
-    for number, rows in enumerate(zip(*worlds, strict=True)):
-        wanted = _difference(rows, documented, number)
-        results.append(Judged(f"{unit} {number}", rows[0], wanted))
-    return Verdict(example, results, documented.get("note", ""))
+    results = [
+        Judged(f"{unit} {number}", rows[0], _wanted(rows, documented, number))
+        for number, rows in enumerate(zip(*worlds, strict=True))
+    ]
+    return Verdict(framework, example, results, documented.get("note", ""))
 
 
-def _difference(rows: Sequence[Row], documented: dict[str, Any], number: int) -> str:
-    """What should have been seen; ``""`` where every world has seen it."""
-    values, back = documented.get("values", []), documented.get("back", "")
+def _wanted(rows: Sequence[Row], documented: dict[str, Any], number: int) -> str:
+    """What rank ``number`` of every world should have seen; ``""`` where each has."""
+    values = documented.get("values", [])
     if number >= len(values):
-        return "something that is documented: there is no expected value"
+        return "among the expected results, but is not"
+    back = documented.get("back", "")
     back = back if isinstance(back, str) else back[number]
-    wanted = (values[number], back, documented.get("dtype", rows[0].dtype) if rows[0].dtype else "")
-    if all((row.values, row.back, row.dtype) == wanted for row in rows):
+    dtype = documented.get("dtype", rows[0].dtype) if rows[0].dtype else ""
+    if all((row.values, row.back, row.dtype) == (values[number], back, dtype) for row in rows):
         return ""
-    return f"{json.dumps(values[number])}, {back}, {wanted[2]}"
+    return ", ".join(filter(None, [json.dumps(values[number]), back, dtype]))

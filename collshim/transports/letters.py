@@ -101,6 +101,7 @@ class Postbox:
         if lettered:
             with self._lock:
                 self._awaited.append(parcel)
+                self._hand_out()  # its letter may have been read before, on the way to another one
             self.collect()
             Background.watch(self._transport)
         else:

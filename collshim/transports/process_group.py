@@ -18,7 +18,7 @@ from collshim.transports.flight import Flight
 from collshim.transports.letters import Postbox
 from collshim.transports.payload import _all_gather_single
 from collshim.transports.rendezvous import Rendezvous
-from collshim.transports.slots import encode, slot_bytes
+from collshim.transports.slots import encode, slot_bytes, travels_in_slots
 
 
 class ProcessGroupTransport:
@@ -84,12 +84,13 @@ class ProcessGroupTransport:
         if flight.call.device != "cpu":
             self.agree_up_to(flight, None)  # CUDA work must be posted by the thread whose stream it follows
         else:
-            self._watch(flight)
+            self._remember(flight)
+            if not travels_in_slots(flight.call, inputs):
+                Background.watch(self)  # data that follows the slots must depart though nobody waits here
 
-    def _watch(self, flight: Flight) -> None:
+    def _remember(self, flight: Flight) -> None:
         self._unseen = [known for known in self._unseen if not known.departed or known.failure is not None]
         self._unseen.append(flight)
-        Background.watch(self)
 
     def agree_up_to(self, flight: Flight, limit: float | None) -> None:
         """Let every call up to ``flight`` agree and depart, in the order in which they were posted."""

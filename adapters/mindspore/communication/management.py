@@ -226,9 +226,7 @@ def _joined() -> World:
         return world.current()
     port = told.get("MS_SCHED_PORT")
     address = told.get("MS_SCHED_HOST")
-    return world.init(
-        int(told["RANK_ID"]), int(told["RANK_SIZE"]), address=address, port=int(port) if port else None
-    )
+    return world.init(int(told["RANK_ID"]), int(told["RANK_SIZE"]), address=address, port=int(port) if port else None)
 
 
 def _foretold(attribute: str, otherwise: int, *variables: str) -> int:
@@ -240,6 +238,6 @@ def _foretold(attribute: str, otherwise: int, *variables: str) -> int:
 
 
 def _neighbours(group: Group) -> list[int]:
-    """The group's members on this rank's machine, in group order; machines have equally many ranks."""
+    """The group's members on this rank's machine, in group order; each machine has as many consecutive ranks."""
     here = world.current()
     return [rank for rank in group.ranks if rank // here.local_size == here.rank // here.local_size]

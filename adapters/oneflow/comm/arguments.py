@@ -6,6 +6,7 @@ and says what came.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -22,18 +23,14 @@ def everybody() -> Communicator:
     return world.current().communicator
 
 
-def refused(
-    theirs: type[Exception], collective: str, what: str, got: object, wanted: object
-) -> CollshimError:
+def refused(theirs: type[Exception], collective: str, what: str, got: object, wanted: object) -> CollshimError:
     """What is raised for a wrong argument: an ArgumentError that is also ``theirs``."""
     ranks = everybody()
     kind = also(ArgumentError, cast(Any, theirs))  # mypy: a type[Exception] is no Hashable
     return kind(refusal(collective, what, got, wanted, ranks.rank, ranks.size))
 
 
-def require_tensor(
-    collective: str, what: str, value: Array, theirs: type[Exception] = AssertionError
-) -> None:
+def require_tensor(collective: str, what: str, value: Array, theirs: type[Exception] = AssertionError) -> None:
     """Refuse what is no array."""
     if not is_array(value):
         raise refused(theirs, collective, what, type(value), "a tensor")
@@ -42,13 +39,13 @@ def require_tensor(
 def values(collective: str, what: str, value: Array) -> Tensor:
     """``value`` to read from, out of autograd's sight."""
     require_tensor(collective, what, value)
-    return as_torch(value, what=f"{collective}: {what}").detach()
+    return _taken(collective, lambda: as_torch(value, what=what))
 
 
 def storage(collective: str, what: str, value: Array) -> Tensor:
     """``value`` to write into, out of autograd's sight: the same memory."""
     require_tensor(collective, what, value)
-    return as_output(value, what=f"{collective}: {what}").detach()
+    return _taken(collective, lambda: as_output(value, what=what))
 
 
 def require_no_leaf(collective: str, tensor: Array) -> None:
@@ -64,9 +61,7 @@ def require_list(collective: str, what: str, value: object) -> list[Any]:
     if not isinstance(value, list):
         raise refused(AssertionError, collective, what, type(value), "a list")
     if len(value) != size:
-        raise refused(
-            AssertionError, collective, f"length of {what}", len(value), f"{size}, one entry per rank"
-        )
+        raise refused(AssertionError, collective, f"length of {what}", len(value), f"{size}, one entry per rank")
     return value
 
 
@@ -82,3 +77,12 @@ def rebind(target: Array, source: Array) -> None:
         target.data = as_torch(source).detach()
     else:
         as_output(target).copy_(as_torch(source))
+
+
+def _taken(collective: str, take: Callable[[], Tensor]) -> Tensor:
+    """A tensor out of autograd's sight; where it is refused, in which function and on which rank."""
+    try:
+        return take().detach()
+    except ArgumentError as error:
+        ranks = everybody()
+        raise type(error)(f"{collective}: {error} (rank {ranks.rank} of {ranks.size})") from error

@@ -24,9 +24,7 @@ def require_rows(collective: str, output: Array, source: Array, *, shares: bool)
     target, read = storage(collective, "output_tensor", output), values(collective, "input_tensor", source)
     _require_counts(collective, target, read, shares=shares)
     if target.dtype != read.dtype:
-        raise refused(
-            RuntimeError, collective, "dtype of output_tensor", target.dtype, f"{read.dtype}: {_TYPE}"
-        )
+        raise refused(RuntimeError, collective, "dtype of output_tensor", target.dtype, f"{read.dtype}: {_TYPE}")
     return target, read
 
 

@@ -138,10 +138,7 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
     if ranks.rank != src:
         ranks.scatter(None, src, out=target).wait()
         return
-    parts = [
-        values("scatter", "scatter_list", part)
-        for part in require_list("scatter", "scatter_list", scatter_list)
-    ]
+    parts = [values("scatter", "scatter_list", part) for part in require_list("scatter", "scatter_list", scatter_list)]
     _require_parts(parts, target, src)
     ranks.scatter([*parts[:src], target, *parts[src + 1 :]], src).wait()
     rebind(tensor, parts[src])
@@ -185,6 +182,4 @@ def _require_parts(parts: list[Tensor], target: Tensor, src: int) -> None:
             wanted = f"that of tensor: invalid tensor size at index {index}: {own} vs {got}"
             raise refused(AssertionError, "scatter", f"shape of scatter_list[{index}]", got, wanted)
         if part.dtype != target.dtype:
-            raise refused(
-                RuntimeError, "scatter", f"dtype of scatter_list[{index}]", part.dtype, target.dtype
-            )
+            raise refused(RuntimeError, "scatter", f"dtype of scatter_list[{index}]", part.dtype, target.dtype)

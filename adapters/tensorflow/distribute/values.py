@@ -20,8 +20,7 @@ class DistributedValues:
         values: the components, in replica order.
     """
 
-    def __init__(self, values: Iterable[Any]) -> None:
-        self._values = tuple(values)
+    _values: tuple[Any, ...] = ()
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -39,15 +38,22 @@ class DistributedValues:
         return f"{type(self).__name__}:{{\n{lines}\n}}"
 
 
-class PerReplica(DistributedValues):
+class Components(DistributedValues):
+    """Distributed values made of their components, in replica order."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = tuple(values)
+
+
+class PerReplica(Components):
     """Components that may differ between replicas."""
 
 
-class Mirrored(DistributedValues):
+class Mirrored(Components):
     """Components that are equal on all replicas, as ``extended.reduce_to`` leaves them."""
 
 
-def regroup(values: Sequence[Any], wrap: type[DistributedValues] = PerReplica, always_wrap: bool = False) -> Any:
+def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_wrap: bool = False) -> Any:
     """One structure per replica becomes one structure with a ``wrap`` of components at each leaf.
 
     A leaf that is the very same object on all replicas stays as it is, unless ``always_wrap``.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collshim.demo.example import Sheet
-from collshim.demo.examples import mindspore, oneflow, tensorflow
+from collshim.demo.example import Row, Sheet, observe
+from collshim.demo.examples import megengine, mindspore, oneflow, tensorflow, torch
 
 SHEETS: tuple[Sheet, ...] = (
     *oneflow.SHEETS,
-
+    *torch.SHEETS,
     *tensorflow.SHEETS,
     *mindspore.SHEETS,
-
+    *megengine.SHEETS,
 )
+
+
+def observe_all() -> list[list[list[Row]]]:
+    """Run every sheet on this rank, one of four; the rows by sheet and example."""
+    return [observe(sheet) for sheet in SHEETS]

@@ -6,7 +6,7 @@ import torch
 
 import collshim
 import collshim.megengine.distributed as dist
-import collshim.megengine.functional as F  # noqa: N812  # MegEngine's own custom
+import collshim.megengine.functional as F
 from collshim.demo.example import Example, Names, Sheet
 
 OWN_RANK = "input = tensor([rank])"
@@ -30,7 +30,7 @@ def start() -> Names:
 
 def _call(operation: str, before: str, more: str = "") -> Example:
     call = f"F.distributed.{operation}(input{more})"
-    return Example(name=f"{operation}{more}", before=before, call=call)
+    return Example(name=call, before=before, call=call)
 
 
 def _by_root(operation: str, before: str) -> list[Example]:
@@ -47,7 +47,7 @@ SHEETS = (
     Sheet(
         framework="MegEngine",
         title="megengine.functional.distributed",
-        setting="a world of two ranks",
+        setting="worlds of two ranks: 0 and 1 are shown, 2 and 3 must agree",
         ranks=2,
         start=start,
         examples=(

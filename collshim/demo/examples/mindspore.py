@@ -1,4 +1,4 @@
-"""MindSpore's manual, ``comm_func.all_gather_into_tensor`` and how it differs from torch's ``all_gather``; two ranks."""
+"""MindSpore's manual, how ``comm_func.all_gather_into_tensor`` differs from torch's ``all_gather``: two ranks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHEETS = (
     Sheet(
         framework="MindSpore",
         title="mindspore.communication.comm_func.all_gather_into_tensor",
-        setting="a world of two ranks",
+        setting="worlds of two ranks: 0 and 1 are shown, 2 and 3 must agree",
         ranks=2,
         start=start,
         examples=(

@@ -17,7 +17,7 @@ SHEETS = (
     Sheet(
         framework="OneFlow",
         title="oneflow.comm.all_gather_into_tensor",
-        setting="a world of two ranks",
+        setting="worlds of two ranks: 0 and 1 are shown, 2 and 3 must agree",
         ranks=2,
         start=start,
         examples=(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import collshim
 import collshim.tensorflow as tf
 from collshim.demo.example import Example, Names, Sheet
@@ -19,6 +17,8 @@ def gather_value():
     return ctx.all_gather(local_value, axis=0)
 
 """
+VALUE = "tf.constant([1, 2, 3])"
+RUN_VALUE = "strategy.run(gather_value)"
 
 GATHER_NEST = """
 @tf.function
@@ -29,6 +29,8 @@ def gather_nest():
     return ctx.all_gather([value_1, value_2], axis=0)
 
 """
+NEST = "[tf.constant([1, 2, 3]), tf.constant([[1, 2], [3, 4]])]"
+RUN_NEST = "strategy.run(gather_nest)"
 
 GATHER_UNEVEN = """
 @tf.function
@@ -38,15 +40,13 @@ def gather_uneven():
     return ctx.all_gather(value, axis=0)
 
 """
-
-VALUE = "tf.constant([1, 2, 3])"
-NEST = "[tf.constant([1, 2, 3]), tf.constant([[1, 2], [3, 4]])]"
 UNEVEN = """
 values = [
     {"a": tf.constant([0]), "b": tf.constant([[0, 1]])},
     {"a": tf.constant([1]), "b": tf.constant([[2, 3], [4, 5]])},
 ]
 """
+RUN_UNEVEN = "strategy.run(gather_uneven)"
 
 
 def start() -> Names:
@@ -54,34 +54,40 @@ def start() -> Names:
     return {"tf": tf, "rank": collshim.current().rank}
 
 
-def _by_replica(**fields: Any) -> Example:
+def _mirrored(name: str, before: str, given: str, call: str) -> Example:
     """One process holds both replicas: what went in and what came out is a sequence of two."""
-    return Example(holds="strategy.experimental_local_results(returned)", replicas=True, **fields)
+    results = "strategy.experimental_local_results(returned)"
+    return Example(name, MIRRORED + call, before, given=given, holds=results, replicas=True)
+
+
+def _multi_worker(name: str, before: str, given: str, call: str) -> Example:
+    """Each rank is a replica; the functions are those that the examples before it show."""
+    return Example(f"{name}, two workers", MULTI_WORKER + call, before, given=given)
 
 
 SHEETS = (
     Sheet(
         framework="TensorFlow",
         title="tf.distribute.ReplicaContext.all_gather",
-        setting="MirroredStrategy: two replicas, threads of one process",
+        setting="MirroredStrategy: two replicas, threads of one process; no GPU needs to have these names",
         ranks=1,
         start=start,
         examples=(
-            _by_replica(name="a tensor", given=f"[{VALUE}] * 2", call=MIRRORED + GATHER_VALUE + "strategy.run(gather_value)"),
-            _by_replica(name="a nest", given=f"[{NEST}] * 2", call=MIRRORED + GATHER_NEST + "strategy.run(gather_nest)"),
-            _by_replica(name="unequal shapes", before=UNEVEN, given="values", call=MIRRORED + GATHER_UNEVEN + "strategy.run(gather_uneven)"),
+            _mirrored("a tensor", "", f"[{VALUE}] * 2", GATHER_VALUE + RUN_VALUE),
+            _mirrored("a nest", "", f"[{NEST}] * 2", GATHER_NEST + RUN_NEST),
+            _mirrored("unequal shapes", UNEVEN, "values", GATHER_UNEVEN + RUN_UNEVEN),
         ),
     ),
     Sheet(
         framework="TensorFlow",
         title="tf.distribute.ReplicaContext.all_gather",
-        setting="MultiWorkerMirroredStrategy: a world of two ranks",
+        setting="MultiWorkerMirroredStrategy in worlds of two ranks: 0 and 1 are shown, 2 and 3 must agree",
         ranks=2,
         start=start,
         examples=(
-            Example(name="a tensor, two workers", given=VALUE, before=GATHER_VALUE, call=MULTI_WORKER + "strategy.run(gather_value)"),
-            Example(name="a nest, two workers", given=NEST, before=GATHER_NEST, call=MULTI_WORKER + "strategy.run(gather_nest)"),
-            Example(name="unequal shapes, two workers", before=UNEVEN + GATHER_UNEVEN, given="values[rank]", call=MULTI_WORKER + "strategy.run(gather_uneven)"),
+            _multi_worker("a tensor", GATHER_VALUE, VALUE, RUN_VALUE),
+            _multi_worker("a nest", GATHER_NEST, NEST, RUN_NEST),
+            _multi_worker("unequal shapes", UNEVEN + GATHER_UNEVEN, "values[rank]", RUN_UNEVEN),
         ),
     ),
 )

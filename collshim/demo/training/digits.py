@@ -31,5 +31,5 @@ def load() -> Digits:
     """The pictures that come with scikit-learn."""
     from sklearn.datasets import load_digits
 
-    found = load_digits()
-    return Digits(torch.tensor(found.data / 16, dtype=torch.float32), torch.tensor(found.target))
+    images, labels = load_digits(return_X_y=True)
+    return Digits(torch.tensor(images / 16, dtype=torch.float32), torch.tensor(labels))

@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy
 
 import collshim
 import collshim.megengine.distributed as dist
-import collshim.megengine.functional as F  # noqa: N812  # MegEngine's own custom
+import collshim.megengine.functional as F
 from collshim.demo.training.digits import Digits
 from collshim.demo.training.model import descend, flat_gradient, make_model
 
@@ -19,7 +19,8 @@ def train(digits: Digits) -> list[float]:
     model, losses = make_model(), list[float]()
     for images, labels in digits.batches():
         loss = cross_entropy(model(images[rank::size]), labels[rank::size])
-        gradient = F.distributed.all_reduce_sum(flat_gradient(loss, model))
+        gradient = flat_gradient(loss, model)
+        gradient = F.distributed.all_reduce_sum(gradient)
         loss = F.distributed.all_reduce_sum(loss.detach())
         descend(model, gradient / size)
         losses.append((loss / size).item())

@@ -16,7 +16,8 @@ def train(digits: Digits) -> list[float]:
     model, losses = make_model(), list[float]()
     for images, labels in digits.batches():
         loss = cross_entropy(model(images[rank::size]), labels[rank::size])
-        gradient, _ = comm_func.all_reduce(flat_gradient(loss, model))
+        gradient = flat_gradient(loss, model)
+        gradient, _ = comm_func.all_reduce(gradient)
         loss, _ = comm_func.all_reduce(loss.detach())
         descend(model, gradient / size)
         losses.append((loss / size).item())

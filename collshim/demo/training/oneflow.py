@@ -16,8 +16,8 @@ def train(digits: Digits) -> list[float]:
     for images, labels in digits.batches():
         loss = cross_entropy(model(images[rank::size]), labels[rank::size])
         gradient = flat_gradient(loss, model)
-        loss = loss.detach()
         flow.comm.all_reduce(gradient)
+        loss = loss.detach()
         flow.comm.all_reduce(loss)
         descend(model, gradient / size)
         losses.append((loss / size).item())

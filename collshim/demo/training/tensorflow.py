@@ -19,9 +19,9 @@ def train(digits: Digits) -> list[float]:
     def step(images: Tensor, labels: Tensor) -> Tensor:
         ctx = tf.distribute.get_replica_context()
         replica, replicas = ctx.replica_id_in_sync_group, ctx.num_replicas_in_sync
-        loss = cross_entropy(model(images[replica::replicas]), labels[replica::replicas])
-        gradient = flat_gradient(loss, model)
-        gradient, loss = ctx.all_reduce("MEAN", [gradient, loss.detach()])
+        loss: Tensor = cross_entropy(model(images[replica::replicas]), labels[replica::replicas])
+        gradient, loss = flat_gradient(loss, model), loss.detach()
+        gradient, loss = ctx.all_reduce("MEAN", [gradient, loss])
         descend(model, gradient)
         return loss
 

@@ -17,8 +17,8 @@ def train(digits: Digits) -> list[float]:
     for images, labels in digits.batches():
         loss = cross_entropy(model(images[rank::size]), labels[rank::size])
         gradient = flat_gradient(loss, model)
-        loss = loss.detach()
         dist.all_reduce(gradient)
+        loss = loss.detach()
         dist.all_reduce(loss)
         descend(model, gradient / size)
         losses.append((loss / size).item())

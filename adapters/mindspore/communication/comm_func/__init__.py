@@ -10,7 +10,7 @@ all_to_all_*, all_to_all_v_c and P2POp, and is a TypeError in the others.
 
 The output is of the kind of the input: a NumPy array for a NumPy array. Gradients follow the derivative of
 the sum of all ranks' losses, but for ``broadcast``, whose input gets its own rank's output gradient,
-unchanged, as in MindSpore.
+unchanged, as in MindSpore; and for messages (send, recv, isend, irecv, batch_isend_irecv), which carry none.
 
 **all_gather_into_tensor: documentation against behaviour.** The reference manual (every version from 2.3 to
 2.10) gives the output as ``(N, x1, x2, ...)``; its own example and the implementation return ``(N * x1, x2,
@@ -25,7 +25,8 @@ Differences from MindSpore 2.10.0:
   MindSpore takes ``output_shape``; shapes that the sender and the receiver give for one message must agree,
   where MindSpore looks at the number of elements only;
 * an ``async_op`` output that a gradient will flow through is there when the call returns: nothing is left to
-  overlap.
+  overlap. With ``async_op``, and in the all_to_all functions always, either every rank's input requires a
+  gradient or none's does; elsewhere a rank whose input requires none joins the backward all the same.
 """
 
 from collshim.mindspore.communication.comm_func.all_to_all import (

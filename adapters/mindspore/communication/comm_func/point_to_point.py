@@ -1,4 +1,7 @@
-"""send, recv, isend, irecv. Conventions of MindSpore 2.10.0. ``src`` and ``dst`` are global ranks."""
+"""send, recv, isend, irecv. Conventions of MindSpore 2.10.0. ``src`` and ``dst`` are global ranks.
+
+No gradient travels with a message: a send has no output through which its rank could join a backward.
+"""
 
 from __future__ import annotations
 
@@ -59,9 +62,7 @@ def isend(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: 
     return CommHandle(_sent("isend", tensor, dst, group, tag))
 
 
-def irecv(
-    tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0
-) -> tuple[Array, CommHandle]:
+def irecv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0) -> tuple[Array, CommHandle]:
     """As ``recv``, and returns ``(output, handle)`` at once; ``output`` is complete after the handle's ``wait``."""
     return irecv_for("irecv", tensor, src, group, tag)
 
@@ -80,7 +81,7 @@ def _sent(function: str, tensor: Array, dst: int, group: str, tag: int) -> Work[
     require_tensor(function, tensor)
     require_rank(function, "dst", dst)
     members = require_group(group)
-    return members.communicator.send(tensor, peer_in(members, dst), tag=tag)
+    return members.communicator.send(as_torch(tensor).detach(), peer_in(members, dst), tag=tag)
 
 
 def _empty_like(tensor: Array) -> Tensor:

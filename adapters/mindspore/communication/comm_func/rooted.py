@@ -97,9 +97,7 @@ def gather_into_tensor(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM
     require_tensor("gather_into_tensor", tensor)
     require_rank("gather_into_tensor", "dst", dst)
     members = require_group(group)
-    return _on_root(
-        tensor, members.communicator.gather(as_torch(tensor), root_in(members, dst)).then(_joined)
-    )
+    return _on_root(tensor, members.communicator.gather(as_torch(tensor), root_in(members, dst)).then(_joined))
 
 
 def scatter_tensor(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:

@@ -55,9 +55,7 @@ def shape_of(value: Any) -> Shape:
 def require_one_per_rank(ranks: Communicator, what: str, values: Sequence[Any]) -> None:
     """Refuse a list with another length than the group has ranks."""
     if len(values) != ranks.size:
-        text = (
-            f"The argument list tensor len must be equal to group rank size, but got {len(values)} in {what}"
-        )
+        text = f"The argument list tensor len must be equal to group rank size, but got {len(values)} in {what}"
         refuse(TypeError, f"{text}")
 
 
@@ -87,9 +85,7 @@ def matrix_counts(ranks: Communicator, matrix: Sequence[int]) -> tuple[list[int]
     if not all(isinstance(count, int) for count in counts):
         refuse(TypeError, f"send_count_matrix must be a list of int, but got {counts}")
     if len(counts) != size * size or any(count < 0 for count in counts):
-        refuse(
-            ValueError, f"send_count_matrix must be {size} * {size} counts, none negative, but got {counts}"
-        )
+        refuse(ValueError, f"send_count_matrix must be {size} * {size} counts, none negative, but got {counts}")
     return counts[ranks.rank * size : (ranks.rank + 1) * size], counts[ranks.rank :: size]
 
 
@@ -112,9 +108,7 @@ def flat_output(output: Array) -> Tensor:
     return target.view(-1)
 
 
-def require_shapes(
-    ranks: Communicator, received: Sequence[Tensor], shapes: Sequence[Shape]
-) -> Sequence[Tensor]:
+def require_shapes(ranks: Communicator, received: Sequence[Tensor], shapes: Sequence[Shape]) -> Sequence[Tensor]:
     """What was received, where it has the shapes that were awaited."""
     for sender, (part, shape) in enumerate(zip(received, shapes, strict=True)):
         if tuple(part.shape) != shape:

@@ -1,0 +1,51 @@
+"""Ranks that are threads and have joined MegEngine's process group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import collshim
+import collshim.megengine as mge
+
+Run = Callable[..., list[Any]]
+
+
+def join() -> None:
+    """Make this rank a member of the process group of its world."""
+    world = collshim.current()
+    mge.distributed.init_process_group("localhost", 23456, world.size, world.rank, world.rank)
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """``run(fn, size, *args)``: what ``fn(*args)`` returns on each rank."""
+
+    def joined(fn: Callable[..., Any], *args: Any) -> Any:
+        join()
+        return fn(*args)
+
+    def start(fn: Callable[..., Any], size: int, *args: Any) -> list[Any]:
+        return collshim.launch(joined, size, args=(fn, *args), timeout=40)
+
+    with collshim.options(timeout=20):
+        yield start
+
+
+@pytest.fixture
+def refused(run: Run) -> Callable[..., list[BaseException]]:
+    """``refused(fn, size, *args)``: what ``fn(*args)`` raises on each rank."""
+
+    def caught(fn: Callable[..., Any], *args: Any) -> BaseException:
+        try:
+            result = fn(*args)
+        except Exception as error:
+            return error
+        raise LookupError(f"nothing was raised, the result is {result!r}")
+
+    def start(fn: Callable[..., Any], size: int, *args: Any) -> list[BaseException]:
+        return run(caught, size, fn, *args)
+
+    return start

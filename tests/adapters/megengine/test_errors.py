@@ -1,0 +1,201 @@
+"""What is refused, with which exception and which words; nothing is sent, so the ranks go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import collshim
+import collshim.megengine as mge
+from collshim.megengine.functional import distributed as F
+
+dist = mge.distributed
+Refused = Callable[..., list[BaseException]]
+
+ASSERTING = ["all_reduce_sum", "all_reduce_max", "all_reduce_min", "all_gather", "reduce_sum", "gather"]
+READING_RANK = ["broadcast", "scatter"]
+READING_SIZE = ["reduce_scatter_sum", "all_to_all"]
+EVERY = [*ASSERTING, *READING_RANK, *READING_SIZE]
+
+
+def call(name: str, shape: tuple[int, ...], group: Any, arguments: dict[str, Any]) -> Any:
+    group = dist.WORLD if group == "WORLD" else group
+    return getattr(F, name)(torch.zeros(shape), group, **arguments)
+
+
+def then_go_on(fn: Callable[..., Any], *args: Any) -> Any:
+    """The refusal, after a call that shows that nothing was sent."""
+    try:
+        fn(*args)
+    except Exception:
+        assert F.all_gather(np.array([dist.get_rank()])).tolist() == list(range(dist.get_world_size()))
+        raise
+    return None
+
+
+def refusals(refused: Refused, name: str, shape: tuple[int, ...], group: Any = "WORLD", **arguments: Any) -> Any:
+    errors = refused(then_go_on, 2, call, name, shape, group, arguments)
+    assert all(isinstance(error, collshim.ArgumentError) for error in errors)
+    return errors
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_without_init_process_group_nothing_is_done(name: str) -> None:
+    theirs: type[Exception] = AssertionError if name in ASSERTING else TypeError
+    text = "please call init_process_group first" if name in ASSERTING else r"object of type 'NoneType' has no len\(\)"
+    with pytest.raises(theirs, match=text) as caught:
+        getattr(F, name)(torch.zeros(2))
+    assert isinstance(caught.value, collshim.WorldError)
+
+
+def test_without_init_process_group_nothing_is_sent_or_received() -> None:
+    with pytest.raises(AssertionError, match="please call init_process_group first"):
+        F.remote_send(torch.zeros(2), 0)
+    with pytest.raises(AttributeError, match="'NoneType' object has no attribute '_tuple_shape'"):
+        F.remote_recv(0)
+
+
+def test_a_rank_that_launch_started_calls_init_process_group_too() -> None:
+    with pytest.raises(collshim.RankError) as caught:
+        collshim.launch(F.all_reduce_sum, 2, args=(torch.zeros(2),), timeout=20)
+    assert isinstance(caught.value.exception, AssertionError)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("group", [[0, 1], None], ids=["list", "None"])
+def test_only_a_group_is_a_group(refused: Refused, name: str, group: Any) -> None:
+    for error in refusals(refused, name, (2,), group):
+        if name in ASSERTING or (name in READING_SIZE and group is None):
+            assert isinstance(error, AssertionError)
+        else:
+            attribute = "rank" if name in READING_RANK else "size"
+            assert isinstance(error, AttributeError)
+            assert str(error).startswith(f"'{type(group).__name__}' object has no attribute '{attribute}'")
+
+
+@pytest.mark.parametrize("name", ["all_gather", "gather", "reduce_scatter_sum"])
+def test_negative_axes_are_refused(refused: Refused, name: str) -> None:
+    for error in refusals(refused, name, (2, 4), axis=-1):
+        assert isinstance(error, RuntimeError)
+        assert isinstance(error, IndexError)
+        assert "axis is -1" in str(error)
+
+
+@pytest.mark.parametrize("axes", [{"split_axis": -1}, {"concat_axis": -1}])
+def test_negative_axes_of_all_to_all_are_refused(refused: Refused, axes: dict[str, int]) -> None:
+    for error in refusals(refused, "all_to_all", (2, 4), **axes):
+        assert isinstance(error, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("name", "axes"),
+    [("all_gather", {"axis": 2}), ("reduce_scatter_sum", {"axis": 2}), ("all_to_all", {"concat_axis": 2})],
+)
+def test_an_axis_past_the_last_is_an_index_error(refused: Refused, name: str, axes: dict[str, int]) -> None:
+    for error in refusals(refused, name, (2, 4), **axes):
+        assert isinstance(error, IndexError)
+        assert str(error).startswith("list index out of range")
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2, 3), 2), ((), 0)])
+def test_an_axis_past_the_last_is_an_assertion_of_gather(refused: Refused, shape: tuple[int, ...], axis: int) -> None:
+    for error in refusals(refused, "gather", shape, axis=axis):
+        assert isinstance(error, AssertionError)
+        assert str(error) == f"your concat_axis exceeds the dim of the tensor, the tensor shape is {shape}"
+
+
+@pytest.mark.parametrize("name", READING_SIZE)
+def test_a_scalar_cannot_be_cut(refused: Refused, name: str) -> None:
+    assert all(isinstance(error, IndexError) for error in refusals(refused, name, ()))
+
+
+@pytest.mark.parametrize("name", READING_SIZE)
+def test_an_axis_that_cannot_be_cut_into_equal_parts_is_refused(refused: Refused, name: str) -> None:
+    for error in refusals(refused, name, (3,)):
+        assert isinstance(error, AssertionError)
+        assert str(error) == "current axis: 0 can't devided by group size"
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "theirs"), [((3,), 0, AssertionError), ((), 0, IndexError), ((2, 4), -1, RuntimeError)]
+)
+def test_scatter_is_refused_on_the_root(shape: tuple[int, ...], axis: int, theirs: type[Exception], run: Any) -> None:
+    with pytest.raises(collshim.RankError) as caught:
+        run(call, 2, "scatter", shape, "WORLD", {"axis": axis})
+    assert caught.value.rank == 0
+    assert isinstance(caught.value.exception, theirs)
+
+
+@pytest.mark.parametrize("name", ["all_gather", "all_reduce_sum"])
+def test_arrays_without_elements_are_refused(refused: Refused, name: str) -> None:
+    for error in refusals(refused, name, (0, 2)):
+        assert isinstance(error, RuntimeError)
+        assert "empty (shape (0, 2))" in str(error)
+
+
+def of_a_list() -> None:
+    F.all_reduce_sum([1.0, 2.0])
+
+
+def test_a_list_is_no_array(refused: Refused) -> None:
+    for error in refused(then_go_on, 2, of_a_list):
+        assert isinstance(error, AttributeError)
+        assert str(error).startswith("'list' object has no attribute 'dtype'")
+
+
+@pytest.mark.parametrize("device", ["nonsense", "gpu99", "xpu"])
+def test_a_device_that_is_not_there_is_refused(refused: Refused, device: str) -> None:
+    for error in refusals(refused, "all_reduce_sum", (2,), device=device):
+        assert isinstance(error, RuntimeError)
+        assert str(error).startswith(f"invalid comp node id: {device}")
+
+
+def to_nobody() -> None:
+    F.remote_send(torch.zeros(2), 2)
+
+
+def test_a_destination_outside_the_world_is_refused(refused: Refused) -> None:
+    assert all(isinstance(error, IndexError) for error in refused(then_go_on, 2, to_nobody))
+
+
+def by_no_mode() -> None:
+    F.collective_comm(torch.zeros(2), "SHUFFLE", dist.WORLD, None)
+
+
+def test_a_mode_that_is_none_is_refused(refused: Refused) -> None:
+    assert all("'SHUFFLE', should be one of REDUCE_SUM" in str(error) for error in refused(by_no_mode, 2))
+
+
+def of_ranks(ranks: Any) -> None:
+    dist.new_group(ranks)
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [[np.int64(0), np.int64(1)], [0, 1, 2], [-1, 0, 1], [0, 0, 1]],
+    ids=["NumPy", "outside", "negative", "twice"],
+)
+def test_ranks_that_make_no_group_are_refused(refused: Refused, ranks: list[Any]) -> None:
+    assert all(isinstance(error, AssertionError) for error in refused(then_go_on, 2, of_ranks, ranks))
+
+
+def without_itself() -> None:
+    dist.new_group([1 - dist.get_rank()])
+
+
+def test_a_group_without_the_callers_rank_is_refused(refused: Refused) -> None:
+    for rank, error in enumerate(refused(without_itself, 2)):
+        assert isinstance(error, AssertionError)
+        assert f"ranks are [{1 - rank}], should contain the caller's (rank {rank} of 2)" in str(error)
+
+
+def barrier_of(group: Any) -> None:
+    dist.group_barrier(group)
+
+
+def test_a_barrier_of_no_group_is_refused(refused: Refused) -> None:
+    assert all(isinstance(error, AssertionError) for error in refused(barrier_of, 2, [0, 1]))

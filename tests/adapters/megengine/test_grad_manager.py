@@ -1,0 +1,199 @@
+"""``GradManager`` on a single rank: what is attached, recorded, called back and accumulated."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from collshim import ArgumentError
+from collshim.megengine.autodiff import GradManager
+from collshim.megengine.autodiff.grad_manager import GradManager as SameManager
+from collshim.megengine.distributed.helper import TensorFuture
+
+
+def test_both_paths_lead_to_the_same_class() -> None:
+    assert GradManager is SameManager
+
+
+def test_attached_tensors_need_gradients_only_while_recording() -> None:
+    weight = torch.ones(2)
+    manager = GradManager().attach(weight)
+    with manager:
+        assert weight.requires_grad
+    assert not weight.requires_grad
+
+
+def test_a_tensor_that_needs_gradients_anyway_keeps_on() -> None:
+    weight = torch.ones(2, requires_grad=True)
+    with GradManager().attach([weight]) as manager:
+        manager.backward((weight * 3).sum())
+    assert weight.requires_grad
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [3, 3]
+
+
+def test_record_and_release_do_what_the_with_block_does() -> None:
+    weight = torch.ones(2)
+    manager = GradManager().attach(weight)
+    manager.record()
+    loss = (weight * 2).sum()
+    manager.backward(loss)
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [2, 2]
+    manager.release()
+    assert not weight.requires_grad
+
+
+def test_gradients_add_up_over_backwards() -> None:
+    weight = torch.ones(2)
+    manager = GradManager().attach(weight)
+    for _ in range(3):
+        with manager:
+            manager.backward(weight.sum())
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [3, 3]
+
+
+def test_several_outputs_have_a_gradient_each() -> None:
+    weight = torch.ones(2)
+    with GradManager().attach(weight) as manager:
+        manager.backward([weight * 2, weight.sum()], [torch.tensor([1.0, 10.0]), torch.tensor(100.0)])
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [102, 120]
+
+
+def test_an_output_that_depends_on_nothing_attached_counts_for_nothing() -> None:
+    weight = torch.ones(2)
+    with GradManager().attach(weight) as manager:
+        manager.backward(torch.ones(3))
+    assert weight.grad is None
+
+
+def test_a_tensor_attached_while_recording_is_recorded() -> None:
+    manager = GradManager()
+    with manager:
+        x = torch.ones(2)
+        manager.attach(x)
+        manager.backward((x * 4).sum())
+    assert x.grad is not None
+    assert x.grad.tolist() == [4, 4]
+
+
+def test_a_computed_tensor_can_be_attached() -> None:
+    weight = torch.ones(2)
+    with GradManager().attach(weight) as manager:
+        middle = weight * 3
+        manager.attach(middle)
+        manager.backward((middle * 5).sum())
+    assert weight.grad is not None
+    assert (middle.grad is not None, weight.grad.tolist()) == (True, [15, 15])
+
+
+def test_callbacks_change_the_gradient_in_their_order() -> None:
+    weight, seen = torch.ones(2), list[Any]()
+
+    def double(tensor: Tensor, grad: Tensor) -> Tensor:
+        seen.append(tensor)
+        return grad * 2
+
+    manager = GradManager().attach(weight, callbacks=[double, lambda _, grad: grad + 1])
+    manager.attach(weight, callbacks=lambda _, grad: grad * 10)
+    with manager:
+        manager.backward(weight.sum())
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [30, 30]
+    assert seen[0] is weight
+
+
+def test_a_callback_may_return_a_future() -> None:
+    future, weight = TensorFuture(ack=False), torch.ones(2)
+    future.set(torch.tensor([7.0, 8.0]))
+    with GradManager().attach(weight, callbacks=lambda _, grad: future) as manager:
+        manager.backward(weight.sum())
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [7, 8]
+
+
+def test_a_callback_that_returns_no_tensor_is_refused() -> None:
+    weight = torch.ones(2)
+    with (
+        GradManager().attach(weight, callbacks=lambda _, grad: None) as manager,
+        pytest.raises(TypeError, match="NoneType"),
+    ):
+        manager.backward(weight.sum())
+
+
+def test_two_managers_that_record_at_once_do_not_disturb_each_other() -> None:
+    left, right = torch.ones(2), torch.ones(2)
+    first, second = GradManager().attach([left]), GradManager().attach([left, right])
+    first.record()
+    second.record()
+    loss = (left * right * 3).sum()
+    first.backward(loss)
+    assert left.grad is not None
+    assert (left.grad.tolist(), right.grad) == ([3, 3], None)
+    second.backward(loss)
+    assert right.grad is not None
+    assert (left.grad.tolist(), right.grad.tolist()) == ([6, 6], [3, 3])
+    assert not left.requires_grad
+
+
+def test_the_manager_does_not_keep_tensors_alive() -> None:
+    manager = GradManager().attach(torch.ones(2))
+    gc.collect()
+    assert manager.attached_tensors() == []
+
+
+def test_integers_cannot_be_attached() -> None:
+    text = (
+        "Only tensors of floating point dtype can be attached to get gradients, "
+        r"get tensor dtype: int32 and shape: \(1,\)"
+    )
+    with pytest.raises(AssertionError, match=text) as caught:
+        GradManager().attach(torch.ones(1, dtype=torch.int32))
+    assert isinstance(caught.value, ArgumentError)
+
+
+def test_only_torch_tensors_can_be_attached() -> None:
+    array: Any = np.ones(2)
+    with pytest.raises(AssertionError, match=r"should be Tensor: it is numpy\.ndarray"):
+        GradManager().attach([array])
+
+
+def test_backward_without_a_record_is_refused() -> None:
+    manager = GradManager().attach(torch.ones(2))
+    with pytest.raises(RuntimeError, match="no computation history"):
+        manager.backward(torch.ones(2))
+    with manager:
+        manager.backward()
+        with pytest.raises(RuntimeError, match="no computation history"):
+            manager.backward()
+
+
+def test_recording_twice_is_refused() -> None:
+    with GradManager() as manager, pytest.raises(RuntimeError, match="already recording"):
+        manager.record()
+
+
+def test_as_many_gradients_as_outputs_are_wanted() -> None:
+    weight = torch.ones(2)
+    with GradManager().attach(weight) as manager, pytest.raises(AssertionError, match="2 dy are given, should be 1"):
+        manager.backward(weight.sum(), [torch.ones(()), torch.ones(())])
+
+
+def test_gradients_can_be_written_in_place() -> None:
+    left, right, dy = torch.ones(2), torch.ones(2), torch.ones(2)
+    with GradManager().attach([left, right]) as manager:
+        manager.backward([left + right, left.sum()], [dy, torch.tensor(0.0)])
+    with GradManager().attach([summed := torch.ones(2)]) as manager:
+        manager.backward(summed.sum())
+    for tensor in (left, right, summed):
+        assert tensor.grad is not None
+        tensor.grad.mul_(2)
+        assert tensor.grad.tolist() == [2, 2]
+    assert dy.tolist() == [1, 1]

@@ -1,0 +1,293 @@
+"""Gradients of the operations, as ``GradManager`` gives them on every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import collshim
+import collshim.megengine as mge
+from collshim.megengine.autodiff import GradManager
+from collshim.megengine.functional import distributed as F
+
+dist = mge.distributed
+Run = Callable[..., list[Any]]
+
+
+def gradient(name: str, x: Tensor, backwards: bool, arguments: dict[str, int]) -> Any:
+    """The gradient for ``x`` where each rank's output counts 1, 2, ... plus ten times its rank."""
+    group = dist.new_group(list(range(dist.get_world_size()))[::-1]) if backwards else dist.WORLD
+    manager = GradManager().attach(x)
+    with manager:
+        y = getattr(F, name)(x, group, **arguments)
+        dy = None if y is None else torch.arange(1.0, y.numel() + 1).view(y.shape) + 10 * dist.get_rank()
+        manager.backward(y, dy)
+    return None if x.grad is None else x.grad.tolist()
+
+
+def counted(name: str, shape: tuple[int, ...], backwards: bool, arguments: dict[str, int]) -> Any:
+    x = torch.arange(float(torch.Size(shape).numel())).view(shape) + dist.get_rank()
+    return gradient(name, x, backwards, arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "backwards", "arguments", "wanted"),
+    [
+        ("all_reduce_sum", (2,), True, {}, [[12, 14], [12, 14]]),
+        ("all_reduce_sum", (), False, {}, [12, 12]),
+        ("broadcast", (2,), False, {}, [[12, 14], None]),
+        ("broadcast", (2,), True, {}, [None, [12, 14]]),
+        ("all_gather", (2,), True, {}, [[16, 18], [12, 14]]),
+        ("all_gather", (1, 2), False, {"axis": 1}, [[[12, 14]], [[16, 18]]]),
+        ("gather", (2,), True, {}, [[13, 14], [11, 12]]),
+        ("gather", (1, 2), False, {"axis": 1}, [[[1, 2]], [[3, 4]]]),
+        ("reduce_sum", (2,), False, {}, [[1, 2], [1, 2]]),
+        ("reduce_sum", (2,), True, {}, [[11, 12], [11, 12]]),
+        ("reduce_scatter_sum", (4,), True, {}, [[11, 12, 1, 2], [11, 12, 1, 2]]),
+        ("reduce_scatter_sum", (2, 2), False, {"axis": 1}, [[[1, 11], [2, 12]], [[1, 11], [2, 12]]]),
+        ("scatter", (4,), False, {}, [[1, 2, 11, 12], None]),
+        ("scatter", (2, 2), False, {"axis": 1}, [[[1, 11], [2, 12]], None]),
+        ("all_to_all", (4,), False, {}, [[1, 2, 11, 12], [3, 4, 13, 14]]),
+        ("all_to_all", (2, 2), False, {"concat_axis": 1}, [[[1, 2], [11, 12]], [[3, 4], [13, 14]]]),
+    ],
+)
+def test_gradients_on_two_ranks(
+    run: Run, name: str, shape: tuple[int, ...], backwards: bool, arguments: dict[str, int], wanted: list[Any]
+) -> None:
+    assert run(counted, 2, name, shape, backwards, arguments) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "wanted"),
+    [
+        ("broadcast", (2,), [[64, 68], None, None, None]),
+        ("scatter", (8,), [[1, 2, 11, 12, 21, 22, 31, 32], None, None, None]),
+        ("all_to_all", (8,), [[n + add for n in (0, 10, 20, 30) for add in (k, k + 1)] for k in (1, 3, 5, 7)]),
+        ("gather", (2,), [[1, 2], [3, 4], [5, 6], [7, 8]]),
+        ("reduce_sum", (2,), [[1, 2]] * 4),
+    ],
+)
+def test_gradients_on_four_ranks(run: Run, name: str, shape: tuple[int, ...], wanted: list[Any]) -> None:
+    assert run(counted, 4, name, shape, False, {}) == wanted
+
+
+def tied(name: str) -> Any:
+    rank, sign = dist.get_rank(), -1.0 if name == "all_reduce_max" else 1.0
+    x = torch.tensor([rank, -rank, 5, min(1 + rank, 2)], dtype=torch.float32) * sign
+    return gradient(name, x, False, {})
+
+
+@pytest.mark.parametrize("name", ["all_reduce_min", "all_reduce_max"])
+def test_every_rank_of_a_tie_gets_the_whole_gradient(run: Run, name: str) -> None:
+    assert run(tied, 2, name) == [[12, 0, 16, 18], [0, 14, 16, 0]]
+    assert run(tied, 4, name) == [[64, 0, 72, 76], [0, 0, 72, 0], [0, 0, 72, 0], [0, 68, 72, 0]]
+
+
+def reduced_loss() -> Any:
+    weight = torch.ones(2)
+    with GradManager().attach(weight) as manager:
+        manager.backward(F.all_reduce_sum(weight.sum()))
+    return None if weight.grad is None else weight.grad.tolist()
+
+
+def test_a_loss_that_is_reduced_counts_once_for_every_rank(run: Run) -> None:
+    assert run(reduced_loss, 2) == [[2, 2], [2, 2]]
+
+
+def attached_on_the_root_alone(name: str) -> Any:
+    rank, size = dist.get_rank(), dist.get_world_size()
+    weight, manager = torch.full((size,), 3.0), GradManager()
+    if rank == 0:
+        manager.attach(weight)
+    with manager:
+        y = getattr(F, name)(weight * torch.arange(float(size)) if rank == 0 else torch.zeros(size))
+        manager.backward(y, torch.full_like(y, 6.0 * (rank + 1)))
+    return None if weight.grad is None else weight.grad.tolist()
+
+
+def test_ranks_that_attach_nothing_take_part_in_the_roots_backward(run: Run) -> None:
+    assert run(attached_on_the_root_alone, 2, "broadcast") == [[0, 18], None]
+    assert run(attached_on_the_root_alone, 2, "scatter") == [[0, 12], None]
+    assert run(attached_on_the_root_alone, 2, "all_reduce_sum") == [[0, 18], None]
+    assert run(attached_on_the_root_alone, 4, "all_gather") == [[0, 60, 120, 180], None, None, None]
+
+
+def unused(name: str) -> Any:
+    weight, x = torch.ones(2), torch.ones(2)
+    with GradManager().attach([weight, x]) as manager:
+        getattr(F, name)(x)
+        manager.backward(weight.sum())
+    return weight.grad is not None, x.grad
+
+
+@pytest.mark.parametrize("name", ["reduce_sum", "gather"])
+def test_no_rank_gets_a_gradient_where_the_root_has_none(run: Run, name: str) -> None:
+    assert run(unused, 2, name) == [(True, None)] * 2
+
+
+def used_twice() -> Any:
+    x = torch.ones(2)
+    with GradManager().attach(x) as manager:
+        left, right = F.reduce_sum(x), F.gather(2 * x)
+        manager.backward(left) if right is not None else manager.backward()
+    return None if x.grad is None else x.grad.tolist()
+
+
+def test_a_gradient_of_one_output_goes_without_the_others(run: Run) -> None:
+    assert run(used_twice, 2) == [[1, 1], [1, 1]]
+
+
+def pipeline(count: int) -> Any:
+    """Each rank multiplies what it gets by its weight and hands it on."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    weight = torch.full((1,), float(rank + 2))
+    with GradManager().attach(weight) as manager:
+        x = torch.ones(count) if rank == 0 else F.remote_recv(rank - 1)
+        y = x * weight
+        if rank < size - 1:
+            F.remote_send(y, rank + 1)
+            manager.backward()
+        else:
+            manager.backward(y)
+    return None if weight.grad is None else weight.grad.tolist()
+
+
+@pytest.mark.parametrize("count", [1, 300_000], ids=["small", "large"])
+def test_gradients_go_back_through_a_pipeline(run: Run, count: int) -> None:
+    assert run(pipeline, 4, count) == [[60 * count], [40 * count], [30 * count], [24 * count]]
+
+
+def round_the_ring_and_together(count: int) -> Any:
+    """A large send on every rank, and a collective after it: the way back meets them in the opposite order."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x = torch.full((count,), float(rank))
+    with GradManager().attach(x) as manager:
+        F.remote_send(x, (rank + 1) % size)
+        neighbour = F.remote_recv((rank - 1) % size)
+        together = F.all_reduce_sum(neighbour * (rank + 1))
+        manager.backward(together, torch.ones(count))
+    return None if x.grad is None else sorted(set(x.grad.tolist()))
+
+
+@pytest.mark.parametrize("count", [2, 300_000], ids=["small", "large"])
+def test_sends_and_collectives_find_back_in_their_order(run: Run, count: int) -> None:
+    assert run(round_the_ring_and_together, 2, count) == [[4.0], [2.0]]
+
+
+def received_in_vain() -> Any:
+    x = torch.ones(2)
+    with GradManager().attach(x) as manager:
+        if dist.get_rank() == 0:
+            F.remote_send(x, 1)
+        else:
+            F.remote_recv(0)
+        manager.backward()
+    return x.grad
+
+
+def test_a_sender_gets_no_gradient_where_the_receiver_has_none(run: Run) -> None:
+    assert run(received_in_vain, 2) == [None, None]
+
+
+def without_a_manager() -> Any:
+    x = torch.ones(2, requires_grad=True)
+    if dist.get_rank() == 0:
+        return F.remote_send(x, 1)
+    return F.remote_recv(0).requires_grad
+
+
+def test_a_send_that_nobody_records_needs_no_gradient(run: Run) -> None:
+    assert run(without_a_manager, 2) == [None, False]
+
+
+def scalar_sent() -> Any:
+    x = torch.tensor(3.0)
+    with GradManager().attach(x) as manager:
+        if dist.get_rank() == 0:
+            F.remote_send(x * 2, 1)
+            manager.backward()
+        else:
+            manager.backward(F.remote_recv(0) * 5)
+    return None if x.grad is None else x.grad.item()
+
+
+def test_a_scalars_gradient_comes_back_as_a_scalar(run: Run) -> None:
+    assert run(scalar_sent, 2) == [10, None]
+
+
+def torchs_own_backward() -> Any:
+    x = torch.ones(2, requires_grad=True)
+    (F.all_reduce_sum(x) * (dist.get_rank() + 1)).sum().backward()
+    return None if x.grad is None else x.grad.tolist()
+
+
+def test_torchs_own_backward_goes_through_as_well(run: Run) -> None:
+    assert run(torchs_own_backward, 2) == [[3, 3], [3, 3]]
+
+
+def not_joined() -> None:
+    x = torch.ones(2)
+    with GradManager().attach(x) as manager:
+        y = F.broadcast(x)
+        if dist.get_rank() == 0:
+            manager.backward(y)
+
+
+def test_a_rank_that_does_not_join_a_backward_is_named(run: Run) -> None:
+    with pytest.raises(collshim.RankError, match="rank 1 has returned from its function"):
+        run(not_joined, 2)
+
+
+@pytest.mark.parametrize("name", ["all_gather", "reduce_scatter_sum", "all_to_all", "broadcast", "scatter"])
+def test_the_derivative_is_that_of_the_sum_of_all_losses(run: Run, name: str) -> None:
+    step, size = 1e-3, 2
+    weights = torch.arange(1.0, 1 + 8 * size, dtype=torch.float64).view(size, 8).sin()
+    inputs = torch.arange(4.0 * size, dtype=torch.float64).view(size, 4).cos()
+
+    def losses(shift: Tensor) -> list[Tensor]:
+        return run(loss, size, name, inputs + shift, weights)
+
+    analytic = run(derivative, size, name, inputs, weights)
+    for rank in range(size):
+        for place in range(4):
+            shift = torch.zeros(size, 4, dtype=torch.float64)
+            shift[rank, place] = step
+            numeric = sum((losses(shift)), torch.tensor(0.0)) - sum(losses(-shift), torch.tensor(0.0))
+            found = torch.zeros(4) if analytic[rank] is None else analytic[rank]
+            assert found[place].item() == pytest.approx(numeric.item() / (2 * step), abs=1e-8)
+
+
+def loss(name: str, inputs: Tensor, weights: Tensor) -> Tensor:
+    y = getattr(F, name)(inputs[dist.get_rank()])
+    total: Tensor = (y * weights[dist.get_rank()][: y.numel()]).sum()
+    return total
+
+
+def derivative(name: str, inputs: Tensor, weights: Tensor) -> Tensor | None:
+    x = inputs[dist.get_rank()].clone()
+    with GradManager().attach(x) as manager:
+        y = getattr(F, name)(x)
+        manager.backward((y * weights[dist.get_rank()][: y.numel()]).sum())
+    return x.grad
+
+
+def without_gradients() -> Any:
+    x = torch.ones(2)
+    with GradManager().attach(x) as manager:
+        with torch.no_grad():
+            if dist.get_rank() == 0:
+                F.remote_send(x, 1)
+            else:
+                assert not F.remote_recv(0).requires_grad
+            assert not F.all_reduce_sum(x).requires_grad
+            F.reduce_sum(x)
+        manager.backward(x.sum())
+    return None if x.grad is None else x.grad.tolist()
+
+
+def test_what_happens_without_gradients_is_not_differentiated(run: Run) -> None:
+    assert run(without_gradients, 2) == [[1, 1], [1, 1]]

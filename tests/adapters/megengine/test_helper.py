@@ -1,0 +1,191 @@
+"""Data-parallel training: broadcast of parameters, reduction of gradients, synchronised functions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import collshim
+import collshim.megengine as mge
+from collshim.megengine.autodiff import GradManager
+from collshim.megengine.distributed import helper
+
+dist = mge.distributed
+Run = Callable[..., list[Any]]
+
+
+def broadcast_list() -> list[Any]:
+    rank = dist.get_rank()
+    arrays: list[Any] = [
+        torch.tensor([1.0, 2.0]) + rank,
+        torch.nn.Parameter(torch.tensor([[3.0]]) * (rank + 1)),
+        np.array([rank], dtype=np.int32),
+    ]
+    before = list(map(id, arrays))
+    dist.bcast_list_(arrays)
+    assert list(map(id, arrays)) == before
+    return [array.tolist() for array in arrays]
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_bcast_list_overwrites_every_array_with_the_roots(run: Run, size: int) -> None:
+    assert run(broadcast_list, size) == [[[1, 2], [[3]], [0]]] * size
+
+
+def from_the_last() -> Any:
+    x = torch.tensor([float(dist.get_rank())])
+    dist.bcast_list_([x], dist.new_group([1, 0]))
+    return x.item()
+
+
+def test_bcast_list_takes_a_group(run: Run) -> None:
+    assert run(from_the_last, 2) == [1, 1]
+
+
+def reduced_gradients(method: str) -> list[Any]:
+    """Two parameters of one dtype, one of another, and one that no loss uses."""
+    rank = dist.get_rank()
+    inp = torch.arange(3.0) + 100 * rank
+    weight, bias, wide = torch.ones(3), torch.ones(1, 2), torch.tensor(1.0, dtype=torch.float64)
+    unused = torch.ones(2)
+    manager = GradManager()
+    manager.attach([weight, bias, wide, unused], callbacks=dist.make_allreduce_cb(method))
+    with manager:
+        manager.backward((weight * inp).sum() + (bias * (rank + 1)).sum() + (wide * 2).float())
+    found = [weight.grad, bias.grad, wide.grad, unused.grad]
+    return [None if grad is None else grad.tolist() for grad in found]
+
+
+@pytest.mark.parametrize("method", ["sum", "SUM"])
+def test_a_callback_sums_the_gradients_of_all_ranks(run: Run, method: str) -> None:
+    assert run(reduced_gradients, 2, method) == [[[100, 102, 104], [[3, 3]], 4, None]] * 2
+    assert run(reduced_gradients, 4, method) == [[[600, 604, 608], [[10, 10]], 8, None]] * 4
+
+
+def test_a_callback_averages_the_gradients_of_all_ranks(run: Run) -> None:
+    assert run(reduced_gradients, 2, "mean") == [[[50, 51, 52], [[1.5, 1.5]], 2, None]] * 2
+    assert run(reduced_gradients, 4, "mean") == [[[150, 151, 152], [[2.5, 2.5]], 2, None]] * 4
+
+
+def large_gradients() -> list[Any]:
+    weights = [torch.ones(1 << 20) for _ in range(4)]
+    with GradManager().attach(weights, callbacks=dist.make_allreduce_cb("sum")) as manager:
+        loss = torch.stack([weight.sum() * (index + 1) for index, weight in enumerate(weights)]).sum()
+        manager.backward(loss)
+    return [None if weight.grad is None else weight.grad.unique().tolist() for weight in weights]
+
+
+def test_gradients_beyond_one_pack_are_all_reduced(run: Run) -> None:
+    assert run(large_gradients, 2) == [[[2], [4], [6], [8]]] * 2
+
+
+def after_a_failure() -> Any:
+    """A gradient whose backward failed is not reduced with the next one's."""
+
+    def fail(tensor: Any, grad: Any) -> Any:
+        raise LookupError
+
+    weight, callback = torch.ones(2), dist.make_allreduce_cb("sum")
+    with GradManager().attach(torch.ones(2)).attach(weight, callbacks=callback) as broken:
+        broken.attach(other := torch.ones(2), callbacks=fail)
+        if dist.get_rank() == 0:
+            with pytest.raises(LookupError):
+                broken.backward((weight * other).sum())
+    with GradManager().attach(weight, callbacks=callback) as manager:
+        manager.backward(weight.sum())
+    return None if weight.grad is None else weight.grad.tolist()
+
+
+def test_a_failed_backward_leaves_nothing_to_reduce(run: Run) -> None:
+    assert run(after_a_failure, 2) == [[2, 2], [2, 2]]
+
+
+def by_the_product() -> None:
+    dist.make_allreduce_cb("prod")
+
+
+def test_gradients_are_summed_or_averaged_only(refused: Callable[..., list[BaseException]]) -> None:
+    assert all(isinstance(error, AssertionError) for error in refused(by_the_product, 2))
+
+
+def kind_of_callback() -> str:
+    return type(dist.make_allreduce_cb("sum")).__name__
+
+
+def test_the_callback_is_an_allreduce_callback(run: Run) -> None:
+    assert run(kind_of_callback, 2) == ["AllreduceCallback"] * 2
+
+
+def test_shapes_are_packed_behind_each_other() -> None:
+    shapes = [(1,), (3, 3), ()]
+    offsets = helper.get_offsets(shapes)
+    assert offsets == [0, 1, 1, 10, 10, 11]
+    packed = helper.param_pack_concat(
+        [torch.ones(1), np.full((3, 3), 2.0, np.float32), torch.tensor(3.0)], offsets, offsets
+    )
+    assert packed.tolist() == [1, *[2] * 9, 3]
+    assert [tuple(part.shape) for part in helper.param_pack_split(packed, offsets, shapes)] == [(1,), (3, 3), (1,)]
+
+
+def packed_and_reduced(method: str) -> Any:
+    arrays = [torch.ones(2) + dist.get_rank(), torch.zeros(1, 1)]
+    parts = helper.pack_allreduce_split(arrays, [(2,), (1, 1)], dist.WORLD, method)
+    return [part.tolist() for part in parts]
+
+
+def test_a_pack_is_reduced_in_one_call(run: Run) -> None:
+    assert run(packed_and_reduced, 2, "sum") == [[[3, 3], [[0]]]] * 2
+    assert run(packed_and_reduced, 2, "mean") == [[[1.5, 1.5], [[0]]]] * 2
+
+
+def test_a_future_hands_over_what_was_set() -> None:
+    future = helper.TensorFuture()
+    setter = threading.Thread(target=future.set, args=(5,))
+    setter.start()
+    assert future.get() == 5
+    setter.join()
+
+
+def test_a_future_that_nobody_sets_ends_at_the_deadline() -> None:
+    with collshim.options(timeout=0.05), pytest.raises(collshim.DeadlineError):
+        helper.TensorFuture().get()
+
+
+@pytest.mark.parametrize("name", ["device", "numpy", "shape", "dtype"])
+def test_a_futures_tensor_is_not_known_before(name: str) -> None:
+    with pytest.raises(RuntimeError, match=f"{name} is unknown"):
+        getattr(helper.TensorFuture(), name)()
+
+
+def synchronised() -> tuple[Any, str]:
+    came = []
+
+    @dist.synchronized
+    def foo(number: int) -> int:
+        came.append(number)
+        return number
+
+    return foo(dist.get_rank() + 1), foo.__name__
+
+
+def test_a_synchronized_function_keeps_its_result_and_its_name(run: Run) -> None:
+    assert run(synchronised, 2) == [(1, "foo"), (2, "foo")]
+
+
+def ordered(came: list[str]) -> None:
+    if dist.get_rank() == 0:
+        came.append("first")
+    dist.synchronized(lambda: None)()
+    if dist.get_rank() == 1:
+        came.append("second")
+
+
+def test_a_synchronized_function_returns_when_all_ranks_have_called(run: Run) -> None:
+    came: list[str] = []
+    run(ordered, 2, came)
+    assert came == ["first", "second"]

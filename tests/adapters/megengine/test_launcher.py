@@ -1,0 +1,119 @@
+"""``launcher``: a function on one forked process per device."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import collshim
+import collshim.megengine as mge
+from collshim.megengine.distributed._table import free_port
+from collshim.megengine.functional import distributed as F
+
+dist = mge.distributed
+
+
+launcher: Any = dist.launcher
+
+
+def test_a_local_function_runs_on_every_device_and_can_be_called_again() -> None:
+    here = 7
+
+    def local(a: int, b: int = 1) -> list[int]:
+        total = F.all_reduce_sum(np.array([dist.get_rank() + here]))
+        return [dist.get_rank(), a, b, int(total[0])]
+
+    work = launcher(n_gpus=3)(local)
+    assert work(5, b=2) == [[0, 5, 2, 24], [1, 5, 2, 24], [2, 5, 2, 24]]
+    assert work(6) == [[0, 6, 1, 24], [1, 6, 1, 24], [2, 6, 1, 24]]
+
+
+def test_what_a_launcher_knows() -> None:
+    def work() -> None:
+        return None
+
+    launched = launcher(work, n_gpus=2)
+    assert type(launched) is launcher
+    assert isinstance(launcher(n_gpus=2), functools.partial)
+    assert (launched.n_gpus, launched.world_size, launched.rank_start) == (2, 2, 0)
+    assert (launched.backend, launched.device_type, launched.master_ip) == ("nccl", "xpu", "localhost")
+    assert launched.func is work
+    assert launched.port > 0
+    assert launched.server is not None
+
+
+def fails() -> None:
+    if dist.get_rank() == 1:
+        raise ValueError("boom")
+    time.sleep(60)
+
+
+def exits(code: int) -> Any:
+    if dist.get_rank() == 0:
+        sys.exit(code)
+    return "x"
+
+
+def test_a_failure_ends_the_others_and_is_told_with_its_exit_code() -> None:
+    with pytest.raises(AssertionError, match="subprocess 1 exit with code 1") as caught:
+        launcher(fails, n_gpus=2)()
+    assert isinstance(caught.value, collshim.PeerError)
+
+
+def test_an_exit_code_is_told() -> None:
+    with pytest.raises(AssertionError, match="subprocess 0 exit with code 3"):
+        launcher(exits, n_gpus=2)(3)
+
+
+def test_an_exit_with_code_0_gives_none() -> None:
+    with pytest.warns(UserWarning, match="subprocess 0 exited before its function returned"):
+        assert launcher(exits, n_gpus=2)(0) == [None, "x"]
+
+
+def returns_a_lambda() -> Any:
+    return lambda: None
+
+
+@pytest.mark.filterwarnings("default:launcher. what rank")
+def test_what_cannot_be_pickled_gives_none() -> None:
+    assert launcher(returns_a_lambda, n_gpus=2)() == [None, None]
+
+
+def test_one_process_is_too_few() -> None:
+    with pytest.raises(AssertionError, match="subprocess 0 exit with code 1"):
+        launcher(returns_a_lambda, n_gpus=1)()
+
+
+def test_a_second_machine_needs_the_firsts_port() -> None:
+    with pytest.raises(AssertionError, match="you have to assign a port for distributed server"):
+        launcher(returns_a_lambda, n_gpus=2, world_size=4, rank_start=2)
+
+
+def everybody() -> Any:
+    return F.all_gather(np.array([dist.get_rank()])).tolist()
+
+
+def test_launchers_of_two_machines_make_one_world() -> None:
+    port, results = free_port(), dict[int, Any]()
+
+    def run(rank_start: int) -> None:
+        launched = launcher(everybody, n_gpus=2, world_size=4, rank_start=rank_start, port=port)
+        results[rank_start] = launched()
+
+    machines = [threading.Thread(target=run, args=(rank_start,)) for rank_start in (0, 2)]
+    for machine in machines:
+        machine.start()
+    for machine in machines:
+        machine.join()
+    assert results == {0: [[0, 1, 2, 3]] * 2, 2: [[0, 1, 2, 3]] * 2}
+
+
+def test_only_functions_are_launched() -> None:
+    with pytest.raises(TypeError, match="func is 3"):
+        launcher(3)

@@ -1,0 +1,187 @@
+"""Ranks that are processes: started by collshim or by their own launcher, met at a ``Server`` or at rank 0."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import collshim
+import collshim.megengine as mge
+from collshim.megengine.autodiff import GradManager
+from collshim.megengine.distributed._table import free_port
+from collshim.megengine.functional import distributed as F
+
+dist = mge.distributed
+
+WANTED: dict[str, list[Any]] = {
+    "all_reduce_sum": [[100, 102], [100, 102]],
+    "all_reduce_max": [[100, 101], [100, 101]],
+    "all_reduce_min": [[0, 1], [0, 1]],
+    "reduce_sum": [None, [100, 102]],
+    "broadcast": [[100, 101], [100, 101]],
+    "all_gather": [[100, 101, 0, 1], [100, 101, 0, 1]],
+    "gather": [None, [100, 101, 0, 1]],
+    "scatter": [[101], [100]],
+    "reduce_scatter_sum": [[102], [100]],
+    "all_to_all": [[101, 1], [100, 0]],
+}
+"""By operation and rank, in the group [1, 0] of inputs [0, 1] and [100, 101]."""
+
+
+def every_operation() -> dict[str, Any]:
+    world = collshim.current()
+    dist.init_process_group("localhost", 23456, world.size, world.rank, world.rank)
+    group = dist.new_group([1, 0])
+    x = torch.arange(2.0) + 100 * dist.get_rank()
+    results = {name: getattr(F, name)(x, group) for name in WANTED}
+    return {name: None if result is None else result.tolist() for name, result in results.items()}
+
+
+def every_gradient() -> list[Any]:
+    world = collshim.current()
+    dist.init_process_group("localhost", 23456, world.size, world.rank, world.rank)
+    return [_gradient(name) for name in WANTED] + [_ring(4)]
+
+
+def large_ring() -> Any:
+    world = collshim.current()
+    dist.init_process_group("localhost", 23456, world.size, world.rank, world.rank)
+    return _ring(300_000)
+
+
+def _gradient(name: str) -> Any:
+    x = torch.arange(2.0) + dist.get_rank()
+    with GradManager().attach(x) as manager:
+        y = getattr(F, name)(x)
+        manager.backward(y, None if y is None else torch.full_like(y, 1.0 + dist.get_rank()))
+    return None if x.grad is None else x.grad.tolist()
+
+
+def _ring(count: int) -> Any:
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x = torch.full((count,), 1.0)
+    with GradManager().attach(x) as manager:
+        F.remote_send(x, (rank + 1) % size)
+        manager.backward(F.remote_recv((rank - 1) % size) * (rank + 5))
+    return None if x.grad is None else x.grad.unique().tolist()
+
+
+def test_values_between_processes_are_those_between_threads() -> None:
+    results = collshim.launch(every_operation, 2, ranks="processes", timeout=100)
+    assert [{name: wanted[rank] for name, wanted in WANTED.items()} for rank in range(2)] == results
+
+
+def test_gradients_between_processes_are_those_between_threads() -> None:
+    between_threads = collshim.launch(every_gradient, 2, timeout=60)
+    assert collshim.launch(every_gradient, 2, ranks="processes", timeout=60) == between_threads
+    assert between_threads[0][-1] == [6]
+
+
+def test_a_large_send_waits_for_nobody_between_processes() -> None:
+    with collshim.options(timeout=20):
+        assert collshim.launch(large_ring, 2, ranks="processes", timeout=60) == [[6], [5]]
+
+
+SCRIPT = """
+import json, sys
+import torch
+import collshim.megengine.distributed as dist
+from collshim.megengine.functional import distributed as F
+
+port, size, rank = map(int, sys.argv[1:])
+dist.init_process_group("localhost", port, size, rank, rank)
+told = {"sum": F.all_reduce_sum(torch.tensor([rank + 1.0])).tolist()}
+client = dist.get_client()
+if rank == 0:
+    told["set"] = client.user_set("key", (1, "a", None))
+told["get"] = client.user_get("key")
+client.group_barrier("all have read", size)
+if rank == 1:
+    told["pop"] = client.user_pop("key")
+for turn in range(2):
+    told[f"broadcast {turn}"] = client.bcast_val({"a": turn} if rank == 0 else None, "broadcast", size)
+if rank == 0:
+    client.set_is_grad("x", True)
+    client.set_remote_tracer("x", ["grad_0"])
+else:
+    told["checked"] = [client.check_is_grad("x"), client.check_remote_tracer("x")]
+told["ports"] = [dist.get_py_server_addr()[1] == port, dist.get_mm_server_addr()[1] == client.get_mm_server_port()]
+dist.group_barrier()
+client.group_barrier("all are done", size)
+print(json.dumps(told))
+"""
+
+
+def run_script(script: str, arguments: Sequence[Sequence[object]], **environment: str) -> list[tuple[int, str, str]]:
+    """Exit code, output and errors of one process per list of arguments."""
+    home = str(Path(collshim.__file__).parent.parent)
+    env = {**os.environ, "PYTHONPATH": home, "COLLSHIM_TIMEOUT": "40", "OMP_NUM_THREADS": "1", **environment}
+    command = [sys.executable, "-c", script]
+    processes = [
+        subprocess.Popen(
+            [*command, *map(str, args)], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for args in arguments
+    ]
+    try:
+        outputs = [process.communicate(timeout=90) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    return [(process.returncode, *output) for process, output in zip(processes, outputs, strict=True)]
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["at a Server", "at rank 0"])
+def test_processes_meet_at_an_address_and_share_a_store(served: bool) -> None:
+    server = dist.Server() if served else None
+    port = free_port() if server is None else server.py_server_port
+    done = run_script(SCRIPT, [(port, 2, rank) for rank in range(2)])
+    assert [code for code, _, _ in done] == [0, 0], done
+    both = {"sum": [3], "get": [1, "a", None], "ports": [True, True]}
+    first, second = ({"broadcast 0": None, "broadcast 1": None}, {"broadcast 0": {"a": 0}, "broadcast 1": {"a": 1}})
+    assert json.loads(done[0][1]) == {**both, **first, "set": True}
+    assert json.loads(done[1][1]) == {**both, **second, "pop": [1, "a", None], "checked": [True, ["grad_0"]]}
+
+
+JOIN = """
+import sys
+import collshim.megengine.distributed as dist
+dist.init_process_group("localhost", 1, int(sys.argv[1]), int(sys.argv[2]), 0)
+"""
+
+
+@pytest.mark.parametrize(("size", "rank"), [(4, 0), (2, 1)])
+def test_arguments_that_contradict_the_launchers_environment_are_refused(size: int, rank: int) -> None:
+    environment = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port())}
+    ((code, _, errors),) = run_script(JOIN, [(size, rank)], **environment)
+    assert code != 0
+    assert "WorldError" in errors
+
+
+def test_a_client_without_a_server_ends_at_the_deadline() -> None:
+    with collshim.options(timeout=0.2), pytest.raises(collshim.PeerError, match="no megengine Server listens"):
+        dist.Client("localhost", free_port())
+
+
+def test_a_wait_for_a_value_ends_at_the_deadline() -> None:
+    server = dist.Server()
+    with collshim.options(timeout=0.2), pytest.raises(collshim.DeadlineError, match="nobody gave a value"):
+        dist.Client("localhost", server.py_server_port).user_get("key")
+
+
+def test_a_server_ends_with_its_object() -> None:
+    server = dist.Server()
+    port = server.py_server_port
+    assert dist.Client("localhost", port).get_mm_server_port() == server.mm_server_port
+    del server
+    with collshim.options(timeout=0.2), pytest.raises(collshim.PeerError):
+        dist.Client("localhost", port)

@@ -1,0 +1,256 @@
+"""mindspore.communication: ranks, named groups, GlobalComm, before and after init."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import collshim
+from collshim import world
+from collshim.mindspore import communication as ms_comm
+from collshim.mindspore.communication import GlobalComm, comm_func
+
+if TYPE_CHECKING:
+    from tests.adapters.mindspore.conftest import Refused, Run
+
+comm: Any = ms_comm  # what types forbid is tried too
+LAUNCHERS_VARIABLES = (
+    "RANK_ID", "RANK_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_RANK_SIZE", "LOCAL_WORLD_SIZE",
+)  # fmt: skip
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No world in this process, and no launcher's environment."""
+    assert world.peek() is None
+    for name in LAUNCHERS_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def test_before_init_ranks_are_what_the_environment_says(alone: pytest.MonkeyPatch) -> None:
+    def told() -> tuple[int, ...]:
+        return comm.get_rank(), comm.get_group_size(), comm.get_local_rank(), comm.get_local_rank_size()
+
+    assert told() == (0, 1, 0, 1)
+    for name, value in {"RANK_ID": "5", "RANK_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_RANK_SIZE": "4"}.items():
+        alone.setenv(name, value)
+    assert told() == (5, 8, 1, 4)
+
+
+def test_before_init_a_rank_that_is_a_thread_knows_its_number() -> None:
+    assert collshim.launch(comm.get_rank, 2, timeout=30) == [0, 1]
+    assert collshim.launch(comm.get_group_size, 2, timeout=30) == [2, 2]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: comm.create_group("g", [0, 1]),
+        lambda: comm.destroy_group("g"),
+        lambda: comm.get_process_group_ranks(),
+        lambda: comm.get_world_rank_from_group_rank("g", 0),
+        lambda: comm.get_group_rank_from_world_rank(0, "g"),
+        lambda: comm.get_comm_name(),
+        lambda: comm.release(),
+    ],
+)
+def test_before_init_everything_else_says_to_call_it(call: Callable[[], Any]) -> None:
+    wanted = "Distributed Communication has not been inited.You can't invoke this interface yet. Please call"
+    with pytest.raises(RuntimeError) as caught:
+        call()
+    assert isinstance(caught.value, collshim.WorldError)
+    assert wanted in str(caught.value)
+
+
+def shown() -> tuple[Any, ...]:
+    return GlobalComm.BACKEND, GlobalComm.WORLD_COMM_GROUP, GlobalComm.INITED, GlobalComm.CHECK_ENVS
+
+
+@pytest.mark.parametrize("backend", ["hccl", "nccl", "mccl"])
+def test_global_comm_changes_with_init(backend: str) -> None:
+    def rank() -> Any:
+        before = shown()
+        returned = comm.init(backend)
+        return returned, before, shown()
+
+    wanted = (None, ("hccl", "hccl_world_group", False, True), (backend, f"{backend}_world_group", True, True))
+    assert collshim.launch(rank, 2, timeout=30) == [wanted] * 2
+    assert shown()[2] is False
+
+
+def test_init_chooses_a_backend_and_may_be_called_again() -> None:
+    def rank() -> Any:
+        comm.init()
+        first = GlobalComm.BACKEND
+        comm.create_group("g", [0, 1])
+        comm.init("hccl")
+        return first, GlobalComm.BACKEND, comm.get_group_size("g")
+
+    default = "nccl" if torch.cuda.is_available() else "mccl"
+    assert collshim.launch(rank, 2, timeout=30) == [(default, "hccl", 2)] * 2
+
+
+def test_init_refuses_other_names(refused: Refused) -> None:
+    no_string = refused(TypeError, lambda: comm.init(1))
+    assert "For 'init', the argument 'backend_name' must be a string, but got the type : <class 'int'>" in no_string
+    other = refused(RuntimeError, lambda: comm.init("bad"))
+    assert "must be one of 'hccl', 'nccl' and 'mccl', but got 'backend_name' : bad" in other
+    assert GlobalComm.INITED is False
+
+
+def test_the_world_answers_to_its_own_name_and_to_hccls(run: Run, size: int) -> None:
+    def rank() -> Any:
+        return [
+            (comm.get_rank(*group), comm.get_group_size(*group), comm.get_process_group_ranks(*group))
+            for group in ((), ("hccl_world_group",), ("mccl_world_group",))
+        ]
+
+    assert run(rank, size) == [[(here, size, list(range(size)))] * 3 for here in range(size)]
+
+
+def test_the_constants_are_the_names_of_the_world() -> None:
+    names = (comm.HCCL_WORLD_COMM_GROUP, comm.NCCL_WORLD_COMM_GROUP, comm.MCCL_WORLD_COMM_GROUP)
+    assert names == ("hccl_world_group", "nccl_world_group", "mccl_world_group")
+
+
+def test_all_ranks_of_one_machine_are_local(run: Run, size: int) -> None:
+    found = run(lambda: (comm.get_local_rank(), comm.get_local_rank_size(), comm.get_comm_name()), size)
+    assert found == [(here, size, "") for here in range(size)]
+
+
+def test_a_group_keeps_the_order_of_its_ranks(run: Run) -> None:
+    def rank() -> Any:
+        if comm.get_rank() not in (1, 3):
+            return None
+        returned = comm.create_group("g31", [3, 1])
+        assert returned is None
+        return (
+            comm.get_rank("g31"),
+            comm.get_group_size("g31"),
+            comm.get_process_group_ranks("g31"),
+            comm.get_world_rank_from_group_rank("g31", 0),
+            comm.get_group_rank_from_world_rank(3, "g31"),
+            comm.get_local_rank("g31"),
+            comm.get_local_rank_size("g31"),
+            comm_func.all_gather_into_tensor(torch.tensor([comm.get_rank()]), "g31")[0].tolist(),
+        )
+
+    _, one, _, three = run(rank, 4)
+    assert one == (1, 2, [3, 1], 3, 0, 1, 2, [3, 1])
+    assert three == (0, 2, [3, 1], 3, 0, 0, 2, [3, 1])
+
+
+def test_who_is_no_member_knows_no_such_group(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        if comm.get_rank() == 1:
+            return comm.create_group("one", [1])
+        return [
+            refused(RuntimeError, lambda: comm.get_rank("one")),
+            refused(RuntimeError, lambda: comm.get_group_size("one")),
+            refused(RuntimeError, lambda: comm.get_world_rank_from_group_rank("one", 0)),
+            refused(RuntimeError, lambda: comm.get_group_rank_from_world_rank(1, "one")),
+            refused(RuntimeError, lambda: comm.get_process_group_ranks("one")),
+            refused(KeyError, lambda: comm.destroy_group("one")),
+            refused(RuntimeError, lambda: comm.create_group("one", [1])),
+        ]
+
+    texts = run(rank, 2)[0]
+    assert all("The group one does not exist." in text for text in texts[:4])
+    assert "Group one doesn't include this rank 0 process." in texts[4]
+    assert "'one'" in texts[5]
+    assert "rank 0 is none" in texts[6]
+
+
+def test_the_same_group_again_is_no_error_and_another_list_is(run: Run, refused: Refused) -> None:
+    def rank() -> str:
+        comm.create_group("g01", [0, 1])
+        comm.create_group("g01", [0, 1])
+        return refused(ValueError, lambda: comm.create_group("g01", [1, 0]))
+
+    wanted = "The group g01 has been created, the rank_list is [0, 1], but current rank_list for the group is [1, 0]"
+    assert all(wanted in text for text in run(rank, 2))
+
+
+def test_a_destroyed_group_may_be_created_again(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        comm.create_group("g", [0, 1])
+        comm.destroy_group("g")
+        gone = refused(RuntimeError, lambda: comm.get_rank("g"))
+        comm.create_group("g", [1, 0])
+        return "does not exist" in gone, comm.get_rank("g"), comm_func.all_reduce(torch.ones(1), group="g")[0].item()
+
+    assert run(rank, 2) == [(True, 1, 2.0), (True, 0, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "theirs", "text"),
+    [
+        ((1, [0, 1]), TypeError, "the argument 'group' must be type of string, but got 'group' type : <class 'int'>."),
+        (("gt", (0, 1)), TypeError, "must be type of list, but got 'rank_ids' type : <class 'tuple'>."),
+        (("ge", []), ValueError, "size should be greater than 1, but got 'rank_ids' size : 0."),
+        (("gd", [0, 0]), ValueError, "List rank_ids in Group gd has duplicate data!"),
+        (("go", [0, 1], {}), TypeError, "must be type of GroupOptions, but got 'options' type : <class 'dict'>."),
+        (("gf", [0.0, 1]), TypeError, "must be a list of int"),
+        (("gr", [0, 9]), IndexError, "9"),
+    ],
+)
+def test_create_group_refuses(run: Run, refused: Refused, arguments: Any, theirs: type[Exception], text: str) -> None:
+    assert all(text in found for found in run(lambda: refused(theirs, lambda: comm.create_group(*arguments)), 2))
+
+
+@pytest.mark.parametrize("name", ["mccl_world_group", "hccl_world_group"])
+def test_the_world_cannot_be_destroyed(run: Run, refused: Refused, name: str) -> None:
+    texts = run(lambda: refused(ValueError, lambda: comm.destroy_group(name)), 2)
+    assert all("The world_group does not support destruction." in text for text in texts)
+
+
+@pytest.mark.parametrize("function", ["get_rank", "get_group_size", "get_local_rank", "get_local_rank_size"])
+def test_a_group_is_a_known_string(run: Run, refused: Refused, function: str) -> None:
+    def rank() -> list[str]:
+        called = getattr(comm, function)
+        return [
+            refused(TypeError, lambda: called(None)),
+            refused(RuntimeError, lambda: called("nope")),
+            refused(RuntimeError, lambda: called("nccl_world_group")),
+        ]
+
+    for none, nope, other in run(rank, 2):
+        assert f"For '{function}', the argument 'group' must be type of string" in none
+        assert "The group nope does not exist." in nope
+        assert "The group nccl_world_group does not exist." in other
+
+
+def test_ranks_are_translated_between_the_world_and_a_group(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        there = comm.get_world_rank_from_group_rank("mccl_world_group", 1)
+        back = comm.get_group_rank_from_world_rank(1, "mccl_world_group")
+        return (there, back), [
+            refused(RuntimeError, lambda: comm.get_world_rank_from_group_rank("hccl_world_group", 1)),
+            refused(RuntimeError, lambda: comm.get_group_rank_from_world_rank(1, "hccl_world_group")),
+            refused(RuntimeError, lambda: comm.get_world_rank_from_group_rank("mccl_world_group", 99)),
+            refused(RuntimeError, lambda: comm.get_group_rank_from_world_rank(99, "mccl_world_group")),
+            refused(TypeError, lambda: comm.get_group_rank_from_world_rank("a", "mccl_world_group")),
+            refused(TypeError, lambda: comm.get_world_rank_from_group_rank("mccl_world_group", "a")),
+        ]
+
+    for ranks, texts in run(rank, 2):
+        assert ranks == (1, 1)
+        assert all("The group hccl_world_group does not exist." in text for text in texts[:2])
+        assert "Group mccl_world_group doesn't contain the group rank 99" in texts[2]
+        assert "Group mccl_world_group doesn't contain the global rank 99" in texts[3]
+        assert "the argument 'world_rank_id' must be type of int" in texts[4]
+        assert "the argument 'group_rank_id' must be type of int" in texts[5]
+
+
+def test_release_forgets_the_groups_and_leaves_the_world_up(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        comm.create_group("g", [0, 1])
+        returned = comm.release()
+        assert "does not exist" in refused(RuntimeError, lambda: comm.get_rank("g"))
+        return returned, comm.get_rank(), GlobalComm.INITED
+
+    assert run(rank, 2) == [(None, 0, True), (None, 1, True)]

@@ -1,0 +1,89 @@
+"""Replicas of every strategy that has several, and programs whose replicas are processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import collshim
+import collshim.tensorflow as tf
+
+Run = Callable[[Callable[[], Any]], "list[Any]"]
+Program = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def mirrored(size: int) -> tf.distribute.MirroredStrategy:
+    return tf.distribute.MirroredStrategy([f"GPU:{index}" for index in range(size)])
+
+
+def run_mirrored(size: int, fn: Callable[[], Any]) -> list[Any]:
+    """What ``fn`` returned on each replica of one strategy."""
+    strategy = mirrored(size)
+    return list(strategy.experimental_local_results(strategy.run(fn)))
+
+
+def run_workers(size: int, fn: Callable[[], Any]) -> list[Any]:
+    """What ``fn`` returned on each worker; every rank has a strategy of its own."""
+    try:
+        return collshim.launch(lambda: tf.distribute.MultiWorkerMirroredStrategy().run(fn), size, timeout=60)
+    except collshim.RankError as error:
+        raise error.exception or error from None
+
+
+@pytest.fixture(params=[run_mirrored, run_workers], ids=["mirrored", "workers"])
+def strategy_run(request: pytest.FixtureRequest) -> Callable[[int, Callable[[], Any]], list[Any]]:
+    """``run`` of a strategy with as many replicas as asked for: one result per replica."""
+    found: Callable[[int, Callable[[], Any]], list[Any]] = request.param
+    return found
+
+
+@pytest.fixture(params=[1, 2, 4])
+def size(request: pytest.FixtureRequest) -> int:
+    """How many replicas."""
+    found: int = request.param
+    return found
+
+
+@pytest.fixture
+def run(strategy_run: Callable[[int, Callable[[], Any]], list[Any]], size: int) -> Run:
+    """``run`` on one, two and four replicas."""
+    return lambda fn: strategy_run(size, fn)
+
+
+@pytest.fixture
+def run_two(strategy_run: Callable[[int, Callable[[], Any]], list[Any]]) -> Run:
+    """``run`` on two replicas."""
+    return lambda fn: strategy_run(2, fn)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """Run a program's text in a process of its own; it may start ranks."""
+    root = Path(__file__).resolve().parents[3]
+
+    def start(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        given = {**os.environ, "PYTHONPATH": str(root), **environment}
+        return subprocess.run(
+            [sys.executable, str(path)], env=given, capture_output=True, text=True, timeout=100, check=False
+        )
+
+    return start
+
+
+def context() -> tf.distribute.ReplicaContext:
+    """The replica that the caller is in."""
+    found: tf.distribute.ReplicaContext = tf.distribute.get_replica_context()
+    return found
+
+
+def replica() -> int:
+    """The number of the replica that the caller is in."""
+    return int(context().replica_id_in_sync_group)

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+import collshim
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import Run, context, mirrored, replica, run_workers
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+def gathered(value: Any, axis: Any = 0) -> Any:
+    return context().all_gather(value, axis)
+
+
+def test_every_replica_holds_all_values_in_replica_order(run: Run, size: int) -> None:
+    wanted = [10.0 * rank + step for rank in range(size) for step in range(3)]
+    for result in run(lambda: gathered(torch.arange(3.0) + 10 * replica())):
+        assert result.tolist() == wanted
+        assert result.dtype is torch.float32
+
+
+def test_values_are_joined_along_the_axis_that_is_given(run: Run, size: int) -> None:
+    for result in run(lambda: gathered(torch.full((1, 2), float(replica())), axis=1)):
+        assert result.tolist() == [[float(rank) for rank in range(size) for _ in range(2)]]
+
+
+def test_lengths_along_the_axis_may_differ(run: Run, size: int) -> None:
+    for result in run(lambda: gathered(torch.full((2, replica() + 1), replica()), axis=1)):
+        assert result.tolist() == [[rank for rank in range(size) for _ in range(rank + 1)]] * 2
+
+
+def test_a_replica_may_give_no_rows(run: Run, size: int) -> None:
+    for result in run(lambda: gathered(torch.full((replica(), 2), float(replica())))):
+        assert result.shape == (size * (size - 1) // 2, 2)
+
+
+def test_structures_come_back_as_they_were_given(run: Run, size: int) -> None:
+    def gather() -> Any:
+        t = torch.tensor([replica()])
+        return gathered([t, (t, {"k": t}), Pair(t, b=t), OrderedDict(z=t, a=t), defaultdict(list, x=t), []])
+
+    wanted = list(range(size))
+    for one, (two, three), pair, ordered, default, empty in run(gather):
+        assert one.tolist() == two.tolist() == three["k"].tolist() == pair.a.tolist() == wanted
+        assert type(pair) is Pair
+        assert type(ordered) is OrderedDict
+        assert list(ordered) == ["z", "a"]
+        assert type(default) is defaultdict
+        assert default.default_factory is list
+        assert empty == []
+
+
+def test_replicas_may_fill_their_dicts_in_any_order(run_two: Run) -> None:
+    def gather() -> Any:
+        pairs = [("a", torch.tensor([1, replica()])), ("b", torch.tensor([2.0]))]
+        return gathered(dict(pairs if replica() else pairs[::-1]))
+
+    for result in run_two(gather):
+        assert result["a"].tolist() == [1, 0, 1, 1]
+        assert result["b"].tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int32, torch.bfloat16, torch.float64, torch.complex64])
+def test_every_dtype_stays(run_two: Run, dtype: torch.dtype) -> None:
+    for result in run_two(lambda: gathered(torch.tensor([replica(), 1]).to(dtype))):
+        assert result.dtype is dtype
+        assert torch.equal(result, torch.tensor([0, 1, 1, 1]).to(dtype))
+
+
+def test_numpy_arrays_give_numpy_arrays(run: Run, size: int) -> None:
+    for result in run(lambda: gathered(np.array([replica()], np.float32))):
+        assert isinstance(result, np.ndarray)
+        assert result.dtype == np.float32
+        assert result.tolist() == list(range(size))
+
+
+def test_the_input_is_neither_changed_nor_shared(run: Run) -> None:
+    inputs: dict[int, torch.Tensor] = {}
+
+    def gather() -> Any:
+        inputs[replica()] = torch.tensor([replica()])
+        result = gathered(inputs[replica()])
+        result.fill_(7)
+        return result
+
+    run(gather)
+    assert all(given.tolist() == [rank] for rank, given in inputs.items())
+
+
+def test_the_same_object_on_all_replicas_is_gathered_like_any_other_value(run_two: Run) -> None:
+    captured = torch.tensor([1.0, 2.0])
+    for result in run_two(lambda: gathered(captured)):
+        assert result.tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+def test_a_distributed_value_is_each_replicas_component() -> None:
+    strategy = mirrored(2)
+    value = strategy.experimental_distribute_values_from_function(
+        lambda ctx: torch.full((ctx.replica_id_in_sync_group + 1,), ctx.replica_id_in_sync_group)
+    )
+    for result in strategy.experimental_local_results(strategy.run(lambda: gathered(value))):
+        assert result.tolist() == [0, 1, 1]
+
+
+def test_options_change_no_result(run_two: Run) -> None:
+    options = tf.distribute.experimental.CommunicationOptions(
+        bytes_per_pack=1,
+        timeout_seconds=60.0,
+        implementation=tf.distribute.experimental.CommunicationImplementation.RING,
+    )
+    for result in run_two(lambda: context().all_gather(torch.tensor([replica()]), 0, options)):
+        assert result.tolist() == [0, 1]
+
+
+def test_the_axis_may_be_a_tensor(run_two: Run) -> None:
+    for result in run_two(lambda: gathered(torch.tensor([[replica()]]), axis=torch.tensor(1, dtype=torch.int32))):
+        assert result.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "said"),
+    [
+        ((2, 2), -1, r"Requires start <= limit when delta > 0: 0/-1"),
+        ((2, 2), -2, r"Requires start <= limit when delta > 0: 0/-2"),
+        ((3,), 1, r"Requires start <= limit when delta > 0: 2/1"),
+        ((), 0, r"Requires start <= limit when delta > 0: 1/0"),
+        ((), 0, r"Can't concatenate scalars \(use tf.stack instead\)"),
+        ((3,), 1, r"Expected concatenating dimensions in the range .* but got 1"),
+    ],
+)
+def test_scalars_and_axes_out_of_range_are_refused(run_two: Run, shape: tuple[int, ...], axis: int, said: str) -> None:
+    for kind in (ValueError, tf.errors.InvalidArgumentError, collshim.ArgumentError):
+        with pytest.raises(kind, match=said):
+            run_two(lambda: gathered(torch.ones(shape), axis))
+
+
+def test_a_refused_argument_leaves_the_replica_able_to_call_again(run_two: Run) -> None:
+    def gather() -> Any:
+        if replica() == 0:
+            with pytest.raises(ValueError, match="axis is -1"):
+                gathered(torch.ones(2), -1)
+        return gathered(torch.tensor([replica()]))
+
+    for result in run_two(gather):
+        assert result.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "axis", "said"),
+    [
+        ([(1, 1), (1, 2)], 0, r"Shape mismatch in the collective.*Dimension 1 in both shapes must be equal"),
+        ([(2, 1), (1, 1)], 1, r"Shape mismatch in the collective.*Dimension 0 in both shapes must be equal"),
+        ([(1,), (1, 1)], 0, r"Shape mismatch in the collective.*\[\[1\], \[1, 1\]\]"),
+    ],
+)
+def test_other_axes_that_differ_are_an_invalid_argument(
+    run_two: Run, shapes: list[tuple[int, ...]], axis: int, said: str
+) -> None:
+    for kind in (tf.errors.InvalidArgumentError, collshim.MismatchError):
+        with pytest.raises(kind, match=said):
+            run_two(lambda: gathered(torch.ones(shapes[replica()]), axis))
+
+
+def test_workers_go_on_after_a_mismatch() -> None:
+    def gather() -> Any:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            gathered([torch.ones(1, replica() + 1), torch.ones(2, replica() + 1)])
+        return gathered(torch.tensor([replica()])).tolist()
+
+    assert run_workers(2, gather) == [[0, 1], [0, 1]]
+
+
+def test_with_one_replica_nothing_is_checked() -> None:
+    assert mirrored(1).run(lambda: gathered(torch.tensor(1.0), axis=-7)).item() == 1.0
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_slices_are_refused(replicas: int) -> None:
+    slices = tf.IndexedSlices(torch.ones(1, 2), torch.tensor([0]), torch.tensor([8, 2]))
+    with pytest.raises(NotImplementedError, match=r"^all_gather does not support IndexedSlices$"):
+        mirrored(replicas).run(lambda: gathered([slices]))
+
+
+@pytest.mark.parametrize("value", [None, "text"])
+def test_what_is_no_tensor_is_refused(run: Run, value: object) -> None:
+    with pytest.raises(ValueError, match=r"Attempt to convert a value .* with an unsupported type"):
+        run(lambda: gathered([value]))
+
+
+def test_numbers_are_scalars_and_so_refused(run_two: Run) -> None:
+    with pytest.raises(ValueError, match=r"Can't concatenate scalars"):
+        run_two(lambda: gathered([1.0, 2.0]))
+
+
+def test_the_axis_must_be_given() -> None:
+    with pytest.raises(
+        TypeError, match=r"ReplicaContext.all_gather\(\) missing 1 required positional argument: 'axis'"
+    ):
+        context().all_gather(torch.ones(1))  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+def test_the_axis_must_be_an_integer(run_two: Run) -> None:
+    with pytest.raises(TypeError, match="axis is 'x'"):
+        run_two(lambda: gathered(torch.ones(1), axis="x"))

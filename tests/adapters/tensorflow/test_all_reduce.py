@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import collshim
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import Run, context, mirrored, replica
+
+SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
+
+
+def reduced(op: Any, value: Any) -> Any:
+    return context().all_reduce(op, value)
+
+
+def test_sum_adds_the_replicas_values(run: Run, size: int) -> None:
+    for result in run(lambda: reduced(SUM, torch.arange(3.0) + 10 * replica())):
+        assert result.tolist() == [size * step + 10 * size * (size - 1) / 2 for step in range(3)]
+        assert result.dtype is torch.float32
+
+
+def test_mean_divides_by_the_number_of_replicas(run: Run, size: int) -> None:
+    for result in run(lambda: reduced(MEAN, torch.tensor(replica() + 1.0))):
+        assert result.item() == (size + 1) / 2
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("sum", 3.0), ("SUM", 3.0), ("Mean", 1.5)])
+def test_operations_go_by_name_in_any_case(run_two: Run, name: str, wanted: float) -> None:
+    for result in run_two(lambda: reduced(name, torch.tensor(replica() + 1.0))):
+        assert result.item() == wanted
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_the_mean_of_integers_is_float64_with_several_replicas(run: Run, size: int, dtype: torch.dtype) -> None:
+    for result in run(lambda: reduced(MEAN, torch.tensor([replica() + 1], dtype=dtype))):
+        assert result.tolist() == [(size + 1) / 2]
+        assert result.dtype is (dtype if size == 1 else torch.float64)
+
+
+def test_the_sum_of_integers_stays_an_integer(run_two: Run) -> None:
+    for result in run_two(lambda: reduced(SUM, torch.tensor(replica() + 1, dtype=torch.int32))):
+        assert result.item() == 3
+        assert result.dtype is torch.int32
+
+
+def test_structures_come_back_as_they_were_given(run_two: Run) -> None:
+    def reduce() -> Any:
+        t = torch.tensor(replica() + 1.0)
+        return reduced(SUM, {"b": (t,), "a": [t, 2 * t], "n": torch.tensor(1, dtype=torch.int32)})
+
+    for result in run_two(reduce):
+        assert list(result) == ["b", "a", "n"]
+        assert result["b"][0].item() == 3.0
+        assert isinstance(result["b"], tuple)
+        assert [leaf.item() for leaf in result["a"]] == [3.0, 6.0]
+        assert result["n"].item() == 2
+
+
+def test_an_empty_nest_gives_an_empty_nest(run: Run) -> None:
+    assert all(result == [] for result in run(lambda: reduced(SUM, [])))
+
+
+def test_numpy_arrays_give_numpy_arrays(run_two: Run) -> None:
+    for result in run_two(lambda: reduced(MEAN, np.array([replica(), 3], np.int64))):
+        assert isinstance(result, np.ndarray)
+        assert result.dtype == np.float64
+        assert result.tolist() == [0.5, 3.0]
+
+
+def test_numbers_become_tensors(run: Run, size: int) -> None:
+    for result in run(lambda: reduced(SUM, 2.0)):
+        assert result.item() == 2.0 * size
+        assert result.dtype is torch.float32
+
+
+def test_the_same_object_on_all_replicas_is_reduced_like_any_other_value(run_two: Run) -> None:
+    captured = torch.tensor([1.0, 2.0])
+    for result in run_two(lambda: reduced(SUM, captured)):
+        assert result.tolist() == [2.0, 4.0]
+    assert captured.tolist() == [1.0, 2.0]
+
+
+def test_the_input_is_neither_changed_nor_shared(run: Run) -> None:
+    inputs: dict[int, torch.Tensor] = {}
+
+    def reduce() -> None:
+        inputs[replica()] = torch.tensor([1.0])
+        reduced(SUM, inputs[replica()]).fill_(7)
+
+    run(reduce)
+    assert all(given.tolist() == [1.0] for given in inputs.values())
+
+
+def test_shapes_that_differ_are_an_invalid_argument(run_two: Run) -> None:
+    for kind in (tf.errors.InvalidArgumentError, collshim.MismatchError):
+        with pytest.raises(kind, match="Shape mismatch in the collective"):
+            run_two(lambda: reduced(SUM, torch.ones(replica() + 1)))
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_operations_that_are_none_are_refused(replicas: int) -> None:
+    with pytest.raises(ValueError, match=r"^'MAX' is not a valid ReduceOp$"):
+        mirrored(replicas).run(lambda: reduced("max", torch.ones(1)))
+    with pytest.raises(AssertionError, match="reduce_op is 3"):
+        mirrored(replicas).run(lambda: reduced(3, torch.ones(1)))
+
+
+def test_options_must_be_communication_options(run_two: Run) -> None:
+    wrong: Any = 60.0
+    with pytest.raises(TypeError, match="options is a float"):
+        run_two(lambda: context().all_reduce(SUM, torch.ones(1), wrong))
+
+
+def slices(rows: int) -> tf.IndexedSlices:
+    values = torch.full((rows, 2), replica() + 1.0)
+    return tf.IndexedSlices(values, torch.arange(rows), torch.tensor([8, 2]))
+
+
+def test_the_sum_of_slices_is_all_replicas_rows(run_two: Run) -> None:
+    for result in run_two(lambda: reduced(SUM, slices(replica() + 1))):
+        assert result.values.tolist() == [[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]]
+        assert result.indices.tolist() == [0, 0, 1]
+        assert result.dense_shape.tolist() == [8, 2]
+
+
+def test_the_mean_of_slices_divides_the_rows(run_two: Run) -> None:
+    for result in run_two(lambda: reduced(MEAN, slices(1))):
+        assert result.values.tolist() == [[0.5, 0.5], [1.0, 1.0]]
+        assert result.indices.tolist() == [0, 0]
+
+
+def test_slices_and_arrays_may_be_mixed(run_two: Run) -> None:
+    for dense, sparse in run_two(lambda: reduced(SUM, [torch.ones(1), slices(1)])):
+        assert dense.tolist() == [2.0]
+        assert sparse.indices.tolist() == [0, 0]
+
+
+def test_a_replica_that_does_not_come_is_an_exceeded_deadline() -> None:
+    options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=0.2)
+    gate = threading.Event()
+
+    def reduce() -> Any:
+        if replica() == 0:
+            gate.wait(30)
+            return None
+        try:
+            return context().all_reduce(SUM, torch.ones(1), options)
+        finally:
+            gate.set()
+
+    with pytest.raises(tf.errors.DeadlineExceededError, match="rank 0") as caught:
+        mirrored(2).run(reduce)
+    assert isinstance(caught.value, collshim.DeadlineError)

@@ -1,0 +1,234 @@
+"""What is called across the replicas: reduce, gather, local results, values from a function, and ``extended``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import collshim
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import mirrored
+
+On = Callable[[Callable[[tf.distribute.Strategy], Any]], Any]
+
+
+def values(strategy: tf.distribute.Strategy, make: Callable[[int], Any]) -> Any:
+    return strategy.experimental_distribute_values_from_function(lambda ctx: make(ctx.replica_id_in_sync_group))
+
+
+def on_mirrored(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
+    return fn(mirrored(2))
+
+
+def on_workers(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
+    """What every worker got; they must agree."""
+    try:
+        first, second = collshim.launch(lambda: fn(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=60)
+    except collshim.RankError as error:
+        raise error.exception or error from None
+    assert repr(first) == repr(second)
+    return first
+
+
+@pytest.fixture(params=[on_mirrored, on_workers], ids=["mirrored", "workers"])
+def on(request: pytest.FixtureRequest) -> On:
+    """Call a function with a strategy of two replicas, on every process of it."""
+    found: On = request.param
+    return found
+
+
+@pytest.mark.parametrize(
+    ("op", "axis", "wanted"),
+    [
+        ("SUM", None, [1.0, 4.0]),
+        ("MEAN", None, [0.5, 2.0]),
+        ("MEAN", -1, 1.25),
+        ("MEAN", (0,), 1.25),
+        ("SUM", 0, 5.0),
+        ("SUM", (), [1.0, 4.0]),
+    ],
+)
+def test_reduce_gives_one_tensor(on: On, op: str, axis: Any, wanted: Any) -> None:
+    result = on(lambda s: s.reduce(op, values(s, lambda i: torch.tensor([float(i), 2.0])), axis=axis))
+    assert result.tolist() == wanted
+
+
+def test_a_mean_over_an_axis_weighs_elements(on: On) -> None:
+    """Four rows of one and two rows of five and a half: (4 + 11) / 6."""
+    result = on(lambda s: s.reduce("MEAN", values(s, lambda i: [torch.ones(4), torch.full((2,), 5.5)][i]), axis=0))
+    assert result.item() == 2.5
+
+
+def test_the_mean_of_integers_over_an_axis_is_float64(on: On) -> None:
+    result = on(lambda s: s.reduce("MEAN", values(s, lambda i: torch.tensor([i, 3], dtype=torch.int32)), axis=0))
+    assert result.dtype is torch.float64
+    assert result.item() == 1.75
+
+
+def test_nests_and_numpy_arrays_are_reduced_as_they_are(on: On) -> None:
+    result = on(lambda s: s.reduce("SUM", {"a": values(s, lambda i: np.array([i, 2]))}, axis=None))
+    assert isinstance(result["a"], np.ndarray)
+    assert result["a"].tolist() == [1, 4]
+
+
+def test_a_value_that_is_not_distributed_is_each_workers_own() -> None:
+    plain = torch.tensor([1.0, 2.0])
+    assert on_workers(lambda s: s.reduce("SUM", plain, axis=None)).tolist() == [2.0, 4.0]
+    assert on_workers(lambda s: s.gather(plain, axis=0)).tolist() == [1.0, 2.0, 1.0, 2.0]
+    assert on_workers(lambda s: s.reduce("SUM", 1, axis=None)).item() == 2
+
+
+def test_a_value_that_is_not_distributed_is_the_same_on_mirrored_replicas() -> None:
+    strategy, plain = mirrored(2), torch.tensor([1.0, 2.0])
+    assert strategy.reduce("MEAN", plain, axis=None).tolist() == [1.0, 2.0]
+    assert strategy.gather(plain, axis=0).tolist() == [1.0, 2.0]
+    with pytest.raises(
+        ValueError,
+        match=r"^A non-DistributedValues value 1 cannot be reduced with the given reduce op ReduceOp\.SUM\.$",
+    ):
+        strategy.reduce("SUM", 1, axis=None)
+
+
+def test_gather_joins_along_the_axis(on: On) -> None:
+    result = on(lambda s: s.gather({"a": values(s, lambda i: torch.full((1, i + 1), i))}, axis=1))
+    assert result["a"].tolist() == [[0, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    "strategy", [mirrored(1), tf.distribute.OneDeviceStrategy("CPU:0"), tf.distribute.get_strategy()]
+)
+def test_with_one_replica_reduce_and_gather_give_copies(strategy: tf.distribute.Strategy) -> None:
+    plain = torch.tensor([1, 2], dtype=torch.int32)
+    for result in (strategy.reduce("MEAN", plain, axis=None), strategy.gather(plain, axis=-7)):
+        assert result.dtype is torch.int32
+        result.fill_(0)
+    assert plain.tolist() == [1, 2]
+    assert strategy.reduce("MEAN", torch.tensor([1, 2]), axis=0).item() == 1.5
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (lambda s, v: s.reduce("prod", v, axis=None), ValueError, "^'PROD' is not a valid ReduceOp$"),
+        (lambda s, v: s.reduce("SUM", v, axis="x"), TypeError, "axis is 'x'"),
+        (lambda s, v: s.reduce("SUM", v, axis=[0]), TypeError, r"axis is \[0\]"),
+        (lambda s, v: s.reduce("SUM", v, axis=5), tf.errors.InvalidArgumentError, "Invalid reduction dimension 5"),
+        (lambda s, v: s.reduce("SUM", v), TypeError, "missing 1 required positional argument: 'axis'"),
+        (lambda s, v: s.gather(v, axis=-1), ValueError, "Requires start <= limit when delta > 0: 0/-1"),
+        (lambda s, v: v + 1, TypeError, r"unsupported operand type\(s\) for \+: 'PerReplica' and 'int'"),
+    ],
+)
+def test_wrong_arguments_are_refused(on: On, call: Any, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        on(lambda s: call(s, values(s, lambda i: torch.ones(2))))
+
+
+@pytest.mark.parametrize("call", ["reduce", "gather"])
+def test_shapes_that_differ_are_an_invalid_argument(on: On, call: str) -> None:
+    def fn(strategy: tf.distribute.Strategy) -> Any:
+        value = values(strategy, lambda i: torch.ones(1, i + 1))
+        return strategy.gather(value, axis=0) if call == "gather" else strategy.reduce("SUM", value, axis=None)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Shape mismatch in the collective"):
+        on(fn)
+
+
+def slices(strategy: tf.distribute.Strategy) -> Any:
+    return values(strategy, lambda i: tf.IndexedSlices(torch.full((1, 2), float(i)), torch.tensor([i])))
+
+
+def test_slices_are_reduced_and_not_gathered(on: On) -> None:
+    rows = on(lambda s: s.reduce("SUM", slices(s), axis=None).values.tolist())
+    assert rows == [[0.0, 0.0], [1.0, 1.0]]
+    with pytest.raises(NotImplementedError, match="gather does not support IndexedSlices"):
+        on(lambda s: s.gather(slices(s), axis=0))
+
+
+def test_local_results_are_a_tuple_with_one_entry_per_replica_of_the_process() -> None:
+    strategy = mirrored(2)
+    nest = {"x": values(strategy, lambda i: i), "y": 1}
+    assert strategy.experimental_local_results(nest) == ({"x": 0, "y": 1}, {"x": 1, "y": 1})
+    assert strategy.experimental_local_results([1, 2]) == ([1, 2], [1, 2])
+    assert strategy.experimental_local_results(3) == (3,)
+
+
+def test_values_from_a_function_are_always_per_replica() -> None:
+    for size in (1, 2):
+        made = mirrored(size).experimental_distribute_values_from_function(
+            lambda ctx: {"n": ctx.num_replicas_in_sync, "i": [ctx.replica_id_in_sync_group]}
+        )
+        assert made["n"].values == (size,) * size
+        assert made["i"][0].values == tuple(range(size))
+
+
+@pytest.mark.parametrize("strategy", [tf.distribute.OneDeviceStrategy("CPU:0"), tf.distribute.get_strategy()])
+def test_strategies_of_one_replica_give_the_value_itself(strategy: tf.distribute.Strategy) -> None:
+    assert strategy.experimental_distribute_values_from_function(lambda ctx: ctx.num_replicas_in_sync) == 1
+
+
+def test_workers_have_their_own_component_alone() -> None:
+    made = collshim.launch(
+        lambda: values(tf.distribute.MultiWorkerMirroredStrategy(), lambda i: i).values, 2, timeout=60
+    )
+    assert made == [(0,), (1,)]
+
+
+def test_reduce_to_leaves_the_result_where_it_is_wanted() -> None:
+    strategy = mirrored(2)
+    value = values(strategy, lambda i: torch.tensor([float(i), 2.0]))
+    everywhere = strategy.extended.reduce_to("SUM", value, value)
+    assert [part.tolist() for part in everywhere.values] == [[1.0, 4.0]] * 2
+    assert repr(everywhere).startswith("Mirrored:{\n  0: tensor(")
+    assert strategy.extended.reduce_to("MEAN", value, "/cpu:0").tolist() == [0.5, 2.0]
+    assert strategy.reduce("MEAN", everywhere, axis=None).tolist() == [1.0, 4.0]
+    with pytest.raises(AssertionError):
+        strategy.reduce("SUM", everywhere, axis=None)
+    both = strategy.extended.batch_reduce_to("SUM", [(value, value), (value, "/cpu:0")])
+    assert [type(one).__name__ for one in both] == ["Mirrored", "Tensor"]
+
+
+@pytest.mark.parametrize(
+    ("destinations", "kind", "said"),
+    [
+        ([], AssertionError, "no list or tuple"),
+        ("", ValueError, "^destinations can not be empty$"),
+        (3, ValueError, "^destinations must be one of a `DistributedValues` object"),
+    ],
+)
+def test_reduce_to_needs_a_place(destinations: Any, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        mirrored(2).extended.reduce_to("MEAN", torch.ones(1), destinations)
+
+
+def test_the_default_strategy_has_no_devices() -> None:
+    with pytest.raises(
+        RuntimeError, match=r"^worker_devices\(\) method unsupported by default tf\.distribute\.Strategy\.$"
+    ):
+        _ = tf.distribute.get_strategy().extended.worker_devices
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [tf.distribute.NcclAllReduce(), tf.distribute.HierarchicalCopyAllReduce(2), tf.distribute.ReductionToOneDevice()],
+)
+def test_cross_device_ops_reduce_and_broadcast_the_components(ops: tf.distribute.CrossDeviceOps) -> None:
+    strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"], cross_device_ops=ops)
+    value = values(strategy, lambda i: torch.tensor([i + 1.0]))
+    total = ops.reduce(tf.distribute.ReduceOp.SUM, value, destinations=value)
+    assert [part.tolist() for part in total.values] == [[3.0], [3.0]]
+    assert ops.batch_reduce(tf.distribute.ReduceOp.MEAN, [(value, "CPU:0")])[0].tolist() == [1.5]
+    assert [part.tolist() for part in ops.broadcast(torch.ones(1), value).values] == [[1.0], [1.0]]
+
+
+def test_cross_device_ops_refuse_what_they_cannot_do() -> None:
+    with pytest.raises(ValueError, match=r"^NCCL all-reduce requires num_packs >= 0, but -1 is specified$"):
+        tf.distribute.NcclAllReduce(-1)
+    wrong: Any = "SUM"
+    with pytest.raises(ValueError, match=r"^`reduce_op` must be Reduce\.SUM or Reduce\.MEAN\.$"):
+        tf.distribute.NcclAllReduce().reduce(wrong, torch.ones(1), "CPU:0")
+    with pytest.raises(TypeError, match="cross_device_ops is 'SUM'"):
+        tf.distribute.MirroredStrategy(["GPU:0"], cross_device_ops=wrong)

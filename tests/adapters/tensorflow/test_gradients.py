@@ -1,0 +1,122 @@
+"""Gradients that TensorFlow 2.21 was seen to compute on two replicas, and the rules behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import Run, context, mirrored, replica
+
+
+def leaf(*values: float) -> Tensor:
+    return torch.tensor(values, dtype=torch.float32, requires_grad=True)
+
+
+@pytest.mark.parametrize(("op", "gradient"), [("SUM", [18.0, 30.0]), ("MEAN", [4.5, 7.5])])
+def test_all_reduce_reduces_the_gradients_alike(run_two: Run, op: str, gradient: list[float]) -> None:
+    def differentiate() -> Any:
+        x = leaf(replica() + 1, replica() + 2)
+        y = context().all_reduce(op, x)
+        return torch.autograd.grad((replica() + 1) * (y**2).sum(), x)[0].tolist()
+
+    assert run_two(differentiate) == [gradient, gradient]
+
+
+def test_all_gather_sums_the_gradients_and_cuts_each_replicas_part(run_two: Run) -> None:
+    def differentiate() -> Any:
+        x = torch.ones(1, replica() + 1, requires_grad=True)
+        y = context().all_gather(x, axis=1)
+        weights = torch.arange(3.0) * (replica() + 1)
+        return torch.autograd.grad((weights * y).sum(), x)[0]
+
+    assert [gradient.tolist() for gradient in run_two(differentiate)] == [[[0.0]], [[3.0, 6.0]]]
+
+
+def test_outputs_that_a_loss_does_not_use_send_zeros(run_two: Run) -> None:
+    """Replica 0 uses ``a`` alone, replica 1 ``b`` alone; both leaves of both replicas get the sum."""
+
+    def differentiate() -> Any:
+        a, b = leaf(1.0), leaf(2.0)
+        result = context().all_gather({"a": a, "b": b}, axis=0)
+        ((replica() + 1) * result["ab"[replica()]].sum()).backward()
+        return [None if x.grad is None else x.grad.tolist() for x in (a, b)]
+
+    assert run_two(differentiate) == [[[1.0], [2.0]]] * 2
+
+
+def test_the_gradient_of_an_unused_leaf_is_zero(run_two: Run) -> None:
+    def differentiate() -> Any:
+        a, b = leaf(1.0), leaf(2.0)
+        result = context().all_gather({"a": a, "b": b}, axis=0)
+        ((replica() + 1) * result["a"].sum()).backward()
+        return [None if x.grad is None else x.grad.tolist() for x in (a, b)]
+
+    assert run_two(differentiate) == [[[3.0], [0.0]]] * 2
+    assert differentiate() == [[1.0], [0.0]]
+
+
+def test_all_gather_can_be_differentiated_twice(run_two: Run) -> None:
+    def differentiate() -> Any:
+        z = leaf(replica() + 1)
+        loss = (context().all_gather(z, axis=0) ** 3).sum()
+        first = torch.autograd.grad(loss, z, create_graph=True)[0]
+        return first.item(), torch.autograd.grad(first.sum(), z)[0].item()
+
+    assert run_two(differentiate) == [(6.0, 12.0), (24.0, 24.0)]
+
+
+def test_nests_with_integers_differentiate_through_the_others(run_two: Run) -> None:
+    def differentiate() -> Any:
+        x = leaf(replica() + 1)
+        result = context().all_reduce("SUM", [torch.tensor([1]), x, 2 * x])
+        assert not result[0].requires_grad
+        return torch.autograd.grad((result[1] + result[2]).sum(), x)[0].tolist()
+
+    assert run_two(differentiate) == [[6.0], [6.0]]
+
+
+def test_a_replica_whose_value_needs_no_gradient_joins_the_backward(run_two: Run) -> None:
+    def differentiate() -> Any:
+        x = leaf(1.0) if replica() else torch.tensor([1.0])
+        context().all_reduce("SUM", x).sum().backward()
+        return None if x.grad is None else x.grad.tolist()
+
+    assert run_two(differentiate) == [None, [2.0]]
+
+
+def test_one_replica_has_the_gradient_of_identity() -> None:
+    def differentiate() -> Any:
+        x = leaf(1.0, 2.0)
+        y = context().all_reduce("MEAN", context().all_gather(x, axis=0))
+        return torch.autograd.grad((y**2).sum(), x)[0].tolist()
+
+    assert mirrored(1).run(differentiate) == [2.0, 4.0]
+    assert differentiate() == [2.0, 4.0]
+
+
+def test_slices_have_no_gradient(run_two: Run) -> None:
+    def differentiate() -> Any:
+        x = leaf(1.0)
+        result = context().all_reduce("SUM", [x, tf.IndexedSlices(2 * x, torch.tensor([0]))])
+        return [part.requires_grad for part in (result[0], result[1].values)]
+
+    assert run_two(differentiate) == [[False, False]] * 2
+
+
+def test_a_replica_takes_over_that_no_gradient_is_wanted() -> None:
+    with torch.no_grad():
+        result = mirrored(2).run(lambda: context().all_reduce("SUM", leaf(1.0)).requires_grad)
+    assert result is False
+
+
+def test_gradients_pass_through_a_reduction_of_all_components() -> None:
+    strategy = mirrored(2)
+    x = [leaf(1.0, 2.0), leaf(3.0, 4.0)]
+    value = strategy.experimental_distribute_values_from_function(lambda ctx: x[ctx.replica_id_in_sync_group])
+    loss = strategy.reduce("MEAN", value, axis=None).sum() + strategy.gather(value, axis=0)[3]
+    loss.backward()
+    assert [given.grad.tolist() for given in x if given.grad is not None] == [[0.5, 0.5], [0.5, 1.5]]

@@ -1,0 +1,130 @@
+"""Replicas that are processes: ``collshim.launch``, and TensorFlow's own ``TF_CONFIG``."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collshim
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import Program
+
+LAUNCHED = """
+import torch
+import collshim
+import collshim.tensorflow as tf
+
+
+def replica():
+    ctx = tf.distribute.get_replica_context()
+    index = int(ctx.replica_id_in_sync_group)
+    x = torch.full((index + 1, 2), index + 1.0, requires_grad=True)
+    y = ctx.all_gather({"rows": x, "one": torch.tensor([index])}, axis=0)
+    ((index + 1) * y["rows"].sum()).backward()
+    mean = ctx.all_reduce("MEAN", torch.tensor([index, 1]))
+    return y["rows"].tolist(), y["one"].tolist(), x.grad.tolist(), mean.tolist(), str(mean.dtype)
+
+
+def rank():
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    ragged = strategy.experimental_distribute_values_from_function(
+        lambda ctx: torch.ones(1, ctx.replica_id_in_sync_group + 1)
+    )
+    try:
+        strategy.gather(ragged, axis=0)
+        said = "nothing"
+    except tf.errors.InvalidArgumentError as error:
+        said = str(error)
+    return strategy.run(replica), strategy.gather(ragged, axis=1).shape[1], said
+
+
+if __name__ == "__main__":
+    for result in collshim.launch(rank, 2, ranks="processes", timeout=60):
+        print(repr(result))
+"""
+
+CONFIGURED = """
+import torch
+import collshim.tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+print(strategy.reduce("SUM", torch.tensor([strategy.extended.worker_devices[0].count("task:1") + 1]), axis=None).item())
+"""
+
+
+def test_processes_gather_reduce_and_differentiate(program: Program) -> None:
+    done = program(LAUNCHED)
+    assert done.returncode == 0, done.stderr
+    rows = [[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]]
+    wanted = [[[3.0, 3.0]] * (rank + 1) for rank in range(2)]
+    for line, gradient in zip(done.stdout.splitlines(), wanted, strict=True):
+        found, width, said = eval(line)
+        assert found == (rows, [0, 1], gradient, [0.5, 1.0], "torch.float64")
+        assert width == 3
+        assert said.startswith(
+            "Shape mismatch in the collective: all_gather: the replicas have shapes [[1, 1], [1, 2]]"
+        )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def test_processes_find_each_other_by_tf_config(tmp_path: Path) -> None:
+    path = tmp_path / "worker.py"
+    path.write_text(CONFIGURED)
+    cluster = {"chief": [f"127.0.0.1:{free_port()}"], "worker": ["127.0.0.1:0"]}
+    workers = []
+    for job in cluster:
+        config = json.dumps({"cluster": cluster, "task": {"type": job, "index": 0}})
+        environment = {"PYTHONPATH": str(Path(__file__).resolve().parents[3]), "TF_CONFIG": config}
+        workers.append(
+            subprocess.Popen([sys.executable, str(path)], env=environment, stdout=subprocess.PIPE, text=True)
+        )
+    try:
+        assert [worker.communicate(timeout=60)[0] for worker in workers] == ["3\n", "3\n"]
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("{", "TF_CONFIG is '{', should be JSON"),
+        ('{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "ps", "index": 0}}', "task_type is 'ps'"),
+        ('{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}', "task_id is 2"),
+        ('{"cluster": {"worker": ["a", "b:1"]}, "task": {"type": "worker", "index": 0}}', "should be 'host:port'"),
+    ],
+)
+def test_a_tf_config_that_tells_nothing_is_refused(program: Program, config: str, said: str) -> None:
+    done = program(CONFIGURED, TF_CONFIG=config)
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+class Resolver:
+    """A cluster resolver as users write them."""
+
+    task_type = "worker"
+    task_id = 0
+
+    def cluster_spec(self) -> Resolver:
+        return self
+
+    def as_dict(self) -> dict[str, list[str]]:
+        return {"worker": ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]}
+
+
+def test_a_resolver_that_contradicts_the_world_is_refused() -> None:
+    with pytest.raises(collshim.RankError, match=r"rank 0 of 3, should be for this world: rank . of 2"):
+        collshim.launch(lambda: tf.distribute.MultiWorkerMirroredStrategy(Resolver()), 2, timeout=30)

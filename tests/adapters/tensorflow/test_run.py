@@ -1,0 +1,191 @@
+"""``Strategy.run``: what reaches the replicas, what comes back, and what happens when one fails."""
+
+from __future__ import annotations
+
+import _thread
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+import collshim
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import context, mirrored, replica
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+def per_replica(strategy: tf.distribute.Strategy, make: Callable[[int], Any]) -> Any:
+    return strategy.experimental_distribute_values_from_function(lambda ctx: make(ctx.replica_id_in_sync_group))
+
+
+def test_leaves_are_per_replica_and_structures_stay() -> None:
+    def fn() -> Any:
+        t = torch.tensor(replica())
+        return {"x": t, "y": (t, [t]), "z": Pair(t, b=1)}
+
+    result = mirrored(2).run(fn)
+    leaves = [result["x"], result["y"][0], result["y"][1][0], result["z"].a]
+    assert [[value.item() for value in leaf.values] for leaf in leaves] == [[0, 1]] * 4
+    assert type(result["z"]) is Pair
+    assert isinstance(result["x"], tf.distribute.DistributedValues)
+
+
+@pytest.mark.parametrize("value", [5, None, torch.ones(1)], ids=["number", "None", "tensor"])
+def test_the_same_object_on_all_replicas_stays_as_it_is(value: object) -> None:
+    assert mirrored(2).run(lambda: value) is value
+
+
+@pytest.mark.parametrize(
+    "strategy", [mirrored(1), tf.distribute.OneDeviceStrategy("CPU:0"), tf.distribute.get_strategy()]
+)
+def test_with_one_replica_the_result_is_the_functions(strategy: tf.distribute.Strategy) -> None:
+    value = {"x": [torch.ones(1)]}
+    assert strategy.run(lambda: value) is value
+    assert strategy.num_replicas_in_sync == 1
+
+
+def test_arguments_reach_each_replica_as_its_component() -> None:
+    strategy = mirrored(2)
+    value = per_replica(strategy, lambda index: torch.tensor(10 * index))
+    a, (b, c), d = strategy.run(
+        lambda x, y, k: (x + 5, (y[0], y[1]["s"]), k), args=(value, [value, {"s": "s"}]), kwargs={"k": 7}
+    )
+    assert [x.item() for x in a.values] == [5, 15]
+    assert [x.item() for x in b.values] == [0, 10]
+    assert (c, d) == ("s", 7)
+
+
+def test_structures_that_differ_between_replicas_are_an_assertion() -> None:
+    with pytest.raises(AssertionError, match=r"^len\(v\) == 2, len\(v0\) == 1, v: \[1, 1\], v0: \[1\]$"):
+        mirrored(2).run(lambda: [1] * (replica() + 1))
+    with pytest.raises(AssertionError, match=r"^v\[0\].keys: \{'k0'\}  v\[i\].keys: \{'k1'\}$"):
+        mirrored(2).run(lambda: {f"k{replica()}": 1})
+
+
+def test_arguments_must_be_a_list_or_a_tuple() -> None:
+    with pytest.raises(ValueError, match=r"^positional args must be a list or tuple, got <class 'int'>$"):
+        mirrored(2).run(lambda x: x, args=3)
+
+
+def test_a_value_of_fewer_replicas_is_refused() -> None:
+    value = per_replica(mirrored(2), lambda index: index)
+    with pytest.raises(collshim.ArgumentIndexError, match="2 components"):
+        mirrored(4).run(lambda x: x, args=(value,))
+
+
+def test_what_a_replica_raises_is_raised_by_run_and_wakes_the_others() -> None:
+    seen: list[BaseException] = []
+    mine = KeyError("mine")
+
+    def fn() -> Any:
+        if replica() == 1:
+            raise mine
+        try:
+            return context().all_reduce("SUM", torch.ones(1))
+        except Exception as error:
+            seen.append(error)
+            raise
+
+    with pytest.raises(KeyError) as caught:
+        mirrored(2).run(fn)
+    assert caught.value is mine
+    assert isinstance(seen[0], tf.errors.UnavailableError)
+    assert isinstance(seen[0], collshim.PeerError)
+    assert "KeyError" in str(seen[0])
+
+
+def test_a_strategy_works_on_after_a_failure() -> None:
+    strategy = mirrored(2)
+    with pytest.raises(KeyError):
+        strategy.run(lambda: {"no": "number"}[str(replica())])
+    result = strategy.run(lambda: context().all_reduce("SUM", torch.ones(1)))
+    assert [value.item() for value in result.values] == [2.0, 2.0]
+
+
+def test_a_replica_that_skips_a_collective_is_found_at_once() -> None:
+    with pytest.raises(
+        RuntimeError, match=r"Some replicas made a different number of .* rank 0 has returned"
+    ) as caught:
+        mirrored(2).run(lambda: context().all_reduce("SUM", torch.ones(1)) if replica() else None)
+    assert isinstance(caught.value, collshim.MismatchError)
+
+
+def test_an_interrupt_of_the_caller_ends_the_replicas_that_wait() -> None:
+    before = set(threading.enumerate())
+
+    def fn() -> Any:
+        if replica() == 0:
+            _thread.interrupt_main()
+            return context().merge_call(lambda strategy: 1)
+        return context().all_reduce("SUM", torch.ones(1))
+
+    with pytest.raises(KeyboardInterrupt):
+        mirrored(2).run(fn)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_a_rank_may_have_replicas_of_its_own() -> None:
+    def rank() -> Any:
+        mine = torch.tensor([float(collshim.current().rank)])
+        total = mirrored(2).run(lambda: context().all_reduce("SUM", mine)).values[0]
+        return collshim.current().communicator.all_reduce(total).wait().item()
+
+    assert collshim.launch(rank, 2, timeout=60) == [2.0, 2.0]
+
+
+def test_replicas_see_the_callers_context_variables() -> None:
+    variable = contextvars.ContextVar("variable", default="unset")
+    variable.set("set")
+    assert mirrored(2).run(variable.get) == "set"
+
+
+def test_no_thread_and_no_world_are_left_behind() -> None:
+    before = threading.active_count()
+    for _ in range(3):
+        mirrored(4).run(lambda: context().all_gather(torch.ones(1), axis=0))
+    assert threading.active_count() == before
+    assert collshim.current().size == 1
+
+
+def test_a_function_may_be_decorated_with_and_without_arguments() -> None:
+    @tf.function
+    def plain() -> Any:
+        return context().all_reduce("SUM", tf.constant(1.0))
+
+    @tf.function(jit_compile=True)
+    def hinted() -> Any:
+        return plain()
+
+    for fn in (plain, hinted, tf.function(lambda: mirrored(1).run(plain))):
+        assert fn().item() == 1.0
+    assert [value.item() for value in mirrored(2).run(hinted).values] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [["GPU:0", "GPU:0"], ["GPU:0", "/device:GPU:0"], ["/job:localhost/replica:0/task:0/device:CPU:0", "CPU:0"]],
+)
+def test_a_device_named_twice_is_an_assertion(devices: list[str]) -> None:
+    with pytest.raises(AssertionError, match=r"^No duplicates allowed in `devices` argument: "):
+        tf.distribute.MirroredStrategy(devices)
+
+
+def test_names_that_are_no_devices_are_refused() -> None:
+    with pytest.raises(ValueError, match="device is '0'"):
+        tf.distribute.MirroredStrategy(["0"])
+    wrong: Any = "GPU:0"
+    with pytest.raises(TypeError, match="should be a list of names"):
+        tf.distribute.MirroredStrategy(wrong)
+
+
+def test_without_names_there_is_a_replica_for_each_gpu_else_one() -> None:
+    assert tf.distribute.MirroredStrategy().num_replicas_in_sync == max(1, torch.cuda.device_count())

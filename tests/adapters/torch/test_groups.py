@@ -1,0 +1,154 @@
+"""new_group, group.WORLD, GroupMember, and what can be asked of a group."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import collshim.torch.distributed as dist
+
+if TYPE_CHECKING:
+    from tests.adapters.torch.conftest import Refused, Run
+
+
+@pytest.mark.parametrize(("sort_ranks", "order"), [(True, [1, 3]), (False, [3, 1])])
+def test_the_order_of_a_group(run: Run, sort_ranks: bool, order: list[int]) -> None:
+    def rank() -> Any:
+        group = dist.new_group([3, 1], sort_ranks=sort_ranks)
+        mine = dist.get_rank()
+        assert (dist.get_rank(group), dist.get_world_size(group)) == ((order.index(mine), 2) if mine % 2 else (-1, -1))
+        if group == dist.GroupMember.NON_GROUP_MEMBER:
+            return group
+        gathered = [torch.tensor(0), torch.tensor(0)]
+        dist.all_gather(gathered, torch.tensor(mine), group)
+        return dist.get_process_group_ranks(group), [int(tensor) for tensor in gathered]
+
+    assert run(rank, 4) == [-100, (order, order), -100, (order, order)]
+
+
+def test_ranks_in_a_group_and_global_ranks(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        group = dist.new_group([2, 0], sort_ranks=False)
+        world = dist.group.WORLD
+        assert dist.get_process_group_ranks(None) == dist.get_process_group_ranks(world) == [0, 1, 2]
+        assert (dist.get_global_rank(world, 1), dist.get_group_rank(world, 1)) == (1, 1)
+        if not isinstance(group, dist.ProcessGroup):
+            refused(ValueError, lambda: dist.get_process_group_ranks(group), "not registered")
+            return None
+        refused(ValueError, lambda: dist.get_group_rank(group, 1), "Global rank 1 is not part of group")
+        refused(ValueError, lambda: dist.get_global_rank(group, 2), "Group rank 2 is not part of group")
+        refused(ValueError, lambda: dist.get_group_rank(None, 0), "not registered")
+        return [dist.get_global_rank(group, member) for member in (0, 1)], dist.get_group_rank(group, 0)
+
+    assert run(rank, 3) == [([2, 0], 1), None, ([2, 0], 1)]
+
+
+def test_a_root_is_a_global_rank_or_one_in_the_group(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        group = dist.new_group([1, 2])
+        if group == -100:
+            return None
+        first, second = torch.tensor(dist.get_rank()), torch.tensor(dist.get_rank())
+        dist.broadcast(first, 2, group)
+        dist.broadcast(second, group=group, group_src=0)
+        refused(ValueError, lambda: dist.broadcast(first, 0, group), "Global rank 0 is not part of group")
+        refused(ValueError, lambda: dist.gather(first, group=group), "Global rank 0 is not part of group")
+        return int(first), int(second)
+
+    assert run(rank, 3) == [None, (2, 1), (2, 1)]
+
+
+def test_a_group_of_all_ranks_is_not_the_default_one(run: Run) -> None:
+    def rank() -> Any:
+        group = dist.new_group()
+        return group is dist.group.WORLD, dist.get_process_group_ranks(group)
+
+    assert run(rank, 2) == [(False, [0, 1])] * 2
+
+
+def test_two_groups_of_the_same_ranks_do_not_hear_each_other(run: Run) -> None:
+    def rank() -> Any:
+        one, two = dist.new_group([0, 1]), dist.new_group([0, 1])
+        order = (one, two) if dist.get_rank() == 0 else (two, one)
+        works = [dist.all_reduce(tensor := torch.ones(1), group=group, async_op=True) for group in order]
+        return [work is not None and work.wait() for work in works], tensor.tolist()
+
+    assert run(rank, 2) == [([True, True], [2.0])] * 2
+
+
+def test_local_synchronization_needs_the_members_alone(run: Run) -> None:
+    def rank() -> Any:
+        mine = dist.get_rank()
+        if mine == 0:
+            dist.new_group([0], use_local_synchronization=True)  # unequal counts of groups do no harm
+        if mine == 2:
+            return dist.new_group([0, 1], use_local_synchronization=True)
+        group = dist.new_group([0, 1], use_local_synchronization=True)
+        dist.all_reduce(tensor := torch.ones(1), group=group)
+        return tensor.item()
+
+    assert run(rank, 3) == [2.0, 2.0, None]
+
+
+def test_what_new_group_refuses(run: Run, refused: Refused) -> None:
+    def rank() -> None:
+        refused(ValueError, lambda: dist.new_group([0, 0]), "must not contain duplicate entries")
+        refused(ValueError, lambda: dist.new_group([0, 9]), r"Rank 9 is out of range\. Valid ranks are 0 to 1")
+        refused(ValueError, lambda: dist.new_group([0, 1, 2]), "new group's world size should be less or equal")
+        refused(TypeError, lambda: dist.new_group([]), "at least one rank")
+        refused(TypeError, lambda: dist.new_group([0.5]), "ints")  # type: ignore[list-item]
+        refused(AssertionError, lambda: dist.new_group([0], backend="nope"), "Unknown backend type nope")
+        refused(TypeError, lambda: dist.new_group([0], timeout=3), "of type datetime.timedelta")  # type: ignore[arg-type]
+
+    run(rank, 2)
+
+
+def test_backends_are_told_as_they_were_named(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        groups = [dist.new_group([0]), dist.new_group([0], backend="cpu:GLOO")]
+        refused(ValueError, lambda: dist.get_backend(-100), "Invalid process group specified")
+        refused(ValueError, lambda: dist.get_backend("gloo"), "not initialized in the world group map")  # type: ignore[arg-type]
+        return dist.get_backend(), *map(dist.get_backend, groups)
+
+    assert run(rank, 1) == [("gloo", "gloo", "cpu:gloo")]
+
+
+def test_a_group_knows_its_place(run: Run) -> None:
+    def rank() -> Any:
+        group = dist.new_group([1, 0], group_desc="both", timeout=timedelta(seconds=5))
+        assert isinstance(group, dist.ProcessGroup)
+        world = dist.group.WORLD
+        assert world is not None
+        assert world is dist.GroupMember.WORLD
+        assert world.group_name == "0"
+        return group.rank(), group.size(), group.name(), group.group_desc, repr(group)[:14]
+
+    assert run(rank, 2) == [(rank, 2, "gloo", "both", "<ProcessGroup ") for rank in range(2)]
+
+
+def test_a_destroyed_group_is_no_group(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        group = dist.new_group([0, 1])
+        dist.all_reduce(torch.ones(1), group=group)
+        dist.destroy_process_group(group)
+        refused(ValueError, lambda: dist.all_reduce(torch.ones(1), group=group), "is not registered")
+        refused(ValueError, lambda: dist.destroy_process_group(group), "Invalid process group specified")
+        dist.destroy_process_group(-100)
+        dist.all_reduce(tensor := torch.ones(1))
+        return tensor.item()
+
+    assert run(rank, 2) == [2.0, 2.0]
+
+
+def test_a_rank_that_does_not_come_is_named_when_the_groups_timeout_is_over(run: Run) -> None:
+    def rank() -> Any:
+        group = dist.new_group(timeout=timedelta(seconds=0.3))
+        if dist.get_rank() == 0:
+            with pytest.raises(RuntimeError, match="rank 1"):
+                dist.barrier(group)
+        dist.barrier()
+
+    run(rank, 2)

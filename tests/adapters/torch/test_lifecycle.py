@@ -1,0 +1,165 @@
+"""init_process_group by every method, joining a world that is there, and destroy_process_group."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import collshim
+import collshim.torch.distributed as dist
+
+if TYPE_CHECKING:
+    from tests.adapters.torch.conftest import Refused
+
+SECONDS = 60
+
+
+def test_before_init_nothing_works_but_asking(refused: Refused) -> None:
+    def rank() -> Any:
+        for call in (dist.get_rank, dist.get_world_size, dist.get_backend, dist.new_group, dist.barrier):
+            refused(ValueError, call, "has not been initialized")
+        refused(ValueError, lambda: dist.all_reduce(torch.zeros(1)), "has not been initialized")
+        refused(AssertionError, dist.destroy_process_group, "Process group cannot be None")
+        return dist.is_available(), dist.is_initialized(), dist.group.WORLD, dist.get_rank(-100)
+
+    assert collshim.launch(rank, 1, timeout=SECONDS) == [(True, False, None, -1)]
+
+
+def test_a_world_that_is_there_is_joined_when_the_arguments_agree() -> None:
+    def rank() -> Any:
+        mine = collshim.current().rank
+        dist.init_process_group("gloo", init_method="tcp://127.0.0.1:1", rank=mine, world_size=2)
+        first = dist.get_rank(), dist.get_world_size(), dist.get_backend(), dist.is_initialized()
+        dist.destroy_process_group()
+        assert not dist.is_initialized()
+        dist.init_process_group(timeout=timedelta(seconds=5))
+        dist.all_reduce(tensor := torch.ones(1))
+        return first, dist.get_backend(), tensor.item()
+
+    assert collshim.launch(rank, 2, timeout=SECONDS) == [((r, 2, "gloo", True), "undefined", 2.0) for r in range(2)]
+
+
+def test_a_contradiction_shows_both(refused: Refused) -> None:
+    def rank() -> None:
+        init = dist.init_process_group
+        refused(ValueError, lambda: init(rank=5, world_size=2), "rank is 5 as an argument and [01] in")
+        refused(ValueError, lambda: init(world_size=3), "world_size is 3 as an argument and 2 in")
+        assert not dist.is_initialized()
+
+    collshim.launch(rank, 2, timeout=SECONDS)
+
+
+def test_a_contradiction_with_the_environment_shows_both(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    method = "tcp://127.0.0.1:1"
+    refused(ValueError, lambda: dist.init_process_group("gloo", method, rank=0, world_size=2), "rank is 0 .* and 1 in")
+    refused(ValueError, lambda: dist.init_process_group("gloo", method, rank=1, world_size=3), "size is 3 .* and 2 in")
+
+
+def test_what_init_refuses(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    store = dist.HashStore()
+    init = dist.init_process_group
+    refused(AssertionError, lambda: init(init_method="env://", store=store), "both init_method and store")
+    refused(AssertionError, lambda: init(store=store), "world_size must be positive")
+    refused(AssertionError, lambda: init(store=store, world_size=1), "rank must be non-negative")
+    refused(AssertionError, lambda: init("nope", store=store, rank=0, world_size=1), "Unknown backend type nope")
+    refused(RuntimeError, lambda: init("mpi", store=store, rank=0, world_size=1), "gloo or nccl")
+    refused(ValueError, lambda: init(3, store=store, rank=0, world_size=1), "string-ish")  # type: ignore[arg-type]
+    refused(TypeError, lambda: init(timeout=3), "of type datetime.timedelta")  # type: ignore[arg-type]
+    refused(ValueError, lambda: init("gloo"), "environment variable RANK expected, but not set")
+    refused(ValueError, lambda: init("gloo", "tcp://127.0.0.1", rank=0, world_size=1), "port number missing")
+    refused(ValueError, lambda: init("gloo", "tcp://127.0.0.1:1", world_size=1), "rank parameter missing")
+    refused(RuntimeError, lambda: init("gloo", "carrier-pigeon://roof"), "No rendezvous handler")
+    assert not dist.is_initialized()
+
+
+def test_twice_is_an_error(refused: Refused) -> None:
+    def rank() -> None:
+        dist.init_process_group()
+        refused(ValueError, dist.init_process_group, "initialize the default process group twice")
+
+    collshim.launch(rank, 1, timeout=SECONDS)
+
+
+def test_a_world_of_one_is_made_from_a_store_and_destroyed(refused: Refused) -> None:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        dist.all_reduce(tensor := torch.ones(1))
+        assert (tensor.item(), dist.get_rank(), dist.get_world_size()) == (1.0, 0, 1)
+    finally:
+        dist.destroy_process_group()
+    assert not dist.is_initialized()
+    refused(ValueError, dist.get_rank, "has not been initialized")
+
+
+RANK = """
+import sys
+from datetime import timedelta
+import torch
+import collshim.torch.distributed as dist
+method, rank, where = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+arguments = {
+    "env": {},
+    "tcp": {"init_method": where, "rank": rank, "world_size": 2},
+    "file": {"init_method": where, "rank": rank, "world_size": 2},
+    "store": {"rank": rank, "world_size": 2},
+}[method]
+if method == "store":
+    arguments["store"] = dist.FileStore(where, 2)
+dist.init_process_group("gloo", timeout=timedelta(seconds=30), **arguments)
+dist.all_reduce(tensor := torch.tensor([1.0 + dist.get_rank()]))
+group = dist.new_group([1])
+dist.barrier()
+print(dist.get_rank(), dist.get_world_size(), tensor.item(), dist.get_rank(group))
+dist.destroy_process_group()
+assert not dist.is_initialized()
+"""
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _where(method: str, port: int, folder: Path) -> str:
+    path = str(folder / "rendezvous")
+    return {"tcp": f"tcp://127.0.0.1:{port}", "file": f"file://{path}", "store": path, "env": ""}[method]
+
+
+@pytest.mark.parametrize("method", ["env", "tcp", "file", "store"])
+def test_processes_find_each_other(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = _free_port()
+    where = _where(method, port, tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(collshim.__file__).parents[1]))
+    started = []
+    for rank in range(2):
+        if method == "env":
+            place = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            for name, value in place.items():
+                monkeypatch.setenv(name, str(value))
+        command = [sys.executable, "-c", RANK, method, str(rank), where]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    assert _ended(started) == ["0 2 3.0 -1\n", "1 2 3.0 0\n"]
+
+
+def _ended(started: list[subprocess.Popen[str]]) -> list[str]:
+    """What each process wrote, once all have ended well; none is left running."""
+    try:
+        ends = [process.communicate(timeout=SECONDS) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    assert [process.returncode for process in started] == [0] * len(started), [end[1] for end in ends]
+    return [end[0] for end in ends]

@@ -1,0 +1,132 @@
+"""send, recv, isend, irecv."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import collshim.torch.distributed as dist
+
+if TYPE_CHECKING:
+    from tests.adapters.torch.conftest import Refused, Run
+
+LONG = 5000
+"""Elements of a message that is not handed over at once."""
+
+
+@pytest.mark.parametrize("length", [0, 3, LONG])
+def test_recv_returns_the_global_rank_of_the_source(run: Run, length: int) -> None:
+    def rank() -> Any:
+        if dist.get_rank() == 0:
+            return dist.send(torch.arange(float(length)), 1)
+        source = dist.recv(tensor := torch.zeros(length), 0)
+        return source, torch.equal(tensor, torch.arange(float(length)))
+
+    assert run(rank, 2) == [None, (0, True)]
+
+
+def test_recv_from_any_rank_tells_which_it_was(run: Run) -> None:
+    def rank() -> Any:
+        if dist.get_rank() > 0:
+            return dist.send(torch.tensor([dist.get_rank()]), 0)
+        found = []
+        for _ in range(2):
+            source = dist.recv(tensor := torch.tensor([0]))
+            found.append((source, int(tensor)))
+        return sorted(found)
+
+    assert run(rank, 3)[0] == [(1, 1), (2, 2)]
+
+
+def test_tags_choose_the_message(run: Run) -> None:
+    def rank() -> Any:
+        if dist.get_rank() == 0:
+            works = [dist.isend(torch.tensor([float(tag)]), 1, tag=tag) for tag in (1, 2)]
+            return [work is not None and work.wait() for work in works]
+        second, first = torch.zeros(1), torch.zeros(1)
+        dist.recv(second, 0, tag=2)
+        dist.recv(first, 0, tag=1)
+        return first.item(), second.item()
+
+    assert run(rank, 2) == [[True, True], (1.0, 2.0)]
+
+
+def test_ranks_in_the_group_and_global_ranks(run: Run) -> None:
+    def rank() -> Any:
+        group = dist.new_group([2, 1], sort_ranks=False)
+        if dist.get_rank() == 2:
+            dist.send(torch.ones(1), group_dst=1, group=group)
+            return dist.recv(torch.zeros(1), 1, group)
+        if dist.get_rank() == 1:
+            source = dist.recv(torch.zeros(1), group=group, group_src=0)
+            dist.send(torch.ones(1), 2, group)
+            return source, dist.get_rank(group)
+        return group
+
+    assert run(rank, 3) == [-100, (2, 1), 1]
+
+
+@pytest.mark.parametrize("length", [3, LONG])
+def test_isend_to_the_rank_itself_meets_its_irecv(run: Run, length: int) -> None:
+    def rank() -> Any:
+        mine = dist.get_rank()
+        sending = dist.isend(torch.full((length,), 1.0 + mine), mine)
+        receiving = dist.irecv(tensor := torch.zeros(length))
+        assert sending is not None
+        assert receiving is not None
+        assert receiving.wait() is True
+        assert sending.wait() is True
+        return receiving.source_rank(), tensor.unique().tolist()
+
+    assert run(rank, 2) == [(0, [1.0]), (1, [2.0])]
+
+
+def test_source_rank_is_asked_of_receives_alone(run: Run, refused: Refused) -> None:
+    def rank() -> None:
+        work = dist.barrier(async_op=True)
+        assert work is not None
+        work.wait()
+        refused(RuntimeError, work.source_rank, "source_rank may only be asked")
+
+    run(rank, 2)
+
+
+def test_a_rank_is_said_once(run: Run, refused: Refused) -> None:
+    def rank() -> None:
+        tensor, both = torch.zeros(1), "Can't specify both group_rank and global_rank"
+        refused(ValueError, lambda: dist.send(tensor), "Must specify global_rank or group_rank")
+        refused(ValueError, lambda: dist.isend(tensor), "Must specify global_rank or group_rank")
+        refused(ValueError, lambda: dist.send(tensor, 1, group_dst=1), both)
+        refused(ValueError, lambda: dist.recv(tensor, 1, group_src=1), both)
+
+    run(rank, 2)
+
+
+def test_send_to_the_rank_itself_is_an_error(run: Run, refused: Refused) -> None:
+    def rank() -> None:
+        mine = dist.get_rank()
+        refused(ValueError, lambda: dist.send(torch.zeros(1), mine), "Invalid destination rank: destination rank")
+
+    run(rank, 2)
+
+
+@pytest.mark.parametrize("number", [2, 99, -1])
+@pytest.mark.parametrize("call", [dist.send, dist.isend, dist.recv, dist.irecv])
+def test_a_rank_that_is_none_is_an_error_on_this_rank(run: Run, refused: Refused, call: Any, number: int) -> None:
+    run(lambda: refused(RuntimeError, lambda: call(torch.zeros(1), number), f"is {number}, should be from 0 to 1"), 2)
+
+
+def test_outside_the_group_every_call_warns(run: Run) -> None:
+    def rank() -> Any:
+        group = dist.new_group([0])
+        if dist.get_rank() == 0:
+            return None
+        tensor = torch.zeros(1)
+        return [call(tensor, 0, group) for call in (dist.send, dist.isend, dist.recv, dist.irecv)]
+
+    with pytest.warns(UserWarning, match="global rank 1 which does not belong to the given group") as told:
+        assert run(rank, 2)[1] == [None, None, -1, None]
+    functions = [str(warning.message).split()[1] for warning in told]
+    assert functions == ["send", "isend", "irecv", "irecv"]
