@@ -42,7 +42,8 @@ format: .venv/.installed-test ## mend style and format in place
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-docs: .venv/.installed-examples ## check the links in README.md and docs/
+docs: .venv/.installed-examples ## write the generated pages, and check the links in README.md and docs/
+	@$(BIN)/python docs/generate.py
 	@$(BIN)/python docs/check_links.py
 
 # .venv with the extras after the dash. pip reads its own configuration and PIP_* as always.

@@ -67,6 +67,8 @@ def _conclude(console: Console, verdicts: Sequence[Verdict], curves: Curves) -> 
     for verdict in verdicts:
         if not verdict.good:
             console.print(f"differs: {verdict.framework}, {verdict.example.name}", style="red", markup=False)
+    notes = sum(bool(verdict.note) for verdict in verdicts)
+    console.print(f"{notes} notes above tell where a document errs, or where its example was changed", style="dim")
     results = [result for verdict in verdicts for result in verdict.results]
     reproduced = sum(not result.wanted for result in results)
     equal, dialects = curves.count_equal(), len(curves.frameworks())

@@ -45,7 +45,7 @@ def opening(ranks: int) -> RenderableType:
 
 def documented(sheet: Sheet, verdicts: Sequence[Verdict]) -> RenderableType:
     """One framework's examples: the call, the structure that came back, and for each rank what it gave and got."""
-    examples = [Padding(_example(verdict), (0, 0, 1, 1), expand=False) for verdict in verdicts]
+    examples = [Padding(_example(verdict), (0, 0, 1, 1)) for verdict in verdicts]
     return Group(_heading(sheet.framework, sheet.title), Text(f" {sheet.setting}\n", style="dim"), *examples)
 
 

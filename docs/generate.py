@@ -1,0 +1,68 @@
+"""Write the pages of docs/ that are made from code: ``docs/demo.md``, from the training examples that ship.
+
+``python docs/generate.py`` writes them; with ``--check`` it writes nothing and exits with 1 where one is stale.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TRAINING = ROOT / "collshim" / "demo" / "training"
+DIALECTS = {"OneFlow": "oneflow", "PyTorch": "torch", "TensorFlow": "tensorflow", "MindSpore": "mindspore"}
+DIALECTS["MegEngine"] = "megengine"
+
+DEMO_HEAD = """# The demo
+
+`make demo`, or `collshim demo` where the package is installed with its extras `cli` and `examples`, starts four ranks
+as processes on this machine and
+
+1. runs every documented example of the five frameworks through its adapter: the call as it is run, the structure that
+   came back, what went in and came out on each rank, and a tick where that is what the document prints. Notes tell
+   where a document errs. `--expected DIR` compares with other results than the documented ones, which lie in
+   `collshim/demo/expected/`;
+2. trains a small network on scikit-learn's digits five times, each time in one framework's own calls. All five reduce
+   the same numbers in the same order, so the five curves of the loss are equal to the last bit, and close to that of a
+   single process; `--picture PATH` says where the picture goes.
+
+The last line counts; the exit code is 1 if anything differs.
+
+## The training step, five times
+
+The model, the data and the descent are shared (`collshim/demo/training/`); only the communication differs.
+"""
+
+
+def demo_page() -> str:
+    """The text of ``docs/demo.md``."""
+    return DEMO_HEAD + "".join(_example(name, module) for name, module in DIALECTS.items())
+
+
+def _example(name: str, module: str) -> str:
+    source = (TRAINING / f"{module}.py").read_text(encoding="utf-8").rstrip()
+    return f"\n### {name}\n\n```python\n{source}\n```\n"
+
+
+PAGES = {"docs/demo.md": demo_page}
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check every page; the exit status."""
+    stale = [path for path, page in PAGES.items() if not _is_written(ROOT / path, page())]
+    if "--check" in arguments:
+        for path in stale:
+            print(f"stale: {path}, run python docs/generate.py")
+        return 1 if stale else 0
+    for path in stale:
+        (ROOT / path).write_text(PAGES[path](), encoding="utf-8")
+        print(f"written: {path}")
+    return 0
+
+
+def _is_written(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
