@@ -1,0 +1,58 @@
+"""The command line, where no rank is started."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from collshim import __version__
+from collshim.__main__ import main
+
+
+def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"collshim {__version__}\n"
+
+
+def test_without_a_command_it_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert "demo" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("modules", "packages"),
+    [
+        (["rich"], "rich"),
+        (["sklearn"], "scikit-learn"),
+        (["matplotlib"], "matplotlib"),
+        (["rich", "sklearn"], "rich and scikit-learn"),
+    ],
+)
+def test_a_missing_package_is_named_with_the_extra_that_brings_it(
+    modules: list[str], packages: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)  # how Python marks what is not there
+    assert main(["demo"]) == 2
+    text = f"collshim demo: needs {packages}, not installed here: pip install 'collshim[cli,examples]'\n"
+    assert capsys.readouterr() == ("", text)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--picture", "nowhere/curves.png", "picture: nowhere is no folder, should be one"),
+        ("--picture", "curves.xyz", "picture: curves.xyz ends in '.xyz', should end in one of"),
+        ("--expected", "nowhere", "expected results: nowhere/oneflow.json cannot be read, should be JSON"),
+    ],
+)
+def test_an_unfit_path_is_refused_before_anything_runs(
+    option: str, value: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", option, value]) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.startswith(f"collshim demo: {told}")
