@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -103,63 +104,61 @@ def test_a_world_of_one_is_made_from_a_store_and_destroyed(refused: Refused) -> 
 
 
 RANK = """
-import sys
+import os, sys
 from datetime import timedelta
 import torch
 import collshim.torch.distributed as dist
-method, rank, where = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-arguments = {
+rank, folder, first, second = int(sys.argv[1]), *sys.argv[2:]
+place = {"rank": rank, "world_size": 2}
+methods = {
+    "file": {"init_method": f"file://{folder}/file", **place},
+    "store": {"store": dist.FileStore(f"{folder}/store", 2), **place},
+    "tcp": {"init_method": f"tcp://127.0.0.1:{first}", **place},
     "env": {},
-    "tcp": {"init_method": where, "rank": rank, "world_size": 2},
-    "file": {"init_method": where, "rank": rank, "world_size": 2},
-    "store": {"rank": rank, "world_size": 2},
-}[method]
-if method == "store":
-    arguments["store"] = dist.FileStore(where, 2)
-dist.init_process_group("gloo", timeout=timedelta(seconds=30), **arguments)
-dist.all_reduce(tensor := torch.tensor([1.0 + dist.get_rank()]))
-group = dist.new_group([1])
-dist.barrier()
-print(dist.get_rank(), dist.get_world_size(), tensor.item(), dist.get_rank(group))
-dist.destroy_process_group()
-assert not dist.is_initialized()
+}
+os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=second)
+for name, arguments in methods.items():
+    dist.init_process_group("gloo", timeout=timedelta(seconds=40), **arguments)
+    dist.all_reduce(tensor := torch.tensor([1.0 + dist.get_rank()]))
+    group = dist.new_group([1])
+    dist.barrier()
+    print(name, dist.get_rank(), dist.get_world_size(), tensor.item(), dist.get_rank(group), flush=True)
+    dist.destroy_process_group()
+    assert not dist.is_initialized()
 """
 
 
-def _free_port() -> int:
+def _free_port() -> str:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+        return str(listener.getsockname()[1])
 
 
-def _where(method: str, port: int, folder: Path) -> str:
-    path = str(folder / "rendezvous")
-    return {"tcp": f"tcp://127.0.0.1:{port}", "file": f"file://{path}", "store": path, "env": ""}[method]
+@pytest.mark.timeout(110)
+def test_processes_find_each_other_by_every_method_in_turn(tmp_path: Path) -> None:
+    arguments = [str(tmp_path), _free_port(), _free_port()]
+    environment = {**os.environ, "PYTHONPATH": str(Path(collshim.__file__).parents[1])}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, str(rank), *arguments],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    methods = ["file", "store", "tcp", "env"]
+    assert _ended(started) == [[f"{name} {rank} 2 3.0 {rank - 1}" for name in methods] for rank in range(2)]
 
 
-@pytest.mark.parametrize("method", ["env", "tcp", "file", "store"])
-def test_processes_find_each_other(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = _free_port()
-    where = _where(method, port, tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(Path(collshim.__file__).parents[1]))
-    started = []
-    for rank in range(2):
-        if method == "env":
-            place = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-            for name, value in place.items():
-                monkeypatch.setenv(name, str(value))
-        command = [sys.executable, "-c", RANK, method, str(rank), where]
-        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-    assert _ended(started) == ["0 2 3.0 -1\n", "1 2 3.0 0\n"]
-
-
-def _ended(started: list[subprocess.Popen[str]]) -> list[str]:
-    """What each process wrote, once all have ended well; none is left running."""
+def _ended(started: list[subprocess.Popen[str]]) -> list[list[str]]:
+    """The lines that each process wrote, once all have ended well; none is left running."""
     try:
-        ends = [process.communicate(timeout=SECONDS) for process in started]
+        ends = [process.communicate(timeout=90) for process in started]
     finally:
         for process in started:
             process.kill()
             process.wait()
     assert [process.returncode for process in started] == [0] * len(started), [end[1] for end in ends]
-    return [end[0] for end in ends]
+    return [end[0].splitlines() for end in ends]

@@ -1,0 +1,119 @@
+"""What a call is given, judged in torch's order and with the words that its users match on; before anything is sent.
+
+Each error is ours and the class that torch 2.13.0 raises.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import chain
+from typing import Any, NoReturn
+
+import torch
+from collshim.arrays import as_output, as_torch, is_array
+from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
+from collshim.world import peek
+from torch.distributed import ReduceOp
+
+_OURS: dict[type[Exception], type[ArgumentError]] = {TypeError: ArgumentTypeError, ValueError: ArgumentValueError}
+_OPS = {
+    ReduceOp.SUM: "sum",
+    ReduceOp.AVG: "avg",
+    ReduceOp.PRODUCT: "prod",
+    ReduceOp.MIN: "min",
+    ReduceOp.MAX: "max",
+    ReduceOp.BAND: "band",
+    ReduceOp.BOR: "bor",
+    ReduceOp.BXOR: "bxor",
+    ReduceOp.PREMUL_SUM: "premul_sum",
+}
+_ELEMENT = {torch.complex64: torch.float32, torch.complex128: torch.float64}
+
+
+def refuse(theirs: type[Exception], text: str) -> NoReturn:
+    """Raise what is ours and ``theirs``, with the rank behind the text."""
+    world = peek()
+    where = "" if world is None else f" (rank {world.rank} of {world.size})"
+    ours = _OURS.get(theirs, ArgumentError)
+    raise also(ours, theirs)(text + where)
+
+
+def require_tensor(name: str, given: Any) -> None:
+    """A tensor, or another kind of array."""
+    if not is_array(given):
+        wanted = f"Expected parameter `{name}` of type torch.Tensor"
+        refuse(TypeError, f"Invalid function argument. {wanted} but got {type(given)} instead")
+
+
+def require_list(name: str, given: Any) -> None:
+    """A list, not a tuple, of tensors or other arrays."""
+    wanted = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]"
+    if not isinstance(given, list):
+        refuse(TypeError, f"{wanted} but got {type(given)} instead")
+    if not all(map(is_array, given)):
+        refuse(TypeError, f"{wanted} but got {type(given)} with elements of type {[type(part) for part in given]}")
+
+
+def list_or_nothing(name: str, given: Any) -> list[Any]:
+    """A list of arrays; what is empty or None is no list."""
+    if given is None or (isinstance(given, list | tuple) and not given):
+        return []
+    require_list(name, given)
+    return list(given)
+
+
+def same_dtype(*given: Any) -> tuple[Any, ...]:
+    """Arrays and lists of arrays, all of one dtype.
+
+    Complex tensors may come with real ones of their element's type and are seen as pairs of them then, as torch does.
+    """
+    dtypes = [_dtype(array) for array in chain.from_iterable(map(_listed, given))]
+    if len(set(dtypes)) <= 1:
+        return given
+    if len({_ELEMENT.get(dtype, dtype) for dtype in dtypes}) > 1:
+        found = " and ".join(dict.fromkeys(map(str, dtypes)))
+        refuse(ValueError, f"Invalid usage of tensors with different dtypes: found {found}, should be one")
+    return tuple([*map(_real, part)] if isinstance(part, list) else _real(part) for part in given)
+
+
+def is_complex(array: Any) -> bool:
+    """Whether an array's elements are complex numbers."""
+    return bool(_dtype(array).is_complex)
+
+
+def reduction(op: Any) -> str | tuple[str, float]:
+    """The engine's name of a ReduceOp, with its factor where it has one."""
+    kind = getattr(op, "op", None) if type(op) is ReduceOp else op
+    if not isinstance(kind, ReduceOp.RedOpType):
+        refuse(TypeError, f"incompatible function arguments: op is {op!r}, should be a ReduceOp")
+    factor = _factor(op) if kind == ReduceOp.PREMUL_SUM and type(op) is ReduceOp else None
+    return _OPS[kind] if factor is None else (_OPS[kind], float(factor))
+
+
+def seconds(timeout: Any) -> float | None:
+    """A timedelta in seconds; None for none."""
+    if timeout is None:
+        return None
+    if not isinstance(timeout, timedelta):
+        refuse(TypeError, f"Expected timeout argument to be of type datetime.timedelta, got {timeout!r}")
+    return timeout.total_seconds()
+
+
+def _factor(op: Any) -> Any:
+    try:
+        return op.__getstate__()[1]
+    except RuntimeError:  # ReduceOp(PREMUL_SUM), made without a factor
+        return None
+
+
+def _dtype(array: Any) -> torch.dtype:
+    return array.dtype if isinstance(array, torch.Tensor) else as_torch(array).dtype
+
+
+def _real(array: Any) -> torch.Tensor:
+    tensor = as_output(array)
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def _listed(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]

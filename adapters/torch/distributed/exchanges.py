@@ -1,0 +1,96 @@
+"""all_to_all and all_to_all_single: every rank has a part for every other.
+
+Conventions of torch 2.13.0. Beyond gloo: unequal sizes in the lists of ``all_to_all``, as torch documents them, and
+tensors that are not contiguous. ``all_to_all_single`` of a length that the ranks do not divide is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collshim.arrays import Array, as_torch
+from collshim.communicator import Communicator
+from collshim.torch.distributed.arguments import require_list, require_tensor, same_dtype
+from collshim.torch.distributed.forms import ints, pieces, place, values
+from collshim.torch.distributed.membership import Group, group_of, outside
+from collshim.torch.distributed.work import Work, posted
+from collshim.work import Work as EngineWork
+
+
+def all_to_all(
+    output_tensor_list: list[Array], input_tensor_list: list[Array], group: Group = None, async_op: bool = False
+) -> Work | None:
+    """Every rank's ``output_tensor_list[r]`` holds what rank r's ``input_tensor_list`` had for it.
+
+    Args:
+        output_tensor_list: a list with one array per rank of the group, written, not replaced.
+        input_tensor_list: a list with one array per rank of the group; rank s gives ``input_tensor_list[r]`` to rank
+            r. Shapes may differ, where each output has the shape of what it gets.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None; with ``async_op`` a Work, whose ``wait()`` is True when the outputs hold the result. None, with a
+        UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays, or no lists. ValueError: dtypes differ; no default group yet.
+        RuntimeError: a list's length does not fit; the ranks disagree or one is missing.
+
+    >>> input = list((torch.arange(4) + rank * 4).chunk(4))  # four ranks  # doctest: +SKIP
+    >>> output = list(torch.empty([4], dtype=torch.int64).chunk(4))  # doctest: +SKIP
+    >>> dist.all_to_all(output, input)  # doctest: +SKIP
+    >>> output  # rank 1  # doctest: +SKIP
+    [tensor([1]), tensor([5]), tensor([9]), tensor([13])]
+    """
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_to_all")
+        return None
+    require_list("output_tensor_list", output_tensor_list)
+    require_list("input_tensor_list", input_tensor_list)
+    outputs, parts = same_dtype(output_tensor_list, input_tensor_list)
+    return posted(ranks, async_op, lambda comm: comm.all_to_all(values(parts), out=outputs))
+
+
+def all_to_all_single(
+    output: Array,
+    input: Array,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Group = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Every rank's ``output`` holds, end to end in rank order, the pieces of all ranks' ``input`` that are for it.
+
+    Args:
+        output: cut along dimension 0 into one piece per rank of the group.
+        input: cut likewise; the r-th piece goes to rank r.
+        output_split_sizes: the lengths of the output's pieces; None, or empty, for equal ones.
+        input_split_sizes: the lengths of the input's pieces; None, or empty, for equal ones.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays, or sizes that are no ints. ValueError: dtypes differ; no default group yet.
+        RuntimeError: sizes do not fit dimension 0, or, without sizes, the ranks do not divide it (torch over gloo
+            delivers garbage then); the ranks disagree or one is missing.
+    """
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_to_all_single")
+        return None
+    require_tensor("output", output)
+    require_tensor("input", input)
+    target, source = same_dtype(output, input)
+    received, sent = ints("output_split_sizes", output_split_sizes), ints("input_split_sizes", input_split_sizes)
+
+    def exchange(comm: Communicator) -> EngineWork[object]:
+        parts = pieces("all_to_all_single: input", values(as_torch(source)), sent, comm)
+        into = place(target, "all_to_all_single: output")
+        return comm.all_to_all(parts, out=pieces("all_to_all_single: output", into, received, comm))
+
+    return posted(ranks, async_op, exchange)

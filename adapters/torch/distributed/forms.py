@@ -1,0 +1,66 @@
+"""Parts in one tensor: end to end, ``(N * shape[0], ...)``, or stacked, ``(N, *shape)``; always seen, never copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from collshim.arrays import as_output, as_torch
+from collshim.communicator import Communicator
+from collshim.layout import split
+from collshim.torch.distributed.arguments import refuse
+from torch import Tensor
+
+
+def values(given: Any) -> Any:
+    """An array, or a list of them, to read from; a call of this module is no part of torch's graph."""
+    if isinstance(given, list):
+        return [values(array) for array in given]
+    return given.detach() if isinstance(given, Tensor) and given.requires_grad else given
+
+
+def place(given: Any, what: str) -> Tensor:
+    """An array's own memory, to write to."""
+    return as_output(given, what=what).detach()
+
+
+def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
+    """``whole``, to read or write, as one part in the shape of ``part`` per rank: ``(N, *shape)``."""
+    tensor, shape = as_torch(whole), tuple(as_torch(part).shape)
+    stacked = (comm.size, *shape)
+    joined = (comm.size * shape[0], *shape[1:]) if shape else stacked
+    if tensor.shape == stacked:
+        return tensor
+    if tensor.shape != joined:
+        refuse(RuntimeError, f"{what}'s shape is {tuple(tensor.shape)}, should be {joined} or {stacked}")
+    return split(tensor, comm.size)
+
+
+def ints(what: str, sizes: Sequence[int] | None) -> list[int]:
+    """Split sizes; none where none are given."""
+    found = [] if sizes is None else list(sizes)
+    if not all(hasattr(size, "__index__") for size in found):
+        refuse(TypeError, f"incompatible function arguments: {what} is {sizes!r}, should be ints")
+    return [size.__index__() for size in found]
+
+
+def pieces(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> Tensor | list[Tensor]:
+    """``whole`` cut along dimension 0: stacked where no sizes are given, else a list.
+
+    torch 2.13 over gloo does not see a length that the ranks do not divide, and delivers what lies behind the tensor.
+    """
+    if whole.dim() == 0:
+        refuse(RuntimeError, f"{what} is a scalar, should have a dimension 0 to cut")
+    length = whole.shape[0]
+    if not sizes:
+        if length % comm.size != 0:
+            text = f"{what}'s dimension 0 is {length}, which does not divide equally across {comm.size} ranks"
+            refuse(RuntimeError, f"{text}: give split sizes")
+        return split(whole, comm.size)
+    if len(sizes) != comm.size:
+        text = f"Number of tensor splits not equal to group size: {what} has {len(sizes)}"
+        refuse(RuntimeError, f"{text}, should be {comm.size}")
+    if sum(sizes) != length or min(sizes) < 0:
+        refuse(RuntimeError, f"Split sizes doesn't match total dim 0 size: {what} has {sizes} of {length}")
+    return list(torch.split(whole, sizes))

@@ -1,0 +1,129 @@
+"""all_gather, all_gather_single, all_gather_into_tensor, gather.
+
+Conventions of torch 2.13.0. Beyond gloo: unequal shapes in the lists, the stacked form of ``all_gather_single``, 0-d
+inputs, complex numbers in ``gather``, every dtype.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from collshim.arrays import Array
+from collshim.torch.distributed.arguments import list_or_nothing, refuse, require_list, require_tensor, same_dtype
+from collshim.torch.distributed.forms import parts_like, place, values
+from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.work import Work, posted
+
+
+def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, async_op: bool = False) -> Work | None:
+    """Every rank's ``tensor_list[r]`` holds rank r's ``tensor``; the tensors in the list are written, not replaced.
+
+    Args:
+        tensor_list: a list with one array per rank of the group, ``tensor_list[r]`` in the shape of rank r's
+            ``tensor``; the shapes may differ between ranks.
+        tensor: this rank's, of any layout.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None; with ``async_op`` a Work, whose ``wait()`` is True when the list holds the result. None, with a
+        UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays, or no list. ValueError: dtypes differ; no default group yet.
+        RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
+    """
+    require_list("tensor_list", tensor_list)
+    require_tensor("tensor", tensor)
+    outputs, mine = same_dtype(tensor_list, tensor)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_gather")
+        return None
+    return posted(ranks, async_op, lambda comm: comm.all_gather(values(mine), out=outputs))
+
+
+def all_gather_single(
+    output_tensor: Array, input_tensor: Array, group: Group = None, async_op: bool = False
+) -> Work | None:
+    """Every rank's ``output_tensor`` holds all ranks' ``input_tensor``, in rank order.
+
+    Args:
+        output_tensor: end to end, ``(N * shape[0], *shape[1:])`` for N ranks, or stacked, ``(N, *shape)``; gloo
+            takes only the first form.
+        input_tensor: ``shape``, alike on every rank; a 0-d one gives ``(N,)``.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays. ValueError: no default group yet.
+        RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
+    """
+    require_tensor("input_tensor", input_tensor)
+    require_tensor("output_tensor", output_tensor)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_gather_single")
+        return None
+    mine, what = values(input_tensor), "all_gather_single: output_tensor"
+    return posted(
+        ranks,
+        async_op,
+        lambda comm: comm.all_gather(mine, out=parts_like(what, place(output_tensor, what), mine, comm)),
+    )
+
+
+def all_gather_into_tensor(
+    output_tensor: Array, input_tensor: Array, group: Group = None, async_op: bool = False
+) -> Work | None:
+    """``all_gather_single`` under its name until torch 2.12, with torch 2.13's FutureWarning."""
+    warnings.warn(
+        "`torch.distributed.all_gather_into_tensor` is deprecated, `all_gather_single` does the same.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return all_gather_single(output_tensor, input_tensor, group, async_op)
+
+
+def gather(
+    tensor: Array,
+    gather_list: list[Array] | None = None,
+    dst: int | None = None,
+    group: Group = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """The destination's ``gather_list[r]`` holds rank r's ``tensor``.
+
+    Args:
+        tensor: this rank's.
+        gather_list: on the destination a list with one array per rank of the group; None, or empty, elsewhere.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays, or no list.
+        ValueError: no list on the destination, or one elsewhere; dtypes differ; the destination given twice; no
+            default group yet.
+        RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
+    """
+    require_tensor("tensor", tensor)
+    outputs, mine = same_dtype(list_or_nothing("gather_list", gather_list), tensor)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("gather")
+        return None
+    root = rank_in(ranks, 0 if dst is None and group_dst is None else dst, group_dst)
+    there = root == ranks.rank()
+    if there and not outputs:
+        refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
+    if outputs and not there:
+        refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    return posted(ranks, async_op, lambda comm: comm.gather(values(mine), root, out=outputs if there else None))

@@ -1,0 +1,181 @@
+"""Groups and ranks: new_group, group.WORLD, GroupMember, and what can be asked of a group.
+
+Conventions of torch 2.13.0. A group of ``use_local_synchronization=True`` needs its members' calls alone, however many
+other groups each of them is in (torch: they may derive different names for it, and wait for each other in vain).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from collshim.torch.distributed.arguments import refuse, seconds
+from collshim.torch.distributed.backends import backend_named
+from collshim.torch.distributed.membership import (
+    NON_GROUP_MEMBER,
+    Group,
+    ProcessGroup,
+    group_of,
+    group_rank_of,
+    is_registered,
+    membership,
+    required,
+)
+
+
+class _HasWorld(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        """The group of all ranks; None before ``init_process_group``."""
+        found = membership()
+        return None if found is None else found.default
+
+
+class group(metaclass=_HasWorld):
+    """``group.WORLD`` is this rank's default group."""
+
+
+class GroupMember(metaclass=_HasWorld):
+    """``GroupMember.WORLD``, and what ``new_group`` returns on a rank that is not in the new group."""
+
+    NON_GROUP_MEMBER = NON_GROUP_MEMBER
+
+
+def new_group(
+    ranks: Sequence[int] | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+    sort_ranks: bool = True,
+) -> Group:
+    """A group of some ranks, which every rank calls for in the same order, whether it is in the group or not.
+
+    Args:
+        ranks: global ranks; None for all.
+        timeout: how long a wait in the group may take; None for the default group's.
+        backend: a backend's name; None for the default group's.
+        pg_options, device_id: accepted and not needed: the tensors' device says how they travel.
+        use_local_synchronization: only the members call; another rank may, and gets None.
+        group_desc: a description for people.
+        sort_ranks: whether the group's order is that of the global ranks, or that of ``ranks``.
+
+    Returns:
+        The group; on a rank that is not in it ``GroupMember.NON_GROUP_MEMBER``, -100.
+
+    Raises:
+        ValueError: no default group yet; a rank twice, or out of range. TypeError: no ranks, or no ints; ``timeout``
+            is no timedelta. AssertionError, RuntimeError: no such backend.
+    """
+    found = required()
+    name = backend_named(backend) if backend else found.default.backend
+    deadline = found.default.deadline if timeout is None else seconds(timeout)
+    if use_local_synchronization and ranks is not None and found.default.rank() not in ranks:
+        return None
+    members = _members(ranks, found.default.size(), sort_ranks)
+    part = found.default.communicator.subgroup(members)
+    if part is None:
+        return NON_GROUP_MEMBER
+    made = ProcessGroup(part, name, part.name, group_desc, deadline)
+    found.groups.add(made)
+    return made
+
+
+def _members(ranks: Sequence[int] | None, size: int, sort_ranks: bool) -> list[int]:
+    if ranks is None:
+        return list(range(size))
+    if not ranks or not all(hasattr(rank, "__index__") for rank in ranks):
+        refuse(TypeError, f"ranks list is {ranks!r}, should hold at least one rank, and ints")
+    found = [rank.__index__() for rank in ranks]
+    if len(set(found)) != len(found):
+        refuse(ValueError, f"ranks list must not contain duplicate entries, got {found}")
+    if len(found) > size:
+        refuse(ValueError, f"the new group's world size should be less or equal to the world size, got {len(found)}")
+    for rank in found:
+        if not 0 <= rank < size:
+            refuse(ValueError, f"Rank {rank} is out of range. Valid ranks are 0 to {size - 1} (world_size={size})")
+    return sorted(found) if sort_ranks else found
+
+
+def get_rank(group: Group = None) -> int:
+    """This rank in the group, or -1 outside it; in the default group where none is given.
+
+    Raises:
+        ValueError: no default group yet; a group that is destroyed.
+    """
+    found = group_of(group)
+    return -1 if found is None else found.rank()
+
+
+def get_world_size(group: Group = None) -> int:
+    """How many ranks the group has, or -1 outside it; the default group where none is given.
+
+    Raises:
+        ValueError: no default group yet; a group that is destroyed.
+    """
+    found = group_of(group)
+    return -1 if found is None else found.size()
+
+
+def get_backend(group: Group = None) -> str:
+    """The name of the backend that the group was made with; "undefined" where none was named.
+
+    Raises:
+        ValueError: no default group yet; outside the group; a group that is destroyed.
+    """
+    found = required()
+    if group is None:
+        return found.default.backend
+    if group == NON_GROUP_MEMBER:
+        refuse(ValueError, f"Invalid process group specified: this rank is outside it, {group!r}")
+    if not is_registered(found, group) or not isinstance(group, ProcessGroup):
+        refuse(ValueError, f"Process group {group} is not initialized in the world group map")
+    return group.backend
+
+
+def get_process_group_ranks(group: Group) -> list[int]:
+    """The group's ranks, as global ranks in the group's order; None for the default group.
+
+    Raises:
+        ValueError: no default group yet; outside the group (torch gives the ranks of another group then).
+    """
+    return list(_inside(group).communicator.ranks)
+
+
+def get_global_rank(group: Group, group_rank: int) -> int:
+    """The global rank of a rank of the group.
+
+    Raises:
+        ValueError: no such group, or no such rank in it.
+    """
+    found = _given(group)
+    if found is required().default:
+        return group_rank
+    if group_rank not in range(found.size()):
+        refuse(ValueError, f"Group rank {group_rank} is not part of group {found}")
+    return found.communicator.ranks[group_rank]
+
+
+def get_group_rank(group: Group, global_rank: int) -> int:
+    """The rank in the group of a global rank.
+
+    Raises:
+        ValueError: no such group, or the rank is not in it.
+    """
+    found: int = group_rank_of(_given(group), global_rank)
+    return found
+
+
+def _given(group: Group) -> ProcessGroup:
+    required()
+    return _inside(NON_GROUP_MEMBER if group is None else group)  # None is no group here, as in torch
+
+
+def _inside(group: Group) -> ProcessGroup:
+    found = group_of(group)
+    if found is None:
+        refuse(ValueError, f"Group {group} is not registered, please create group with torch.distributed.new_group API")
+    return found

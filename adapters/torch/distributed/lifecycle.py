@@ -1,0 +1,182 @@
+"""init_process_group, destroy_process_group, is_initialized, is_available. Conventions of torch 2.13.0.
+
+Where ``collshim.launch`` or another adapter has made this rank's world, ``init_process_group`` joins it; else it makes
+the process's world by the method that it is told: env://, tcp://, file://, a store, or what
+``register_rendezvous_handler`` knows. Torch's own default group is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import timedelta
+from typing import Any, NoReturn
+from urllib.parse import urlparse
+
+import torch
+from collshim import world
+from collshim.errors import WorldError, also
+from collshim.options import get as current_options
+from collshim.torch.distributed.arguments import refuse, seconds
+from collshim.torch.distributed.backends import backend_named, default_backend
+from collshim.torch.distributed.membership import (
+    NON_GROUP_MEMBER,
+    Group,
+    Membership,
+    ProcessGroup,
+    enter,
+    is_registered,
+    membership,
+    required,
+)
+from torch.distributed import TCPStore, rendezvous
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+    _ranks: list[int] | None = None,
+) -> None:
+    """This rank has a default group of all ranks of its world, which is joined or else made.
+
+    Args:
+        backend: a backend's name; it is what ``get_backend`` tells. CUDA tensors travel by NCCL, others by gloo, and
+            among ranks that are threads both are read directly, whatever is named.
+        init_method: a URL; "env://" by default. Not looked at where this rank has a world already.
+        timeout: how long a wait may take; None for ``collshim.options``' (torch: 30 minutes).
+        world_size, rank: how many ranks there are, and which one this is; -1 where the method or the world tells.
+        store: a torch store that all ranks reach, instead of ``init_method``; with ``world_size`` and ``rank``.
+        group_name, pg_options, device_id, _ranks: accepted; ``device_id`` tells the backend where none is named.
+
+    Raises:
+        ValueError: a second time without ``destroy_process_group``; the method lacks something; ``rank`` or
+            ``world_size`` contradicts this rank's world or its environment, both of which the text shows.
+        AssertionError: ``store`` with ``init_method``, or without size and rank; no such backend.
+        TypeError: ``timeout`` is no timedelta. RuntimeError: the ranks do not find each other.
+    """
+    if is_initialized():
+        refuse(ValueError, "trying to initialize the default process group twice!")
+    _require_one_method(init_method, store, rank, world_size)
+    _require_device(device_id)
+    name = default_backend(device_id) if backend is None else backend_named(backend)
+    deadline = seconds(timeout)
+    found, made = world.peek(), False
+    if found is None:
+        found, made = _made(init_method, store, rank, world_size, deadline), True
+    else:
+        _require_agreement(found, rank, world_size)
+    default = ProcessGroup(found.communicator, name, "0", "default_pg", deadline)
+    enter(Membership(default, world.close if made else None))
+
+
+def destroy_process_group(group: Group = None) -> None:
+    """The group is no more; with None, or the default group, all groups, and the world where it was made for them.
+
+    Nothing happens for a group that this rank is not in.
+
+    Raises:
+        AssertionError: no default group yet. ValueError: no such group, or destroyed before.
+    """
+    if isinstance(group, int) and group == NON_GROUP_MEMBER:
+        return
+    found = membership()
+    if group is None and found is None:
+        refuse(AssertionError, "Process group cannot be None: there is no default group to destroy")
+    if group is not None and (found is None or not is_registered(found, group)):
+        refuse(ValueError, f"Invalid process group specified: {group!r}")
+    _leave(required(), group)
+
+
+def is_initialized() -> bool:
+    """Whether this rank has a default group; asking makes no world."""
+    return membership() is not None
+
+
+def is_available() -> bool:
+    """Whether torch was built with its distributed package, whose stores and names are used here."""
+    return bool(torch.distributed.is_available())
+
+
+def _leave(found: Membership, group: Group) -> None:
+    if isinstance(group, ProcessGroup) and group is not found.default:
+        found.groups.remove(group)
+        group.communicator.close()
+        return
+    for part in found.groups - {found.default}:
+        part.communicator.close()
+    enter(None)
+    if found.leave is not None:
+        found.leave()
+
+
+def _require_one_method(init_method: Any, store: Any, rank: int, world_size: int) -> None:
+    if store is None:
+        return
+    if init_method is not None:
+        refuse(AssertionError, "Cannot specify both init_method and store.")
+    if not world_size > 0:
+        refuse(AssertionError, f"world_size must be positive if using store, got {world_size}")
+    if not rank >= 0:
+        refuse(AssertionError, f"rank must be non-negative if using store, got {rank}")
+
+
+def _require_device(device_id: Any) -> None:
+    """A device that is there: a number alone needs an accelerator, and another device than the CPU a number."""
+    if device_id is None or (isinstance(device_id, torch.device) and device_id.type == "cpu"):
+        return
+    count = torch.cuda.device_count()
+    if not count:
+        refuse(ValueError, f"device_id is {device_id}, but no accelerator support is found")
+    index = device_id if isinstance(device_id, int) else torch.device(device_id).index
+    if index is None or not 0 <= index < count:
+        refuse(ValueError, f"device_id is {device_id}, should have an index from 0 to {count - 1}")
+
+
+def _require_agreement(found: world.World, rank: int, world_size: int) -> None:
+    """What is said about a world that is there already is right."""
+    if rank not in (-1, found.rank):
+        _contradicts("rank", rank, found.rank, f"in {found}")
+    if world_size not in (-1, found.size):
+        _contradicts("world_size", world_size, found.size, f"in {found}")
+
+
+def _contradicts(what: str, given: int, there: object, where: str) -> NoReturn:
+    raise also(WorldError, ValueError)(
+        f"init_process_group: {what} is {given} as an argument and {there} {where}, should be the same"
+    )
+
+
+def _made(init_method: Any, store: Any, rank: int, size: int, deadline: float | None) -> world.World:
+    for name, what, given in (("RANK", "rank", rank), ("WORLD_SIZE", "world_size", size)):
+        if given != -1 and os.environ.get(name, str(given)) != str(given):
+            _contradicts(what, given, os.environ[name], f"in the environment's {name}")
+    if store is None:
+        store, rank, size = _met(init_method or "env://", rank, size, deadline)
+    return world.init(rank, size, store=store, address=_address(init_method, store), timeout=deadline)
+
+
+def _met(init_method: str, rank: int, size: int, deadline: float | None) -> tuple[Any, int, int]:
+    """The store that the ranks share, and which rank this is; torch's rendezvous knows the methods."""
+    limit = timedelta(seconds=current_options().timeout if deadline is None else deadline)
+    try:
+        store, rank, size = next(rendezvous(init_method, rank, size, timeout=limit))
+    except (AssertionError, RuntimeError, ValueError) as error:
+        ours = also(WorldError, type(error))
+        raise ours(f"init_process_group: {error}") from error
+    return store, rank, size
+
+
+def _address(init_method: str | None, store: Any) -> str:
+    """The master's address; a loopback one keeps gloo off the other interfaces, so a file says this host's name."""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    if isinstance(store, TCPStore):
+        return store.host
+    return urlparse(init_method or "").hostname or socket.gethostname()

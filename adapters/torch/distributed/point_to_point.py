@@ -1,0 +1,141 @@
+"""send, recv, isend, irecv. Conventions of torch 2.13.0.
+
+Beyond gloo: ``isend`` and ``irecv`` to the rank itself, which torch documents, and tensors that are not contiguous. A
+rank outside the group is an error (gloo: a segmentation fault), and so is a message of another shape or dtype than the
+receiver's tensor (gloo: an end of the process, or a tensor filled in part).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collshim.arrays import Array
+from collshim.torch.distributed.arguments import refuse, require_tensor
+from collshim.torch.distributed.forms import values
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
+from collshim.torch.distributed.work import Work, accepted
+
+
+def send(
+    tensor: Array, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
+) -> None:
+    """The destination's ``recv`` gets ``tensor``; returns when ``tensor`` may be changed again.
+
+    Args:
+        tensor: of any layout.
+        dst, group_dst: the destination, as a global rank or as a rank in the group: one of the two.
+        group: None for all ranks.
+        tag: a number that the receiver's ``tag`` must equal.
+
+    Returns:
+        None; with a UserWarning on a rank outside the group.
+
+    Raises:
+        TypeError: no array. ValueError: a destination given twice or not at all, or outside the group; this rank
+            itself; no default group yet.
+        RuntimeError: no such destination; the receiver expects something else, or did not come.
+    """
+    ranks = group_of(group)
+    to = rank_in(ranks, dst, group_dst)
+    if ranks is None:
+        outside("send")
+        return None
+    _refuse_self(ranks, to, "destination")
+    require_tensor("tensor", tensor)
+    _sent(ranks, tensor, to, tag).wait()
+    return None
+
+
+def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None) -> int:
+    """``tensor`` holds what the source sent.
+
+    Args:
+        tensor: in the shape and dtype of what is sent.
+        src, group_src: the source, as a global rank or as a rank in the group; any rank where neither is given.
+        group: None for all ranks.
+        tag: a number that the sender's ``tag`` must equal.
+
+    Returns:
+        The source's global rank; -1, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: no array. ValueError: a source given twice, or outside the group; no default group yet.
+        RuntimeError: no such source; it sent something else, or nothing.
+    """
+    require_tensor("tensor", tensor)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("irecv")  # the name that torch 2.13 warns with
+        return -1
+    source = None if src is None and group_src is None else rank_in(ranks, src, group_src)
+    work = _received(ranks, tensor, source, tag)
+    work.wait()
+    if source is None:
+        source = work.source_rank()
+        _refuse_self(ranks, source, "source")
+    return ranks.communicator.ranks[source]
+
+
+def isend(
+    tensor: Array, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
+) -> Work | None:
+    """``send`` that returns at once; ``tensor`` may be changed after the Work's ``wait``.
+
+    The destination may be this rank itself, where an ``irecv`` meets it.
+
+    Args:
+        tensor, dst, group, tag, group_dst: as for ``send``.
+
+    Returns:
+        A Work, whose ``wait()`` is True; None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``send``; what goes wrong between the ranks, by ``wait``.
+    """
+    ranks = group_of(group)
+    to = rank_in(ranks, dst, group_dst)
+    require_tensor("tensor", tensor)
+    if ranks is None:
+        outside("isend")
+        return None
+    return _sent(ranks, tensor, to, tag)
+
+
+def irecv(
+    tensor: Array, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None
+) -> Work | None:
+    """``recv`` that returns at once; ``tensor`` holds what was sent after the Work's ``wait``.
+
+    Args:
+        tensor, src, group, tag, group_src: as for ``recv``.
+
+    Returns:
+        A Work, whose ``wait()`` is True and whose ``source_rank()`` then is the source's rank in the group; None,
+        with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``recv``; what goes wrong between the ranks, by ``wait``.
+    """
+    require_tensor("tensor", tensor)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("irecv")
+        return None
+    source = None if src is None and group_src is None else rank_in(ranks, src, group_src)
+    return _received(ranks, tensor, source, tag)
+
+
+def _sent(ranks: ProcessGroup, tensor: Array, to: int, tag: int) -> Work:
+    return Work(accepted(ranks, lambda comm: comm.send(values(tensor), to, tag)), ranks.deadline)
+
+
+def _received(ranks: ProcessGroup, tensor: Array, source: int | None, tag: int) -> Work:
+    work = accepted(ranks, lambda comm: comm.recv(source, out=tensor, tag=tag))
+    letter: Any = work._pending  # the engine's work does not tell who sent
+    return Work(work, ranks.deadline, lambda: letter.source)
+
+
+def _refuse_self(ranks: ProcessGroup, rank: int, what: str) -> None:
+    if rank == ranks.rank():
+        text = f"Invalid {what} rank: {what} rank should not be the same as the rank of the current process"
+        refuse(ValueError, text)

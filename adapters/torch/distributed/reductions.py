@@ -1,0 +1,173 @@
+"""all_reduce, reduce, reduce_scatter, reduce_scatter_single, reduce_scatter_tensor: sums over ranks, and their kin.
+
+Conventions of torch 2.13.0. Beyond gloo: AVG of integers (towards zero, as NCCL's), PREMUL_SUM, int16, the unsigned and
+eight-bit dtypes; ``reduce`` leaves the other ranks' tensors as they were.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from collshim.arrays import Array
+from collshim.torch.distributed.arguments import (
+    is_complex,
+    reduction,
+    refuse,
+    require_list,
+    require_tensor,
+    same_dtype,
+)
+from collshim.torch.distributed.forms import parts_like, values
+from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.work import Work, posted
+from torch.distributed import ReduceOp, supports_complex
+
+
+def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False) -> Work | None:
+    """Every rank's ``tensor`` holds the reduction of all ranks' tensors, in place.
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        op: a ReduceOp: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with its factor.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None; with ``async_op`` a Work, whose ``wait()`` is True when ``tensor`` holds the result. None, with a
+        UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: ``tensor`` is no array, or ``op`` no ReduceOp.
+        ValueError: no default group yet; complex numbers and an ``op`` that needs an order or bits.
+        RuntimeError: the ranks disagree, one is missing, or the dtype does not know the ``op``.
+
+    >>> tensor = torch.arange(2, dtype=torch.int64) + 1 + 2 * rank  # two ranks: [1, 2] and [3, 4]  # doctest: +SKIP
+    >>> dist.all_reduce(tensor)  # doctest: +SKIP
+    >>> tensor  # on both  # doctest: +SKIP
+    tensor([4, 6])
+    """
+    require_tensor("tensor", tensor)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_reduce")
+        return None
+    reduce_op = reduction(op)
+    if is_complex(tensor) and not supports_complex(op):
+        refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
+    return posted(ranks, async_op, lambda comm: comm.all_reduce(tensor, reduce_op, out=tensor))
+
+
+def reduce(
+    tensor: Array,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: Group = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """The destination's ``tensor`` holds the reduction of all ranks' tensors, in place; the others' are unchanged.
+
+    (Over gloo torch leaves partial sums in the others'.)
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        dst, group_dst: the destination, as a global rank or as a rank in the group: one of the two.
+        op: a ReduceOp, as for ``all_reduce``.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``all_reduce``; a destination given twice or not at all.
+    """
+    ranks = group_of(group)
+    root = rank_in(ranks, dst, group_dst)
+    require_tensor("tensor", tensor)
+    if ranks is None:
+        outside("reduce")
+        return None
+    reduce_op = reduction(op)
+    out = tensor if root == ranks.rank() else None
+    return posted(ranks, async_op, lambda comm: comm.reduce(values(tensor), root, reduce_op, out=out))
+
+
+def reduce_scatter(
+    output: Array, input_list: list[Array], op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
+) -> Work | None:
+    """Rank r's ``output`` holds the reduction of all ranks' ``input_list[r]``.
+
+    Args:
+        output: in the shape of ``input_list[r]``.
+        input_list: a list with one array per rank of the group; its shapes alike on every rank, not needfully
+            among each other.
+        op: a ReduceOp, as for ``all_reduce``.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays, or no list. ValueError: dtypes differ; no default group yet.
+        RuntimeError: the list's length or the output's shape does not fit; the ranks disagree or one is missing.
+    """
+    require_tensor("output", output)
+    require_list("input_list", input_list)
+    same_dtype(output, input_list)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("reduce_scatter")
+        return None
+    reduce_op = reduction(op)
+    return posted(ranks, async_op, lambda comm: comm.reduce_scatter(values(input_list), reduce_op, out=output))
+
+
+def reduce_scatter_single(
+    output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
+) -> Work | None:
+    """Rank r's ``output`` holds the reduction of the r-th part of all ranks' ``input``.
+
+    Args:
+        output: ``shape``.
+        input: the parts end to end, ``(N * shape[0], *shape[1:])`` for N ranks, or stacked, ``(N, *shape)``; gloo
+            takes only the first form.
+        op: a ReduceOp, as for ``all_reduce``.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays. ValueError: no default group yet.
+        RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
+    """
+    require_tensor("output", output)
+    require_tensor("input", input)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("reduce_scatter_single")
+        return None
+    reduce_op = reduction(op)
+    return posted(
+        ranks,
+        async_op,
+        lambda comm: comm.reduce_scatter(
+            parts_like("reduce_scatter_single: input", values(input), values(output), comm), reduce_op, out=output
+        ),
+    )
+
+
+def reduce_scatter_tensor(
+    output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
+) -> Work | None:
+    """``reduce_scatter_single`` under its name until torch 2.12, with torch 2.13's FutureWarning."""
+    warnings.warn(
+        "`torch.distributed.reduce_scatter_tensor` is deprecated, `reduce_scatter_single` does the same.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return reduce_scatter_single(output, input, op, group, async_op)

@@ -1,0 +1,84 @@
+"""broadcast and scatter: what one rank gives to the others. Conventions of torch 2.13.0."""
+
+from __future__ import annotations
+
+from collshim.arrays import Array
+from collshim.torch.distributed.arguments import list_or_nothing, refuse, require_tensor, same_dtype
+from collshim.torch.distributed.forms import values
+from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.work import Work, posted
+
+
+def broadcast(
+    tensor: Array,
+    src: int | None = None,
+    group: Group = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Every rank's ``tensor`` holds the source's, in place.
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        src, group_src: the source, as a global rank or as a rank in the group: one of the two.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None; with ``async_op`` a Work, whose ``wait()`` is True when ``tensor`` holds the result. None, with a
+        UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: no array. ValueError: a source given twice or not at all, or outside the group; no default group
+            yet.
+        RuntimeError: no such source; the ranks disagree or one is missing.
+    """
+    ranks = group_of(group)
+    root = rank_in(ranks, src, group_src)
+    require_tensor("tensor", tensor)
+    if ranks is None:
+        outside("broadcast")
+        return None
+    return posted(ranks, async_op, lambda comm: comm.broadcast(tensor, root, out=tensor))
+
+
+def scatter(
+    tensor: Array,
+    scatter_list: list[Array] | None = None,
+    src: int | None = None,
+    group: Group = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Rank r's ``tensor`` holds the source's ``scatter_list[r]``.
+
+    Args:
+        tensor: the output, in the shape of ``scatter_list[r]``.
+        scatter_list: on the source a list with one array per rank of the group; None, or empty, elsewhere.
+        src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays, or no list.
+        ValueError: no list on the source, or one elsewhere; dtypes differ; the source given twice; no default group
+            yet.
+        RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
+    """
+    require_tensor("tensor", tensor)
+    output, parts = same_dtype(tensor, list_or_nothing("scatter_list", scatter_list))
+    ranks = group_of(group)
+    root = rank_in(ranks, 0 if src is None and group_src is None else src, group_src)
+    if ranks is None:
+        outside("scatter")
+        return None
+    there = root == ranks.rank()
+    if there and not parts:
+        refuse(ValueError, "Argument ``scatter_list`` must be specified on source rank.")
+    if parts and not there:
+        refuse(ValueError, "Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    given = values(parts) if there else None
+    return posted(ranks, async_op, lambda comm: comm.scatter(given, root, out=output))
