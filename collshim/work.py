@@ -31,9 +31,10 @@ class Work(Generic[T]):
     Attributes:
         token: after ``wait``, on a rank whose result is None though others differentiate through the call: the
             tensor that lets this rank join their backward. Else None.
+        source: after ``wait``, the rank in the group that a recv was served by. Else None.
     """
 
-    __slots__ = ("_failure", "_kind", "_pending", "_result", "_timeout", "_views", "token")
+    __slots__ = ("_failure", "_kind", "_pending", "_result", "_timeout", "_views", "source", "token")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Work(Generic[T]):
         self._result: Any = None
         self._failure: BaseException | None = None
         self.token: Tensor | None = None
+        self.source: int | None = None
 
     def wait(self, timeout: float | None = None) -> T:
         """The result, once it is there.
@@ -97,6 +99,7 @@ class Work(Generic[T]):
             for view in self._views:
                 result = view(result)
             self.token = getattr(pending, "token", None)
+            self.source = getattr(pending, "source", None)
             self._result = result if self._kind is None else _converted(result, self._kind)
         except Exception as failure:
             self._failure = failure

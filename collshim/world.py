@@ -6,6 +6,7 @@ A rank is a thread or a process. A thread's own world comes first, else the proc
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
@@ -66,6 +67,7 @@ class _Process:
 
     lock = threading.RLock()
     world: World | None = None
+    rendezvous: Rendezvous | None = None
     local_worlds = 0
     generations = itertools.count()
 
@@ -118,6 +120,8 @@ def init(
         WorldError: the process has a world already, or what is given contradicts itself or the environment.
     """
     with _Process.lock:
+        if _Process.local_worlds:
+            raise WorldError("ranks of this process are threads, so the process cannot be a rank of another world")
         if _Process.world is not None:
             raise WorldError(f"the process has a world already ({_Process.world}); close it before another is made")
         place = read(rank, size, address, port, needs_address=store is None)
@@ -130,11 +134,28 @@ def close() -> None:
     found = peek()
     if found is None:
         return
-    found.close()
-    if found is _Process.world:
-        _Process.world = None
-    else:
+    if found is not _Process.world:
         _thread.world = None
+        found.close()
+        return
+    _Process.world = None
+    _say_goodbye(found)
+    found.close()
+    if _Process.rendezvous is not None:
+        _Process.rendezvous.close()
+        _Process.rendezvous = None
+
+
+def _say_goodbye(world: World) -> None:
+    world.communicator.announce_leaving("has left the world")
+    if _Process.rendezvous is not None:
+        _Process.rendezvous.farewell(world.size)
+
+
+def _leave_at_exit() -> None:
+    """A process that ends without ``close`` tells the others all the same."""
+    if _Process.world is not None:
+        _say_goodbye(_Process.world)
 
 
 def announce_leaving(why: str) -> None:
@@ -211,7 +232,11 @@ def _joined(place: Place, store: Any, timeout: float | None) -> World:
     seconds = current_options().timeout if timeout is None else timeout
     if place.size == 1:
         return local_worlds_of_one()
-    rendezvous = Rendezvous(store or _store(place, seconds), place.rank, seconds, place.address)
+    serves = store is None and place.rank == 0 and not place.agent_store
+    found = reach_store(place.address, place.port, serves=serves, timeout=seconds) if store is None else store
+    rendezvous = Rendezvous(found, place.rank, seconds, place.address, serves=serves)
+    _Process.rendezvous = rendezvous
+    atexit.register(_leave_at_exit)
     from collshim.transports.process_group import ProcessGroupTransport
 
     key = f"world{next(_Process.generations)}"
@@ -225,11 +250,6 @@ def local_worlds_of_one() -> World:
     """A world of a single rank, which needs nobody."""
     board = Switchboard(1)
     return World(LocalTransport(board.group((0,), f"world{next(_Process.generations)}"), 0), 0, 1, (0,))
-
-
-def _store(place: Place, seconds: float) -> Any:
-    serves = place.rank == 0 and not place.agent_store
-    return reach_store(place.address, place.port, serves=serves, timeout=seconds)
 
 
 def _checks() -> bool:

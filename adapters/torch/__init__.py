@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch as _torch
+
 from collshim.torch import distributed as distributed
 
 

@@ -6,15 +6,15 @@ need nothing more. With the check off, and shapes known on both sides, data goes
 
 from __future__ import annotations
 
-import struct
 import threading
 import time
 from collections import deque
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.distributed import DistNetworkError, DistStoreError
 
 from collshim.call import EAGER_BYTES, Call
 from collshim.check import unmatched_pair
@@ -23,55 +23,15 @@ from collshim.layout import Parts
 from collshim.transports import Posted
 from collshim.transports.absence import FIRST_SLICE
 from collshim.transports.background import Background
+from collshim.transports.parcel import Letter, Parcel, opened
 from collshim.transports.payload import Payload, receive, send
-from collshim.transports.slots import as_bytes, call_from, describe, from_bytes
+from collshim.transports.slots import as_bytes
 
 if TYPE_CHECKING:
     from collshim.transports.process_group import ProcessGroupTransport
 
 _FIRST_NUMBER = 2**30
 """Numbers of letters start here, above users' tags."""
-
-
-class _Letter(NamedTuple):
-    """What a sender says of its tensor; ``data`` holds the bytes of a small one."""
-
-    source: int
-    number: int
-    call: Call
-    data: Tensor | None
-
-
-class Parcel:
-    """A send or recv on its way, seen by its own rank."""
-
-    def __init__(self, box: Postbox, call: Call, target: Tensor | None, device: torch.device) -> None:
-        self._box = box
-        self.call = call
-        self.target = target
-        self.device = device
-        self.token: Tensor | None = None
-        self.joint = False
-        self.source: int | None = None
-        self.payload: Payload | None = None
-        self.failure: CollshimError | None = None
-        self.arrived = False
-
-    def done(self) -> bool:
-        """Whether the letter has come, and with it or after it the data."""
-        if not self.arrived:
-            self._box.collect()
-        return self.arrived and self.payload is None
-
-    def wait(self, timeout: float | None) -> Tensor | None:
-        """The received tensor; None for a send."""
-        limit = None if timeout is None else time.monotonic() + timeout
-        self._box.await_letter(self, limit)
-        if self.payload is not None:
-            self._box.await_data(self, limit)
-        if self.failure is not None:
-            raise type(self.failure)(*self.failure.args) from self.failure.__cause__
-        return self.target
 
 
 class Postbox:
@@ -81,7 +41,7 @@ class Postbox:
         self._transport = transport
         self._store = transport.rendezvous.store
         self._awaited: list[Parcel] = []
-        self._unclaimed: deque[_Letter] = deque()
+        self._unclaimed: deque[Letter] = deque()
         self._read = 0
         self._sent: dict[int, int] = {}
         self._lock = threading.RLock()
@@ -93,7 +53,7 @@ class Postbox:
 
     def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         """Post a send of ``inputs`` or a recv into ``outputs``."""
-        lettered = self._transport.checks or call.discovers
+        lettered = self._transport.checks or call.discovers or call.root == self._transport.rank
         if call.op == "send" and isinstance(inputs, Tensor):
             return self._send(call, inputs, lettered)
         target = outputs if isinstance(outputs, Tensor) else None
@@ -112,20 +72,26 @@ class Postbox:
         parcel = Parcel(self, call, None, tensor.device)
         peer, tag = call.root or 0, call.tag
         small = lettered and tensor.nbytes <= EAGER_BYTES and tensor.device.type == "cpu"
-        if lettered:
+        if peer == self._transport.rank:
+            self._keep(Letter(peer, 0, call, tensor.clone()))
+        elif lettered:
             tag = self._write(call, tensor if small else None, peer)
-        if not small:
+        if not small and peer != self._transport.rank:
             parcel.payload = send(self._transport.payload_group, tensor, peer, tag)
         parcel.arrived = True
         return parcel
 
+    def _keep(self, letter: Letter) -> None:
+        """A letter to this rank itself goes nowhere."""
+        with self._lock:
+            self._unclaimed.append(letter)
+            self._hand_out()
+
     def _write(self, call: Call, tensor: Tensor | None, peer: int) -> int:
         number = self._sent[peer] = self._sent.get(peer, 0) + 1
-        text = describe(call)
-        data = b"" if tensor is None else as_bytes(tensor).numpy().tobytes()
-        head = struct.pack("<iiii", self._transport.rank, number, len(text), -1 if tensor is None else len(data))
+        letter = Letter(self._transport.rank, number, call, tensor)
         place = self._store.add(self._count_key(peer), 1)
-        self._store.set(self._letter_key(peer, place), head + text + data)  # type: ignore[arg-type]  # bytes are taken
+        self._store.set(self._letter_key(peer, place), letter.sealed())
         return _FIRST_NUMBER + number
 
     def _receive_directly(self, parcel: Parcel) -> None:
@@ -168,11 +134,14 @@ class Postbox:
     def _next_within(self, seconds: float, limit: float | None) -> bool:
         key = self._letter_key(self._transport.rank, self._read + 1)
         left = seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))
-        if not self._store.check([key]):
-            try:
+        try:
+            if not self._store.check([key]):
                 self._store.wait([key], timedelta(seconds=left))
-            except RuntimeError:
-                return False  # not within this slice
+        except DistNetworkError as error:
+            gone = "the process that served the world's store has ended, and with it the letters that were in it"
+            raise self._transport.end(PeerError, f"letters: {gone}") from error
+        except DistStoreError:
+            return False  # not within this slice
         return True
 
     def _refuse_if_late(self, parcel: Parcel, limit: float | None) -> None:
@@ -193,19 +162,19 @@ class Postbox:
         """Read the next letter and hand out what can be handed out; the lock is held."""
         self._read += 1
         key = self._letter_key(self._transport.rank, self._read)
-        self._unclaimed.append(_opened(self._store.get(key)))
+        self._unclaimed.append(opened(self._store.get(key)))
         self._store.delete_key(key)
         self._hand_out()
 
     def _hand_out(self) -> None:
         for parcel in list(self._awaited):
-            letter = next((known for known in self._unclaimed if _fits(known, parcel.call)), None)
+            letter = next((known for known in self._unclaimed if known.fits(parcel.call)), None)
             if letter is not None:
                 self._unclaimed.remove(letter)
                 self._awaited.remove(parcel)
                 self._deliver(letter, parcel)
 
-    def _deliver(self, letter: _Letter, parcel: Parcel) -> None:
+    def _deliver(self, letter: Letter, parcel: Parcel) -> None:
         wrong = unmatched_pair(letter.call, parcel.call)
         if wrong is not None:
             parcel.failure = MismatchError(wrong)
@@ -216,7 +185,7 @@ class Postbox:
             tag = _FIRST_NUMBER + letter.number
             parcel.payload = receive(self._transport.payload_group, parcel.target, letter.source, tag)
         else:
-            parcel.target.copy_(from_bytes(letter.data, dtype).view(shape))
+            parcel.target.copy_(letter.data.view(shape))
         parcel.source = letter.source
         parcel.joint = letter.call.needs_grad
         parcel.arrived = True
@@ -228,6 +197,8 @@ class Postbox:
         try:
             for work in [] if payload is None else payload.works:
                 work.wait() if parcel.device.type != "cpu" else work.wait(timedelta(seconds=seconds))
+            if parcel.call.root is None and parcel.source is None and payload is not None:
+                parcel.source = payload.works[0]._source_rank()
         except RuntimeError as error:
             self._end(parcel, error, limit)
 
@@ -235,6 +206,11 @@ class Postbox:
         late = limit is not None and time.monotonic() >= limit
         kind, why = (DeadlineError, "the deadline passed") if late else (PeerError, f"the connection broke: {error}")
         raise self._transport.end(kind, f"{parcel.call}: the data did not move, {why}") from error
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store = None
+        self._unclaimed.clear()
 
     def fail(self, failure: CollshimError) -> None:
         """Every recv that still waits fails."""
@@ -247,14 +223,3 @@ class Postbox:
 
     def _letter_key(self, peer: int, place: int) -> str:
         return f"{self._transport.key}/letters/{peer}/{place}"
-
-
-def _fits(letter: _Letter, call: Call) -> bool:
-    return letter.call.tag == call.tag and call.root in (None, letter.source)
-
-
-def _opened(text: bytes) -> _Letter:
-    source, number, length, count = struct.unpack("<iiii", text[:16])
-    call = call_from(text[16 : 16 + length])
-    data = None if count < 0 else torch.frombuffer(bytearray(text[16 + length :]) or bytearray(1), dtype=torch.uint8)
-    return _Letter(source, number, call, None if data is None else data[:count])

@@ -290,7 +290,7 @@ class _Ticket:
     @property
     def source(self) -> int | None:
         """The rank that a recv was served by."""
-        return self.meeting.seated(0)
+        return self.meeting.seated(0) if self._call.op == "recv" else None
 
     def done(self) -> bool:
         return self.meeting.finished

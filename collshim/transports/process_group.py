@@ -50,6 +50,7 @@ class ProcessGroupTransport:
         self._failure: CommunicationError | None = None
         self._unseen: list[Flight] = []
         self._postbox = Postbox(self)
+        rendezvous.entrust(self)
 
     @property
     def payload_group(self) -> ProcessGroup:
@@ -164,4 +165,6 @@ class ProcessGroupTransport:
         """See ``Transport.close``."""
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
         self._queue.clear()
+        self._unseen.clear()
         self._groups.clear()
+        self._postbox.close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+import weakref
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -11,6 +13,9 @@ import torch
 from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
 from collshim.transports.absence import Noticeboard
+
+FAREWELL = 10.0
+"""Seconds that the process which serves the store waits for the others when it leaves."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "")
 _PATIENCE = 10
@@ -25,15 +30,31 @@ class Rendezvous:
         rank: this process's rank in the world.
         timeout: seconds that a group's ranks wait for each other when it is made.
         address: the world's master; a loopback address keeps gloo off the other interfaces.
+        serves: whether this process serves the store, which must outlive the others' need of it.
     """
 
-    def __init__(self, store: Any, rank: int, timeout: float, address: str = "127.0.0.1") -> None:
-        self.store = PrefixStore("collshim", store)
+    def __init__(
+        self, store: Any, rank: int, timeout: float, address: str = "127.0.0.1", *, serves: bool = False
+    ) -> None:
+        self.store: Any = PrefixStore("collshim", store)
         self.rank = rank
         self.timeout = timeout
         self.board = Noticeboard(self.store, rank)
         self._address = address
+        self._serves = serves
         self._device: Any = None
+        self._open: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def entrust(self, transport: Any) -> None:
+        """``transport`` is closed with the world, where it was not before."""
+        self._open.add(transport)
+
+    def close(self) -> None:
+        """End all groups and let go of the store, which frees its port where this process serves it."""
+        for transport in list(self._open):
+            transport.close()
+        self.store = None
+        self.board.close()
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
@@ -46,6 +67,14 @@ class Rendezvous:
             nccl = _nccl(PrefixStore("nccl", store), rank, size)
             group._register_backend(torch.device("cuda"), ProcessGroup.BackendType.NCCL, nccl)
         return group
+
+    def farewell(self, size: int) -> None:
+        """Where this process serves the store, give the others time to leave: small messages lie in it."""
+        limit = time.monotonic() + FAREWELL
+        others = [rank for rank in range(size) if rank != self.rank]
+        while self._serves and others and time.monotonic() < limit:
+            others = [rank for rank in others if not self.board.gone([rank])]
+            time.sleep(0.005)
 
     def _gloo(self, store: Any, rank: int, size: int) -> Any:
         options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # not in torch's stubs

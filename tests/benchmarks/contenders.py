@@ -28,7 +28,7 @@ def rounds(numbers: int) -> int:
 
 
 def interleaved(contenders: dict[str, Contender], repeats: int) -> Figures:
-    """Median and tenth percentile in microseconds; the contenders take turns, so that what disturbs one disturbs all."""
+    """Median and tenth percentile in microseconds; the contenders take turns, so what disturbs one disturbs all."""
     for contender in contenders.values():
         contender()
     times: dict[str, list[float]] = {name: [] for name in contenders}

@@ -35,7 +35,7 @@ HEIGHT = {room: height for height, rooms in enumerate(LEVELS) for room in rooms}
 # Where torch's process groups may be named, and the module that may not reach them all the same.
 PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
 # collshim.run starts torch's elastic agent, which lives in torch.distributed too.
-MAY_NAME_PROCESS_GROUPS = ("collshim.transports.*", "collshim.world", "collshim.c10d*", "collshim.run", "collshim.torch*")
+MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in ("transports.*", "world", "c10d*", "run", "torch*"))
 NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.local"
 
 # What runs on the real framework as well, in an environment without collshim, and what it may import there.

@@ -25,6 +25,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import distributed as _torch
+from torch.distributed import ReduceOp
+
 from collshim.errors import CollshimError, also
 from collshim.torch.distributed.exchanges import all_to_all, all_to_all_single
 from collshim.torch.distributed.gathers import all_gather, all_gather_into_tensor, all_gather_single, gather
@@ -57,8 +60,6 @@ from collshim.torch.distributed.reductions import (
 from collshim.torch.distributed.scatters import broadcast, scatter
 from collshim.torch.distributed.synchronization import barrier
 from collshim.torch.distributed.work import Work
-from torch import distributed as _torch
-from torch.distributed import ReduceOp
 
 __all__ = [
     "GroupMember",

@@ -10,10 +10,11 @@ from itertools import chain
 from typing import Any, NoReturn
 
 import torch
+from torch.distributed import ReduceOp
+
 from collshim.arrays import as_output, as_torch, is_array
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.world import peek
-from torch.distributed import ReduceOp
 
 _OURS: dict[type[Exception], type[ArgumentError]] = {TypeError: ArgumentTypeError, ValueError: ArgumentValueError}
 _OPS = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from collshim.torch.distributed.arguments import refuse
 from torch.distributed import is_nccl_available
+
+from collshim.torch.distributed.arguments import refuse
 
 UNDEFINED = "undefined"
 _CARRIED = ("gloo", "nccl", UNDEFINED)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from collshim.arrays import as_output, as_torch
 from collshim.communicator import Communicator
 from collshim.layout import split
 from collshim.torch.distributed.arguments import refuse
-from torch import Tensor
 
 
 def values(given: Any) -> Any:

@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 from urllib.parse import urlparse
 
 import torch
+from torch.distributed import TCPStore, rendezvous
+
 from collshim import world
 from collshim.errors import WorldError, also
 from collshim.options import get as current_options
@@ -29,7 +31,6 @@ from collshim.torch.distributed.membership import (
     membership,
     required,
 )
-from torch.distributed import TCPStore, rendezvous
 
 
 def init_process_group(

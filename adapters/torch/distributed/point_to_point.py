@@ -7,8 +7,6 @@ receiver's tensor (gloo: an end of the process, or a tensor filled in part).
 
 from __future__ import annotations
 
-from typing import Any
-
 from collshim.arrays import Array
 from collshim.torch.distributed.arguments import refuse, require_tensor
 from collshim.torch.distributed.forms import values
@@ -131,8 +129,7 @@ def _sent(ranks: ProcessGroup, tensor: Array, to: int, tag: int) -> Work:
 
 def _received(ranks: ProcessGroup, tensor: Array, source: int | None, tag: int) -> Work:
     work = accepted(ranks, lambda comm: comm.recv(source, out=tensor, tag=tag))
-    letter: Any = work._pending  # the engine's work does not tell who sent
-    return Work(work, ranks.deadline, lambda: letter.source)
+    return Work(work, ranks.deadline, lambda: work.source)
 
 
 def _refuse_self(ranks: ProcessGroup, rank: int, what: str) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from torch.distributed import ReduceOp, supports_complex
+
 from collshim.arrays import Array
 from collshim.torch.distributed.arguments import (
     is_complex,
@@ -21,7 +23,6 @@ from collshim.torch.distributed.arguments import (
 from collshim.torch.distributed.forms import parts_like, values
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.work import Work, posted
-from torch.distributed import ReduceOp, supports_complex
 
 
 def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False) -> Work | None:
