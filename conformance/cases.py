@@ -1,8 +1,8 @@
 """What is asked of a collective: a frozen ``Case``, which prints as one line that can be pasted back.
 
     >>> case = Case("all_gather", size=3, shape=(2, 1), dtype="int32", seed=7)
-    >>> str(case)
-    "Case('all_gather', size=3, shape=(2, 1), dtype='int32', seed=7)"
+    >>> case
+    Case('all_gather', size=3, shape=(2, 1), dtype='int32', seed=7)
     >>> Case.parse(str(case)) == case
     True
 
@@ -32,7 +32,7 @@ LAYOUTS = ("contiguous", "transposed", "strided")
 TOLERANCE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 1e-5, "complex128": 1e-13}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Case:
     """One call of a collective, made by every rank of a group.
 
@@ -73,17 +73,21 @@ class Case:
 
     @classmethod
     def parse(cls, line: str) -> Case:
-        """The case that ``str`` printed as ``line``; literals only, nothing is executed."""
+        """The case that was printed as ``line``; literals only, nothing is executed."""
         call = ast.parse(line.strip(), mode="eval").body
         if not isinstance(call, ast.Call) or getattr(call.func, "id", None) != "Case":
-            raise ValueError(f"the line is {line!r}, should be one that str(Case(...)) printed")
+            raise ValueError(f"the line is {line!r}, should be one that a Case prints as")
         given = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg is not None}
         return cls(*(ast.literal_eval(value) for value in call.args), **given)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         named = [item for item in fields(self)[1:] if getattr(self, item.name) != item.default]
         shown = [repr(self.collective), *(f"{item.name}={getattr(self, item.name)!r}" for item in named)]
         return f"Case({', '.join(shown)})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis prints it."""
+        printer.text(repr(self))
 
     @property
     def ranks(self) -> tuple[int, ...]:

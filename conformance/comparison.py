@@ -84,7 +84,7 @@ def _refused(answer: Answer | Failure, refusal: Refusal) -> Iterator[Difference]
 def _answered(answer: Answer, expected: Answer, case: Case) -> Iterator[Difference]:
     yield from _trees("returned", answer.returned, expected.returned, case)
     yield from _names("arguments", answer.arguments, expected.arguments)
-    for name in expected.arguments.keys() & answer.arguments.keys():
+    for name in filter(answer.arguments.__contains__, expected.arguments):
         yield from _trees(name, answer.arguments[name], expected.arguments[name], case)
     for fact, holds in expected.facts.items():
         if answer.facts.get(fact) is not holds:
@@ -105,7 +105,7 @@ def _trees(what: str, found: Tree, wanted: Tree, case: Case) -> Iterator[Differe
         yield from _trees(f"{what}'s wait()", found.waited, wanted.waited, case)
     elif isinstance(wanted, dict):
         yield from _names(what, found, wanted)
-        for key in wanted.keys() & found.keys():
+        for key in filter(found.__contains__, wanted):
             yield from _trees(f"{what}[{key!r}]", found[key], wanted[key], case)
     elif isinstance(wanted, list | tuple):
         yield from _sequences(what, found, wanted, case)

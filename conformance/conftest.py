@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from collshim.conformance.missing import MISSING
+from collshim.conformance.patience import Patience
 from collshim.conformance.pool import Pools
 
 
@@ -15,6 +16,11 @@ def pools() -> Iterator[Pools]:
     pools = Pools()
     yield pools
     pools.close()
+
+
+@pytest.fixture
+def patience() -> Patience:
+    return Patience()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

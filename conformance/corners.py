@@ -32,6 +32,7 @@ def _arrays(binding: Binding, plain: Case) -> Iterator[Case]:
     admits = binding.admits
     for kind in admits.kinds:
         yield from (replace(plain, kind=kind, layout=layout) for layout in admits.layouts)
+        yield replace(plain, kind=kind, layout="strided", shape=(1,))  # contiguous, and yet of stride 2
         yield from (replace(plain, kind=kind, shape=shape) for shape in ((), (1,), (0,), (0, 3), (2, 0), (1, 2, 3)))
     yield from (replace(plain, dtype=dtype) for dtype in admits.dtypes)
 

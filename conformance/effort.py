@@ -10,12 +10,13 @@ THOROUGH = os.environ.get("COLLSHIM_THOROUGH") == "1"
 SIZES = (1, 2, 3, 4)
 TRANSPORTS = ("threads", "processes")
 
-# No deadline: the ranks have one. Not too slow: the ranks' start counts towards the first example.
+# No deadline: the ranks have one. Not too slow: the ranks' start counts towards the first example. Function-scoped:
+# a test's patience is meant to last for all its examples.
 DRAWN = settings(
     max_examples=300 if THOROUGH else 12,
     derandomize=not THOROUGH,
     print_blob=THOROUGH,
     deadline=None,
     database=None,
-    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture),
 )

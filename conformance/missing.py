@@ -6,18 +6,29 @@ A function that is there and raises NotImplementedError is not missing; it fails
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
+
+import pytest
 
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.places import MissingFunctionError, resolve
 
-MISSING: Counter[str] = Counter()  # by dotted path: how many tests could not be run
+MISSING: Counter[str] = Counter()  # by dotted path: how many tests were not run
 
 
-def is_missing(binding: Binding, prefix: str = "collshim.") -> bool:
-    """Whether ``binding``'s function does not resolve under ``prefix``; counts it where it does not."""
+@cache
+def is_missing(path: str) -> bool:
+    """Whether the dotted ``path`` does not resolve."""
     try:
-        resolve(prefix + binding.path)
+        resolve(path)
     except MissingFunctionError:
-        MISSING[prefix + binding.path] += 1
         return True
     return False
+
+
+def require(binding: Binding) -> None:
+    """Go on with a test, or count its function as missing and skip it."""
+    path = f"collshim.{binding.path}"
+    if is_missing(path):
+        MISSING[path] += 1
+        pytest.skip(f"missing: {path}")

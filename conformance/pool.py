@@ -17,8 +17,9 @@ from collshim.conformance.process_ranks import ProcessRanks
 from collshim.conformance.ranks import Reply, Request
 from collshim.conformance.thread_ranks import ThreadRanks
 
-ANSWER_SECONDS = 40.0  # for all ranks to answer one case, their start included
-GRACE_SECONDS = 2.0  # for the others to answer after one has failed
+ANSWER_SECONDS = 80.0  # for all ranks to answer one case, their start included
+GRACE_SECONDS = 1.0  # for the others to answer after one has failed
+END_SECONDS = 10.0  # for ranks to end
 
 
 class Ranks(Protocol):
@@ -34,8 +35,9 @@ class Ranks(Protocol):
     def abandon(self, rank: int, why: str) -> None:
         """Tell the ranks that wait for ``rank`` that it comes no more."""
 
-    def close(self) -> None:
-        """End the ranks."""
+    def close(self, seconds: float) -> list[str]:
+        """End the ranks within ``seconds``; the names of those that nothing could end. May be called again."""
+        ...
 
 
 TRANSPORTS: dict[str, Callable[[int, str], Ranks]] = {"threads": ThreadRanks, "processes": ProcessRanks}
@@ -57,6 +59,7 @@ class Pool:
         self._prefix = prefix
         self._seconds = seconds
         self._ranks: Ranks | None = None
+        self._stuck: list[Ranks] = []
 
     def run(self, bindings: Sequence[Binding], case: Case) -> list[Reply]:
         """What each rank of the world answers to ``case``, rank r through the r-th binding.
@@ -69,14 +72,30 @@ class Pool:
         answers = self._gathered(self._ranks)
         if _out_of_step(answers, case):
             self.replaced += 1
-            self.close()
+            self._discard(GRACE_SECONDS)
         return answers
 
+    def dismiss(self) -> None:
+        """Tell the ranks to end; ``close`` waits for it."""
+        if self._ranks is not None:
+            self._ranks.ask([None] * self.size)
+
     def close(self) -> None:
-        """End the ranks; a later ``run`` starts new ones."""
+        """End the ranks; a later ``run`` starts new ones.
+
+        Raises:
+            RuntimeError: ranks of this pool still run, and nothing can end them.
+        """
+        self._discard(END_SECONDS)
+        left = [name for ranks in self._stuck for name in ranks.close(END_SECONDS)]
+        self._stuck.clear()
+        if left:
+            raise RuntimeError(f"{', '.join(left)} still run, should have ended")
+
+    def _discard(self, seconds: float) -> None:
         ranks, self._ranks = self._ranks, None
-        if ranks is not None:
-            ranks.close()
+        if ranks is not None and ranks.close(seconds):
+            self._stuck.append(ranks)
 
     def _gathered(self, ranks: Ranks) -> list[Reply]:
         found: dict[int, Reply] = {}
@@ -90,11 +109,11 @@ class Pool:
 
     def _completed(self, ranks: Ranks, found: dict[int, Reply]) -> list[Reply]:
         """The replies by rank; ranks that wait for those that have replied are told, and raise."""
-        for rank in found if len(found) < self.size else ():
+        for rank in list(found) if len(found) < self.size else ():
             ranks.abandon(rank, "has answered, and comes to no further call of this case")
         end = monotonic() + GRACE_SECONDS
         while len(found) < self.size and monotonic() < end:
-            found.update(ranks.replies(max(0.0, end - monotonic())))
+            found = dict(ranks.replies(max(0.0, end - monotonic()))) | found
         return [found.get(rank) or self._no_answer(rank) for rank in range(self.size)]
 
     def _no_answer(self, rank: int) -> Failure:
@@ -121,5 +140,7 @@ class Pools:
 
     def close(self) -> None:
         """End every pool."""
+        for pool in self._pools.values():
+            pool.dismiss()
         while self._pools:
             self._pools.popitem()[1].close()

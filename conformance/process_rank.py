@@ -13,12 +13,13 @@ from multiprocessing.connection import Connection
 
 from collshim import world
 from collshim.conformance.bindings.places import Place
-from collshim.conformance.ranks import Request, serve
+from collshim.conformance.ranks import ENGINE_SECONDS, Request, serve
 
 
 def main(fd: int, prefix: str) -> None:
     """Join the world, answer until told to end or the asking process is gone, and leave the world."""
     here = world.current()
+    here.communicator.timeout = ENGINE_SECONDS
     place = Place(here.rank, here.size, prefix, os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     with Connection(fd) as pipe:
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import collshim
 from collshim.conformance.bindings.answers import Failure
-from collshim.conformance.ranks import ADDRESS, ENGINE_SECONDS, Reply, Request
+from collshim.conformance.ranks import ADDRESS, START_SECONDS, Reply, Request
 
-_END_SECONDS = 10.0
+_EXIT_SECONDS = 5.0  # from the end of a rank's pipe to that of its process
 _MODULE = "collshim.conformance.process_rank"
 
 
@@ -48,16 +48,18 @@ class ProcessRanks:
         return [(self._pipes.index(pipe), self._read(pipe)) for pipe in ready]
 
     def abandon(self, rank: int, why: str) -> None:
-        """Nothing: the ranks that wait for ``rank`` hear of it when its process ends."""
+        """End the process of ``rank``; the ranks that wait for it hear of that at once."""
+        self._processes[rank].kill()
 
-    def close(self) -> None:
-        """End the processes, those that do not come to their end by force, and the store."""
+    def close(self, seconds: float) -> list[str]:
+        """End the processes, after ``seconds`` by force, and the store; none are left."""
         self.ask([None] * len(self._pipes))
         for process in self._processes:
-            _ended(process)
+            _ended(process, seconds)
         for pipe in self._pipes:
             pipe.close()
         del self._store
+        return []
 
     def _started(self, rank: int, size: int, prefix: str) -> tuple[Connection, subprocess.Popen[bytes]]:
         ours, theirs = Pipe()
@@ -73,7 +75,7 @@ class ProcessRanks:
             found: Reply = pipe.recv()
         except (EOFError, ConnectionResetError):
             process = self._processes[self._pipes.index(pipe)]
-            status = _ended(process)
+            status = _ended(process, _EXIT_SECONDS)
             pipe.close()
             return Failure(("ProcessEnded",), f"the rank's process ended with status {status}")
         return found
@@ -82,7 +84,7 @@ class ProcessRanks:
 def _served_store() -> Any:
     from torch.distributed import TCPStore
 
-    seconds = timedelta(seconds=ENGINE_SECONDS)
+    seconds = timedelta(seconds=START_SECONDS)
     return TCPStore(ADDRESS, 0, is_master=True, timeout=seconds, wait_for_workers=False)
 
 
@@ -99,14 +101,14 @@ def _launched(rank: int, size: int, port: int) -> dict[str, str]:
         "MASTER_PORT": str(port),
         "TORCHELASTIC_USE_AGENT_STORE": "True",
         "OMP_NUM_THREADS": "1",
-        "COLLSHIM_TIMEOUT": str(ENGINE_SECONDS),
+        "COLLSHIM_TIMEOUT": str(START_SECONDS),
         "PYTHONPATH": root if not path else os.pathsep.join((root, path)),
     }
 
 
-def _ended(process: subprocess.Popen[bytes]) -> int:
+def _ended(process: subprocess.Popen[bytes], seconds: float) -> int:
     try:
-        return process.wait(_END_SECONDS)
+        return process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()

@@ -14,7 +14,8 @@ Reply: TypeAlias = "Answer | Failure"
 Request: TypeAlias = "tuple[str, Case] | None"  # the name of a binding, and a case; None ends the rank
 
 ADDRESS = "127.0.0.1"
-ENGINE_SECONDS = 20.0  # the deadline of a wait inside collshim; less than a pool's, so that its error text is heard
+START_SECONDS = 60.0  # for the ranks to find each other
+ENGINE_SECONDS = 10.0  # for a wait inside collshim; less than a pool's, so that its error text is heard
 
 
 def serve(place: Place, receive: Callable[[], Request], send: Callable[[Reply], None]) -> None:

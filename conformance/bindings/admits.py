@@ -23,6 +23,7 @@ class Admits:
         least_ndim: 1 where 0-d parts are not admitted.
         empty: whether an array may have no elements.
         integer_avg: whether integers may be averaged.
+        least_size: 2 where there is no world of a single rank.
     """
 
     dtypes: tuple[str, ...]
@@ -36,10 +37,12 @@ class Admits:
     least_ndim: int = 0
     empty: bool = True
     integer_avg: bool = False
+    least_size: int = 1
 
     def case(self, case: Any) -> bool:
         """Whether ``case`` lies within the limits."""
-        return self._array(case) and self._shape(case) and self._group(case) and self._reduction(case)
+        there = case.size >= self.least_size and self._array(case) and self._shape(case)
+        return there and self._group(case) and self._reduction(case)
 
     def _array(self, case: Any) -> bool:
         return case.dtype in self.dtypes and case.kind in self.kinds and case.layout in self.layouts

@@ -58,6 +58,7 @@ class Binding(ABC):
         options: keyword arguments of every call.
         admits: the limits of what is asked.
         refused: what the framework refuses, one case for each reason.
+        posts: how many collectives one call makes; a peer that speaks another dialect must make as many.
     """
 
     collective: ClassVar[str]
@@ -67,11 +68,16 @@ class Binding(ABC):
     options: Mapping[str, Any] = field(default_factory=dict)
     admits: Admits
     refused: tuple[Refused, ...] = ()
+    posts: int = 1
 
     @property
     def name(self) -> str:
         """The path, and the form in brackets where there is one."""
         return f"{self.path}[{self.form}]" if self.form else self.path
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis prints it."""
+        printer.text(self.name)
 
     def supports(self, case: Any) -> bool:
         """Whether the real framework admits ``case``."""
@@ -88,6 +94,8 @@ class Binding(ABC):
 
     def refusal(self, case: Any) -> Refusal | None:
         """What should be raised for a refused case; None for any other."""
+        if self.supports(case):
+            return None
         for refused in self.refused:
             changed = all(getattr(case, name) == value for name, value in refused.changes.items())
             if changed and case.size >= refused.least_size:

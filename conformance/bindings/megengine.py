@@ -1,7 +1,7 @@
 """MegEngine: ``megengine.functional.distributed``, which returns new tensors and knows axes.
 
 From megengine 1.13.0. A group is a ``Group``, in the order of its list. Axes are not negative; an array has
-elements; a 0-d array is gathered as (size,) and cannot be cut.
+elements; a 0-d array is gathered as (size,) and cannot be cut; there is no world of one rank.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _INDIVISIBLE = Refused(
 
 
 def _reduction(op: str) -> Binding:
-    admits = Admits(dtypes=_DTYPES, reduce_ops=(op,), groups="ordered", empty=False)
+    admits = Admits(dtypes=_DTYPES, reduce_ops=(op,), groups="ordered", empty=False, least_size=2)
     path = f"{_PATH}all_reduce_{op}"
     return AllReduced(framework=FRAMEWORK, path=path, admits=admits, speak=_reduce)
 
@@ -67,7 +67,7 @@ BINDINGS: tuple[Binding, ...] = (
     AllGatherJoined(
         framework=FRAMEWORK,
         path=_PATH + "all_gather",
-        admits=Admits(dtypes=_DTYPES, groups="ordered", axes=True, empty=False),
+        admits=Admits(dtypes=_DTYPES, groups="ordered", axes=True, empty=False, least_size=2),
         speak=_gather,
         refused=(_OUTSIDE,),
     ),
@@ -75,7 +75,9 @@ BINDINGS: tuple[Binding, ...] = (
     AllToAllAxes(
         framework=FRAMEWORK,
         path=_PATH + "all_to_all",
-        admits=Admits(dtypes=_DTYPES, groups="ordered", axes=True, split_axes=True, empty=False, least_ndim=1),
+        admits=Admits(
+            dtypes=_DTYPES, groups="ordered", axes=True, split_axes=True, empty=False, least_size=2, least_ndim=1
+        ),
         speak=_exchange,
         refused=(_INDIVISIBLE,),
     ),

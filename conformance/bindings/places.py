@@ -21,7 +21,7 @@ class Place:
     size: int
     prefix: str = "collshim."
     address: str = "127.0.0.1"
-    port: int = 0
+    port: int = 29500  # torchrun's default; where ranks are threads nothing listens
     memory: dict[Hashable, Any] = field(default_factory=dict)
 
     def function(self, path: str) -> Any:

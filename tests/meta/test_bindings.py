@@ -1,0 +1,91 @@
+"""Bindings: one name each, standard library and NumPy only, so that they run on a real framework too."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from collshim import conformance
+from collshim.conformance import missing
+from collshim.conformance.bindings import FRAMEWORKS, bindings, find
+from collshim.conformance.bindings.places import MissingFunctionError, Place, resolve
+
+ROOM = Path(conformance.__file__).resolve().parent
+STAND_ALONE = [*sorted((ROOM / "bindings").glob("*.py")), ROOM / "cases.py", ROOM / "reference.py"]
+ALLOWED = {"numpy", "collshim"} | set(sys.stdlib_module_names)
+
+
+def test_every_binding_has_a_name_of_its_own_by_which_it_is_found() -> None:
+    assert len({binding.name for binding in bindings()}) == len(bindings())
+    assert all(find(binding.name) is binding for binding in bindings())
+    with pytest.raises(LookupError, match="no binding 'nope'"):
+        find("nope")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("collective", ["all_gather", "all_reduce", "all_to_all"])
+def test_every_framework_spells_every_collective_that_it_has(framework: str, collective: str) -> None:
+    spelled = [b for b in bindings() if b.framework.name == framework and b.collective == collective]
+    assert bool(spelled) is ((framework, collective) != ("tensorflow", "all_to_all"))
+
+
+@pytest.mark.parametrize("path", STAND_ALONE, ids=lambda path: path.name)
+def test_only_the_standard_library_and_numpy_are_imported(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    plain = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    parts = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert {name.partition(".")[0] for name in plain + parts} <= ALLOWED
+    rooms = {name for name in plain + parts if name.startswith("collshim")}
+    assert all(name.startswith("collshim.conformance.bindings") for name in rooms)
+
+
+def test_bindings_and_cases_load_without_the_engine_and_without_torch() -> None:
+    program = """
+import sys, types
+bare = types.ModuleType("collshim"); bare.__path__ = [sys.argv[1]]
+sys.modules["collshim"] = bare
+sys.modules["torch"] = None
+from collshim.conformance import cases, reference
+from collshim.conformance.bindings import bindings, find
+binding = find("oneflow.comm.all_gather")
+print(len(bindings()), binding.expected(cases.Case("all_gather", kind="numpy"), 1, reference).returned)
+"""
+    root = str(Path(conformance.__file__).parent.parent)
+    found = subprocess.run(
+        [sys.executable, "-c", program, root], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert found.stdout == f"{len(bindings())} None\n", found.stderr
+
+
+def test_a_path_that_does_not_resolve_is_missing_and_a_failing_import_is_not(tmp_path: Path) -> None:
+    with pytest.raises(MissingFunctionError):
+        resolve("os.path.nothing_of_that_name")
+    with pytest.raises(MissingFunctionError):
+        resolve("no_such_package_at_all.function")
+    (tmp_path / "breaks.py").write_text("import no_such_package_at_all\n")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        with pytest.raises(ModuleNotFoundError, match="no_such_package_at_all"):
+            resolve("breaks.function")
+    finally:
+        sys.path.remove(str(tmp_path))
+
+
+def test_what_is_missing_is_skipped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing, "MISSING", Counter())
+    absent = replace(bindings()[0], path="torch.distributed.no_such_function")
+    for _ in range(2):
+        with pytest.raises(pytest.skip.Exception, match=r"missing: collshim\.torch\.distributed\.no_such_function"):
+            missing.require(absent)
+    assert missing.MISSING == {"collshim.torch.distributed.no_such_function": 2}
+
+
+def test_one_binding_serves_any_prefix() -> None:
+    assert Place(0, 1, prefix="").function("os.path.join") is resolve("posixpath.join")
+    assert Place(0, 1, prefix="os.").function("path.join") is resolve("posixpath.join")

@@ -1,0 +1,216 @@
+"""Adapters with one fault each: the suite catches every one, and its message names the collective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+from collshim import current
+from collshim.conformance.bindings import find
+from collshim.conformance.cases import Case
+from collshim.conformance.comparison import DifferenceError, check
+from collshim.conformance.corners import corners, refusals
+from collshim.conformance.pool import Pool
+
+TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
+MEGENGINE, ONEFLOW = "megengine.functional.distributed.", "oneflow.comm."
+SOUND = [
+    TORCH + "all_gather",
+    TORCH + "all_gather[async]",
+    TORCH + "all_reduce",
+    TORCH + "all_to_all",
+    ONEFLOW + "all_gather",
+    MINDSPORE + "all_gather_into_tensor",
+    MINDSPORE + "all_reduce",
+    MEGENGINE + "all_gather",
+    MEGENGINE + "all_to_all",
+]
+
+
+class Fault(NamedTuple):
+    """A broken function in a binding's place, and what the message must say of it."""
+
+    binding: str
+    function: Callable[..., Any]
+    says: str
+    changes: dict[str, Any] = {}  # noqa: RUF012  # never written
+
+
+def world() -> Any:
+    return current().communicator
+
+
+def swapped_ranks(tensor_list: list[Any], tensor: Any, group: Any = None) -> None:
+    world().all_gather(tensor, out=tensor_list[::-1]).wait()
+
+
+def replaced_for_filled(tensor_list: list[Any], tensor: Any, group: Any = None) -> None:
+    tensor_list[:] = list(world().all_gather(tensor).wait())
+
+
+def filled_for_replaced(tensor_list: list[Any], tensor: Any) -> None:
+    world().all_gather(tensor, out=tensor_list).wait()
+
+
+def stale_output(tensor_list: list[Any], tensor: Any, group: Any = None) -> None:
+    world().all_gather(tensor).wait()
+
+
+def stale_own_slot(tensor_list: list[Any], tensor: Any, group: Any = None) -> None:
+    for rank, part in enumerate(world().all_gather(tensor).wait()):
+        if rank != world().rank:
+            tensor_list[rank].copy_(part)
+
+
+def returned_value(tensor_list: list[Any], tensor: Any, group: Any = None) -> list[Any]:
+    world().all_gather(tensor, out=tensor_list).wait()
+    return tensor_list
+
+
+def handle_for_none(tensor_list: list[Any], tensor: Any, group: Any = None) -> Any:
+    return world().all_gather(tensor, out=tensor_list)
+
+
+def deaf_to_groups(tensor_list: list[Any], tensor: Any, group: Any = None) -> None:
+    members = world().subgroup(sorted(group.ranks))
+    members.all_gather(tensor, out=tensor_list).wait()
+
+
+def only_the_root(tensor: Any, op: str = "sum", group: Any = None) -> None:
+    reduced = world().reduce(tensor, 0, op).wait()
+    if reduced is not None:
+        tensor.copy_(reduced)
+
+
+def wrong_operation(tensor: Any, op: str = "sum", group: Any = None) -> None:
+    world().all_reduce(tensor, "sum", out=tensor).wait()
+
+
+def result_off_the_memory(tensor: Any, op: str = "sum", group: Any = None) -> None:
+    tensor.data = world().all_reduce(tensor, op).wait()
+
+
+def rotated_split(output_list: list[Any], input_list: list[Any], group: Any = None) -> None:
+    world().all_to_all(input_list[1:] + input_list[:1], out=output_list).wait()
+
+
+def stacked_for_concatenated(tensor: Any, group: Any = None) -> tuple[Any, None]:
+    return world().all_gather(tensor).wait(), None
+
+
+def forgotten_handle(tensor: Any, group: Any = None) -> Any:
+    return world().all_gather(tensor).wait().flatten(0, 1)
+
+
+def list_for_tuple(tensor: Any, group: Any = None) -> list[Any]:
+    return [world().all_gather(tensor).wait().flatten(0, 1), None]
+
+
+def wrong_dtype(tensor: Any, op: str = "sum", group: Any = None) -> tuple[Any, None]:
+    return world().all_reduce(tensor, op).wait().double(), None
+
+
+def wrong_kind(tensor: Any, op: str = "sum", group: Any = None) -> tuple[Any, None]:
+    return torch.from_numpy(world().all_reduce(tensor, op).wait()), None
+
+
+def changed_input(tensor: Any, op: str = "sum", group: Any = None) -> tuple[Any, None]:
+    return world().all_reduce(tensor, op, out=tensor).wait().clone(), None
+
+
+def imprecise(tensor: Any, op: str = "sum", group: Any = None) -> tuple[Any, None]:
+    return torch.from_numpy(np.nextafter(world().all_reduce(tensor, op).wait().numpy(), np.inf)), None
+
+
+def wrong_axis(inp: Any, group: Any = None, axis: int = 0) -> Any:
+    return world().all_gather(inp).wait().flatten(0, 1)
+
+
+def swapped_axes(inp: Any, group: Any = None, split_axis: int = 0, concat_axis: int = 0) -> Any:
+    parts = [part.contiguous() for part in inp.chunk(world().size, split_axis)]
+    return torch.cat(world().all_to_all(parts).wait(), dim=split_axis)
+
+
+def wrong_exception(inp: Any, **axes: Any) -> Any:
+    raise ValueError("current axis: 0 can't devided by group size")
+
+
+def wrong_text(inp: Any, **axes: Any) -> Any:
+    raise AssertionError("no")
+
+
+def nothing_refused(inp: Any, **axes: Any) -> Any:
+    return inp
+
+
+def not_implemented(inp: Any, **axes: Any) -> Any:
+    raise NotImplementedError("all_gather")
+
+
+INDIVISIBLE = {"lengths": ((1, 2), (1, 2))}
+FAULTS = [
+    Fault(TORCH + "all_gather", swapped_ranks, "tensor_list[0] at [0, 0] is"),
+    Fault(TORCH + "all_gather", replaced_for_filled, "that tensor_list holds the tensors given is False"),
+    Fault(ONEFLOW + "all_gather", filled_for_replaced, "that tensor_list holds the tensors given is True"),
+    Fault(TORCH + "all_gather", stale_output, "is 99.0, should be"),
+    Fault(TORCH + "all_gather", stale_own_slot, "is 99.0, should be"),
+    Fault(TORCH + "all_gather", returned_value, "returned is a list of 2, should be None"),
+    Fault(TORCH + "all_gather", handle_for_none, "returned is a handle, should be None"),
+    Fault(TORCH + "all_gather", deaf_to_groups, "tensor_list[0] at", {"group": (1, 0)}),
+    Fault(TORCH + "all_reduce", only_the_root, "(rank 1 of 2)"),
+    Fault(TORCH + "all_reduce", wrong_operation, "tensor at", {"reduce_op": "max"}),
+    Fault(TORCH + "all_reduce", result_off_the_memory, "that tensor keeps its memory is False"),
+    Fault(TORCH + "all_to_all", rotated_split, "output_tensor_list[0] at"),
+    Fault(MINDSPORE + "all_gather_into_tensor", stacked_for_concatenated, "the shape of returned[0] is (2, 2, 3)"),
+    Fault(MINDSPORE + "all_gather_into_tensor", forgotten_handle, "should be a tuple of 2"),
+    Fault(MINDSPORE + "all_gather_into_tensor", list_for_tuple, "is a list of 2, should be a tuple of 2"),
+    Fault(MINDSPORE + "all_reduce", wrong_dtype, "the dtype of returned[0] is float64, should be float32"),
+    Fault(MINDSPORE + "all_reduce", wrong_kind, "the kind of returned[0] is torch", {"kind": "numpy"}),
+    Fault(MINDSPORE + "all_reduce", changed_input, "input at"),
+    Fault(MINDSPORE + "all_reduce", imprecise, "returned[0] at"),
+    Fault(MEGENGINE + "all_gather", wrong_axis, "the shape of returned is (4, 3), should be (2, 6)", {"axis": 1}),
+    Fault(MEGENGINE + "all_to_all", swapped_axes, "the shape of returned is", {"axis": 1}),
+    Fault(MEGENGINE + "all_to_all", wrong_exception, "the class of the exception is ValueError", INDIVISIBLE),
+    Fault(MEGENGINE + "all_to_all", wrong_text, "the text of the exception is 'no'", INDIVISIBLE),
+    Fault(MEGENGINE + "all_to_all", nothing_refused, "the exception is none", INDIVISIBLE),
+    Fault(MEGENGINE + "all_gather", not_implemented, "the exception is NotImplementedError"),
+]
+
+
+@pytest.fixture
+def pool(adapter: Callable[[dict[str, Any]], str]) -> Iterator[Callable[[dict[str, Any]], Pool]]:
+    """A pool of two threads on the sound adapter with some functions exchanged."""
+    started: list[Pool] = []
+
+    def start(changes: dict[str, Any]) -> Pool:
+        started.append(Pool("threads", 2, adapter(changes)))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_the_sound_adapter_passes(pool: Callable[[dict[str, Any]], Pool], name: str) -> None:
+    ranks, binding = pool({}), find(name)
+    for case in [*corners(binding, 2), *refusals(binding, 2)]:
+        if not (case.kind == "numpy" and case.layout != "contiguous"):
+            check([binding] * 2, case, ranks.run([binding] * 2, case))
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.function.__name__)
+def test_each_fault_is_caught(pool: Callable[[dict[str, Any]], Pool], fault: Fault) -> None:
+    binding = find(fault.binding)
+    case = Case(binding.collective, **fault.changes)
+    answers = pool({binding.path: fault.function}).run([binding] * 2, case)
+    with pytest.raises(DifferenceError) as caught:
+        check([binding] * 2, case, answers)
+    message = str(caught.value)
+    assert message.startswith(f"{binding.collective} through {binding.name}: ")
+    assert fault.says in message
+    assert str(case) in message

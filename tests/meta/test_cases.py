@@ -1,0 +1,123 @@
+"""Cases: one line each, the same values every time, exact where they say so."""
+
+from __future__ import annotations
+
+import doctest
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from collshim.conformance import cases as module
+from collshim.conformance import reference
+from collshim.conformance.bindings import bindings
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.cases import Case
+from collshim.conformance.corners import corners, refusals
+from collshim.conformance.strategies import cases
+
+
+def cases_of(binding: Binding) -> st.SearchStrategy[Case]:
+    return st.integers(binding.admits.least_size, 4).flatmap(lambda size: cases(binding, size))
+
+
+any_case = st.sampled_from(bindings()).flatmap(cases_of)
+quick = settings(deadline=None, derandomize=True)
+
+
+def test_the_examples_in_the_documentation_hold() -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+@quick
+@given(case=any_case)
+def test_a_case_prints_as_one_line_that_parses_back(case: Case) -> None:
+    assert "\n" not in str(case)
+    assert Case.parse(str(case)) == case
+    assert eval(str(case)) == case
+
+
+@pytest.mark.parametrize("line", ["print(1)", "Case(x)", "Case('a', size=f())", "1"])
+def test_a_line_that_is_no_case_is_refused_and_not_run(line: str) -> None:
+    with pytest.raises(ValueError, match=r"should be|malformed"):
+        Case.parse(line)
+
+
+@quick
+@given(case=any_case)
+def test_the_same_case_has_the_same_values(case: Case) -> None:
+    size = len(case.ranks) if case.collective in module.PART_PER_RANK else 1
+    first, second = case.values(size), Case.parse(str(case)).values(size)
+    assert [part.tobytes() for part in first] == [part.tobytes() for part in second]
+
+
+def test_another_seed_has_other_values() -> None:
+    case = Case("all_gather", shape=(8,))
+    assert case.arrays()[0].tolist() != replace(case, seed=5).arrays()[0].tolist()
+
+
+def test_no_element_of_a_case_that_moves_data_equals_another() -> None:
+    values = np.concatenate([part.ravel() for part in Case("all_gather", size=4, shape=(5, 5)).arrays()])
+    assert len(set(values.tolist())) == 100
+
+
+@pytest.mark.parametrize("op", reference.REDUCE_OPS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_exact_reductions_have_the_same_bits_in_any_order(op: str, dtype: str) -> None:
+    if dtype == "complex64" and op in ("min", "max"):
+        op = "sum"
+    parts = Case("all_reduce", size=4, shape=(7,), dtype=dtype, reduce_op=op).arrays()
+    found = {reference.all_reduce(order, op)[0].tobytes() for order in permutations(parts)}
+    assert len(found) == 1
+
+
+def test_only_real_reductions_are_given_a_tolerance() -> None:
+    assert Case("all_reduce", family="real").tolerance > 0
+    assert Case("all_reduce").tolerance == 0
+    assert Case("all_gather", family="real").tolerance == 0
+
+
+def test_layouts_change_strides_and_not_values() -> None:
+    plain = Case("all_gather", shape=(2, 3))
+    turned, spread = replace(plain, layout="transposed"), replace(plain, layout="strided")
+    assert not turned.arrays()[0].flags.c_contiguous
+    assert not spread.arrays()[0].flags.c_contiguous
+    assert not spread.arrays()[0].flags.f_contiguous
+    for one, other, third in zip(plain.arrays(), turned.arrays(), spread.arrays(), strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one, third)
+
+
+def test_unequal_parts_have_the_lengths_of_their_giver_and_taker() -> None:
+    case = Case("all_to_all", shape=(9, 2), lengths=((0, 1), (2, 3)))
+    assert [[part.shape for part in row] for row in case.parts()] == [[(0, 2), (1, 2)], [(2, 2), (3, 2)]]
+    gathered = Case("all_gather", shape=(2, 9), axis=1, lengths=(1, 4))
+    assert [part.shape for part in gathered.arrays()] == [(2, 1), (2, 4)]
+
+
+@pytest.mark.parametrize("binding", bindings(), ids=lambda binding: binding.name)
+def test_what_is_drawn_is_supported(binding: Binding) -> None:
+    @settings(deadline=None, derandomize=True, max_examples=40)
+    @given(case=cases_of(binding))
+    def supported(case: Case) -> None:
+        assert binding.supports(case), case
+        assert binding.refusal(case) is None, case
+
+    supported()
+
+
+def test_a_failing_case_shrinks_to_a_plain_one() -> None:
+    binding = next(one for one in bindings() if one.name == "torch.distributed.all_gather")
+    smallest = find(cases(binding, 3), lambda case: 0 not in case.shape and len(case.shape) > 1, settings=quick)
+    assert smallest == Case("all_gather", size=3, shape=(1, 1), dtype="bool")
+
+
+@pytest.mark.parametrize("binding", bindings(), ids=lambda binding: binding.name)
+def test_corners_are_supported_and_refusals_are_not(binding: Binding) -> None:
+    assert len(corners(binding, 2)) > 10
+    assert all(binding.supports(case) and binding.refusal(case) is None for case in corners(binding, 2))
+    assert len(refusals(binding, 2)) == len(binding.refused)
+    assert not any(binding.supports(case) for case in refusals(binding, 2))
