@@ -18,19 +18,20 @@ What differs from its neighbours in collshim:
 What differs from MegEngine:
 
 * Every dtype that torch moves is taken; MegEngine takes int8, uint8, int32, float16 and float32 and fails on others.
+* An array without elements is refused with RuntimeError, where MegEngine has an error of its own, later.
 * NumPy arrays are taken, and come back as such.
 * Where MegEngine returns wrong data (negative axes of ``reduce_scatter_sum``, ``scatter`` and ``all_to_all``) or
-  hangs (a rank that does not join a backward, a group with a rank twice), there is an error.
+  hangs (a rank that does not join a backward), there is an error. A group with a rank twice is refused.
 * A ``scatter`` that cannot be cut is refused on the root, which alone knows; MegEngine tells all ranks first.
 * A refused ``init_process_group`` leaves no trace; MegEngine then calls itself distributed.
-* ``Server`` and ``Client`` have one port; ``get_client`` serves ranks that are processes.
+* In a world that this rank has already, ``get_client`` needs a ``Server`` that the user started.
 * Streams in device names are accepted and left to torch; ``backend`` is a name.
 * Gradients of gradients are not recorded, and ``GradManager`` objects are not joined with ``|``.
 """
 
 from __future__ import annotations
 
-import collshim.megengine.distributed.functional  # reached as mge.distributed.functional
+import collshim.megengine.distributed.functional  # noqa: F401  # so that mge.distributed.functional is there
 from collshim.megengine import autodiff, distributed, functional
 from collshim.megengine._absent import saying
 

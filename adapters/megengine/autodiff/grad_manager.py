@@ -31,6 +31,11 @@ class _Recording(threading.local):
 _recording = _Recording()
 
 
+def records() -> bool:
+    """Whether any manager records on this rank."""
+    return bool(_recording.managers)
+
+
 def join_backward(output: Tensor) -> None:
     """Have every manager that records on this rank go through ``output`` in its backward, though no loss uses it."""
     for manager in _recording.managers:
@@ -114,7 +119,9 @@ class GradManager:
             AssertionError: ``y`` and ``dy`` are not equally many.
         """
         if not self._records:
-            raise also(ArgumentError, RuntimeError)("no computation history: call record(), or enter the manager, first")
+            raise also(ArgumentError, RuntimeError)(
+                "no computation history: call record(), or enter the manager, first"
+            )
         try:
             grads = self._gradients(*_paired(y, dy))
             called = [(tensor, self._called_back(tensor, grad)) for tensor, grad in grads]
@@ -159,7 +166,8 @@ class GradManager:
             retain_graph=len(_recording.managers) > 1,
             allow_unused=True,
         )
-        return [(tensor, grad) for tensor, grad in zip(tensors, grads, strict=False) if grad is not None]
+        found = [(tensor, grad) for tensor, grad in zip(tensors, grads, strict=False) if grad is not None]
+        return _of_their_own(found, dys)
 
     def _called_back(self, tensor: Tensor, grad: Any) -> Any:
         for callback in self._attached[tensor]:
@@ -181,10 +189,26 @@ def _require_differentiable(tensor: Any) -> None:
 
 def _paired(y: Any, dy: Any) -> tuple[list[Tensor], list[Tensor]]:
     ys = [as_torch(one, what="backward: y") for one in _listed(y)]
-    dys = [torch.ones_like(one) for one in ys] if dy is None else [as_torch(one, what="backward: dy") for one in _listed(dy)]
+    dys = (
+        [torch.ones_like(one) for one in ys]
+        if dy is None
+        else [as_torch(one, what="backward: dy") for one in _listed(dy)]
+    )
     if len(ys) != len(dys):
         raise also(ArgumentValueError, AssertionError)(f"backward: {len(dys)} dy are given, should be {len(ys)} as y")
     return ys, dys
+
+
+def _of_their_own(found: list[tuple[Tensor, Tensor]], dys: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    """Gradients that may be written in place: torch returns one tensor for several inputs, and expanded ones."""
+    taken = {dy.data_ptr() for dy in dys}
+    owned = []
+    for tensor, grad in found:
+        if grad.data_ptr() in taken or not grad.is_contiguous():
+            grad = grad.clone(memory_format=torch.contiguous_format)
+        taken.add(grad.data_ptr())
+        owned.append((tensor, grad))
+    return owned
 
 
 def _listed(value: Any) -> list[Any]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from collshim import world
 from collshim.communicator import Communicator
-from collshim.errors import WorldError, also
-from collshim.megengine.distributed.server import Client
+from collshim.errors import CollshimError, PeerError, WorldError, also
+from collshim.megengine.distributed.server import Client, Server, listens
 
 _NAME = "megengine"
 _WANTED = "please call init_process_group first"
-_WHAT_IT_SAYS: dict[type[Exception], str] = {
-    AssertionError: _WANTED,
-    TypeError: f"object of type 'NoneType' has no len(): {_WANTED}",
-    AttributeError: f"'NoneType' object has no attribute '_tuple_shape': {_WANTED}",
+_REFUSALS: dict[type[Exception], tuple[type[CollshimError], str]] = {
+    AssertionError: (also(WorldError, AssertionError), _WANTED),
+    TypeError: (also(WorldError, TypeError), f"object of type 'NoneType' has no len(): {_WANTED}"),
+    AttributeError: (
+        also(WorldError, AttributeError),
+        f"'NoneType' object has no attribute '_tuple_shape': {_WANTED}",
+    ),
 }
 
 
@@ -26,7 +28,7 @@ class Membership:
 
     Attributes:
         world: the collshim world that was joined or started.
-        joined: whether the world was there before ``init_process_group``, or came from a launcher.
+        server: what this rank serves the others with, where it does.
         next_stream: the stream number of the next ``Group``; each new group gets one of its own.
     """
 
@@ -36,22 +38,17 @@ class Membership:
     device: int
     backend: str
     device_type: str
-    joined: bool
+    server: Server | None = None
     next_stream: int = 2
     _communicators: dict[tuple[int, ...], Communicator] = field(default_factory=dict)
 
     @cached_property
     def client(self) -> Client:
-        """This rank's end of the key-value store at the address that its processes met at."""
-        return Client(*self._met_at())
-
-    def _met_at(self) -> tuple[str, int]:
-        if not self.joined:
-            return self.master_ip, self.port
-        launched = {"RANK": str(self.world.rank), "WORLD_SIZE": str(self.world.size)}
-        if "MASTER_PORT" in os.environ and all(os.environ.get(name) == told for name, told in launched.items()):
-            return os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        raise WorldError(f"get_client: the ranks are threads, which share memory instead of a store ({self.where()})")
+        """This rank's end of the store at ``master_ip:port``."""
+        if not listens(self.master_ip, self.port):
+            text = "the world was there before init_process_group: start a Server to share values"
+            raise PeerError(f"no megengine Server listens at {self.master_ip}:{self.port} ({self.where()}); {text}")
+        return Client(self.master_ip, self.port)
 
     def where(self) -> str:
         """``rank 1 of 4``, for error texts."""
@@ -78,7 +75,11 @@ def membership() -> Membership | None:
 
 
 def join(member: Membership) -> None:
-    """Make this rank a member."""
+    """Make this rank a member; what it had made as one before stays."""
+    before: Membership | None = member.world.state.get(_NAME)
+    if before is not None:
+        member._communicators, member.next_stream = before._communicators, before.next_stream
+        member.server = before.server
     member.world.state[_NAME] = member
 
 
@@ -90,5 +91,6 @@ def joined(theirs: type[Exception] = AssertionError) -> Membership:
     """
     member = membership()
     if member is None:
-        raise also(WorldError, theirs)(_WHAT_IT_SAYS[theirs])
+        kind, text = _REFUSALS[theirs]
+        raise kind(text)
     return member

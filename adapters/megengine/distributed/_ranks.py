@@ -85,14 +85,17 @@ class Group:
     @property
     def is_single_machine(self) -> bool:
         """Whether all ranks run on one machine; ranks lie machine by machine, as every launcher places them."""
+        ranks = self._there()
         local_size = joined().world.local_size
-        return len({rank // local_size for rank in self._there()}) == 1
+        return len({rank // local_size for rank in ranks}) == 1
 
     def _there(self) -> tuple[int, ...]:
         ranks = self.proc_ranks
         if ranks is None:
             joined(TypeError)
-            raise also(ArgumentTypeError, TypeError)("object of type 'NoneType' has no len(): the group has no ranks yet")
+            raise also(ArgumentTypeError, TypeError)(
+                "object of type 'NoneType' has no len(): the group has no ranks yet"
+            )
         return tuple(ranks)
 
 
@@ -115,7 +118,7 @@ def communicator(group: Group | None, reads: str | None = None) -> Communicator:
     if not isinstance(group, Group):
         raise _no_group(group, reads)
     member = joined(AssertionError if reads is None else TypeError)
-    return member.communicator(group._there())
+    return member.world.communicator if group is WORLD else member.communicator(group._there())
 
 
 def _no_group(group: object, reads: str | None) -> Exception:

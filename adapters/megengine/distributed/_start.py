@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from typing import Any
 
 import torch
@@ -11,25 +10,32 @@ import torch
 from collshim import world
 from collshim.errors import ArgumentTypeError, ArgumentValueError, WorldError, also
 from collshim.megengine.distributed._membership import Membership, join
-from collshim.megengine.distributed.server import connected
+from collshim.megengine.distributed.server import Client, Server, listens, met
 
 _FROM_LAUNCHER = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 def start(
-    master_ip: str, port: int, world_size: int, rank: int, device: int, backend: str, device_type: str
+    master_ip: str,
+    port: int,
+    world_size: int,
+    rank: int,
+    device: int,
+    backend: str,
+    device_type: str,
+    turn: int | None = None,
 ) -> None:
-    """See ``init_process_group``."""
+    """See ``init_process_group``; ``turn`` tells worlds apart that meet at one ``Server``."""
     _require_types({"master_ip": master_ip, "backend": backend, "device_type": device_type}, str)
     _require_types({"port": port, "world_size": world_size, "rank": rank, "device": device}, int)
     _require_place(port, world_size, rank)
     here = world.peek()
-    joined = here is not None or _launched()
+    server = None
     if here is None:
-        here = _made(master_ip, port, world_size, rank)
+        here, server = _made(master_ip, port, world_size, rank, turn)
     _require_agreement(here, world_size, rank)
     name = ("rccl" if torch.version.hip else "nccl") if backend == "auto" else backend
-    join(Membership(here, master_ip, port, device, name, device_type, joined))
+    join(Membership(here, master_ip, port, device, name, device_type, server))
 
 
 def _require_types(arguments: dict[str, Any], wanted: type) -> None:
@@ -60,22 +66,11 @@ def _require_agreement(here: world.World, world_size: int, rank: int) -> None:
         )
 
 
-def _made(master_ip: str, port: int, world_size: int, rank: int) -> world.World:
-    """A world of processes: where the launcher says, else at ``master_ip:port``."""
-    if _launched():
-        return world.init(rank, world_size)
-    store = connected(master_ip, port) if rank == 0 and _listens(master_ip, port) else None
-    return world.init(rank, world_size, address=master_ip, port=port, store=store)
-
-
-def _launched() -> bool:
-    return all(name in os.environ for name in _FROM_LAUNCHER)
-
-
-def _listens(master_ip: str, port: int) -> bool:
-    """Whether a ``Server`` is there; where none is, rank 0 serves the others itself."""
-    try:
-        socket.create_connection((master_ip, port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+def _made(master_ip: str, port: int, world_size: int, rank: int, turn: int | None) -> tuple[world.World, Server | None]:
+    """A world of processes: where the launcher says, else where the ``Server`` at ``master_ip:port`` says."""
+    if all(name in os.environ for name in _FROM_LAUNCHER):
+        return world.init(rank, world_size), None
+    # Where no Server listens, rank 0 serves the others itself.
+    server = Server(port) if rank == 0 and not listens(master_ip, port) else None
+    store = met(Client(master_ip, port), rank, turn)
+    return world.init(rank, world_size, address=master_ip, store=store), server

@@ -40,7 +40,7 @@ def init_process_group(
 
     A rank that has a world already (it was started by ``collshim.launch``, or by a launcher that set ``RANK`` and
     ``WORLD_SIZE``) joins that one, where ``master_ip`` and ``port`` are only kept. Else the ranks meet at
-    ``master_ip:port``: at a ``Server`` that listens there, or at rank 0, which then listens itself.
+    ``master_ip:port``, at a ``Server``; rank 0 starts one where none listens.
 
     Args:
         master_ip: the host that ranks meet at.
@@ -109,7 +109,12 @@ def get_mm_server_addr() -> tuple[str, int]:
 
 
 def get_client() -> Client:
-    """This rank's end of the world's key-value store; AssertionError before ``init_process_group``."""
+    """This rank's end of the key-value store of the ``Server`` at ``master_ip:port``.
+
+    Raises:
+        AssertionError: ``init_process_group`` was not called. PeerError: no ``Server`` is there; in a world that this
+            rank had before, nobody but the user starts one.
+    """
     return joined().client
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from math import prod
 from threading import Event
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from collshim.arrays import Array, as_torch
-from collshim import options
 from collshim.errors import ArgumentValueError, CollshimError, DeadlineError, also
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._ranks import WORLD, Group, communicator
 from collshim.megengine.distributed.group import group_barrier, is_distributed
+from collshim.options import get as current_options
 
 __all__ = [
     "AllreduceCallback",
@@ -74,7 +74,7 @@ def get_offsets(shapes: Iterable[Sequence[int]]) -> list[int]:
     [0, 1, 1, 10, 10, 11]
     """
     ends = list(accumulate((prod(shape) for shape in shapes), initial=0))
-    return list(chain.from_iterable(zip(ends[:-1], ends[1:], strict=True)))
+    return list(chain.from_iterable(pairwise(ends)))
 
 
 def param_pack_concat(inps: Sequence[Array], offsets: Array, offsets_val: Sequence[int]) -> Tensor:
@@ -154,7 +154,7 @@ class TensorFuture:
         raise _not_ready("dtype")
 
     def _wait(self, event: Event) -> None:
-        seconds = options.get().timeout
+        seconds = current_options().timeout
         if not event.wait(seconds):
             raise DeadlineError(f"TensorFuture: the tensor did not come within {seconds} s")
 
@@ -234,4 +234,6 @@ def _packs(waiting: list[tuple[_Reduced, Tensor]]) -> list[list[tuple[_Reduced, 
 
 
 def _not_ready(what: str) -> CollshimError:
-    return also(CollshimError, RuntimeError)(f"TensorFuture: {what} is unknown, the tensor is not ready: call get() first")
+    return also(CollshimError, RuntimeError)(
+        f"TensorFuture: {what} is unknown, the tensor is not ready: call get() first"
+    )

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError, PeerError, WorldError, also
-from collshim.megengine.distributed.group import init_process_group
+from collshim.megengine.distributed._start import start
 from collshim.megengine.distributed.server import Server
 
 __all__ = ["launcher"]
@@ -48,6 +48,7 @@ class launcher:
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Take the function now, or, with keywords alone, return what takes it."""
         return super().__new__(cls) if args else functools.partial(cls, **kwargs)
 
     def __init__(
@@ -72,6 +73,7 @@ class launcher:
         self.device_type = device_type
         self.backend = ("rccl" if torch.version.hip else "nccl") if backend == "auto" else backend
         self.server: Server | None = None
+        self._calls = 0
         self._serve()
 
     def _serve(self) -> None:
@@ -84,18 +86,26 @@ class launcher:
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Run the function with these arguments on every process; a list of its results."""
         if torch.cuda.is_initialized():
-            raise WorldError("launcher: this process uses CUDA already, which a forked process cannot: use it in func only")
+            raise WorldError(
+                "launcher: this process uses CUDA already, which a forked process cannot: use it in func only"
+            )
+        self._calls += 1
         children = [self._started(device, args, kwargs) for device in range(self.n_gpus)]
         try:
             return _results(children)
         finally:
             for child in children:
                 child.end()
+            if self.server is not None:
+                self.server._end(self._calls)
 
     def _started(self, device: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Child:
         ours, theirs = _fork.Pipe()
         process = _fork.Process(target=self._run, args=(device, args, kwargs, theirs))
-        process.start()
+        with warnings.catch_warnings():
+            # Python 3.12 warns of a fork beside threads; the server's holds nothing that a child needs.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
         theirs.close()
         return _Child(self.rank_start + device, process, ours)
 
@@ -103,9 +113,8 @@ class launcher:
         """A rank's process, from its start to its end."""
         torch.set_num_threads(1)  # the threads that the parent computed with are not there in a forked process
         rank = self.rank_start + device
-        init_process_group(
-            self.master_ip, self.port, self.world_size, rank, device, self.backend, self.device_type
-        )
+        place = self.master_ip, self.port, self.world_size, rank, device
+        start(*place, self.backend, self.device_type, turn=self._calls)
         end.send_bytes(_pickled(rank, self.func(*args, **kwargs)))
         _await_leave(end)
 

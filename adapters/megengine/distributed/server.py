@@ -1,79 +1,94 @@
-"""The ranks' key-value store (MegEngine 1.13.0, ``megengine.distributed.server``): a store of torch's behind its names.
+"""The ranks' key-value store (source: MegEngine 1.13.0, ``megengine.distributed.server``).
 
-Values are marshalled as MegEngine's are (XML-RPC): None, booleans, numbers of 32 bits, text, bytes, dates, lists and
-dictionaries with text as keys; a tuple comes back as a list.
+Values are marshalled by XML-RPC, as MegEngine's are: None, booleans, integers of 32 bits, floats, text, bytes, dates,
+lists, and dictionaries with text as keys; a tuple comes back as a list.
 """
 
 from __future__ import annotations
 
+import socket
+import time
+import weakref
 from collections import Counter
-from contextlib import contextmanager
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Callable
 from typing import Any
-from xmlrpc.client import dumps, loads
+from xmlrpc.client import Fault, ServerProxy
 
-from collshim import options
-from collshim.errors import DeadlineError
+from collshim.errors import DeadlineError, PeerError
+from collshim.megengine.distributed._table import Table, serve
+from collshim.options import get as current_options
+from collshim.transports.rendezvous import reach_store
 
 __all__ = ["Client", "Server"]
 
 
 class Server:
-    """Serves the ranks of ``init_process_group`` from this process, as long as the object lives.
-
-    Attributes:
-        py_server_port: the port, to be given to ``init_process_group``.
-        mm_server_port: the same; MegEngine has a second one.
+    """Serves ranks from this process, on all its interfaces, as long as the object lives.
 
     Args:
         port: 0 for a free one.
+
+    Attributes:
+        py_server_port: its port, to be given to ``init_process_group``.
+        mm_server_port: the same; MegEngine has a second one.
     """
 
     def __init__(self, port: int = 0) -> None:
-        from torch.distributed import TCPStore
+        self._table = Table()
+        self._table.meet("1")  # now, as a process that forks later should not be in the midst of it
+        self.py_server_port = serve(self._table, port, self)
+        self.mm_server_port = self.py_server_port
 
-        self._store = TCPStore("localhost", port, is_master=True, wait_for_workers=False, timeout=_patience())
-        self.py_server_port: int = self._store.port
-        self.mm_server_port: int = self._store.port
+    def _end(self, turn: int) -> None:
+        """End what served the ``turn``-th world, and get ready for the next."""
+        self._table._forget(str(turn))
+        self._table.meet(str(turn + 1))
 
 
 class Client:
     """One rank's end of the store; every wait ends with DeadlineError after the ``timeout`` of ``collshim.options``.
 
     Args:
-        master_ip: where the ``Server`` is, or rank 0.
+        master_ip: where the ``Server`` is.
         port: its port.
+
+    Raises:
+        PeerError: no ``Server`` came to be there in time.
     """
 
     def __init__(self, master_ip: str, port: int) -> None:
         self.master_ip = master_ip
         self.port = port
         self._turns: Counter[str] = Counter()
+        self._close: Callable[[], Any] = lambda: None
         self.connect()
 
     def connect(self) -> None:
-        """Connect, again where it was before."""
-        from torch.distributed import PrefixStore
-
-        self._store = PrefixStore("megengine", connected(self.master_ip, self.port))
+        """Connect, once the ``Server`` is there; again where it was before."""
+        self._close()
+        self._table = ServerProxy(f"http://{self.master_ip}:{self.port}", allow_none=True, use_builtin_types=True)
+        self._close = weakref.finalize(self, self._table("close"))
+        limit = time.monotonic() + current_options().timeout
+        while not self._answers():
+            if time.monotonic() > limit:
+                raise PeerError(f"no megengine Server listens at {self.master_ip}:{self.port}")
+            time.sleep(0.05)
 
     def get_mm_server_port(self) -> int:
-        """The port of the server."""
+        """The server's port."""
         return self.port
 
     def user_set(self, key: str, val: Any) -> bool:
         """Put a value under a key, over what is there; True."""
-        self._put(f"user/{key}", val)
-        return True
+        return bool(self._call("put", f"user/{key}", val))
 
     def user_get(self, key: str) -> Any:
         """The value under a key, once somebody has put one."""
-        return self._get(f"user/{key}")
+        return self._await("get", f"user/{key}")
 
     def user_pop(self, key: str) -> Any:
         """The value under a key, once somebody has put one, and take it away."""
-        return self._pop(f"user/{key}")
+        return self._await("pop", f"user/{key}")
 
     def bcast_val(self, val: Any, key: str, size: int) -> Any:
         """Give a value to ``size - 1`` others under a key; they call with None and get it, the giver gets None.
@@ -83,70 +98,71 @@ class Client:
         turn = f"bcast/{key}/{self._turns[key]}"
         self._turns[key] += 1
         if val is not None:
-            self._put(turn, val)
+            self._call("put", turn, val)
             return None
-        found = self._get(turn)
-        if self._store.add(f"{turn}/read", 1) == size - 1:
-            self._drop(turn, f"{turn}/read")
+        found = self._await("get", turn)
+        if self._call("add", f"{turn}/read", 1) == size - 1:
+            self._call("drop", turn)
+            self._call("drop", f"{turn}/read")
         return found
 
     def group_barrier(self, key: str, size: int) -> None:
         """Return once ``size`` ranks have called for this key."""
-        came = self._store.add(f"barrier/{key}", 1)
+        came = self._call("add", f"barrier/{key}", 1)
         turn = f"barrier/{key}/{(came - 1) // size}"
         if came % size == 0:
-            self._put(turn, True)
-        self._get(turn)
+            self._call("put", turn, True)
+        self._await("get", turn)
 
     def set_is_grad(self, key: str, is_grad: bool) -> None:
-        """Say whether the tensor that travels under ``key`` needs a gradient; collshim itself does not ask."""
-        self._put(f"is_grad/{key}", is_grad)
+        """Say whether what travels under ``key`` has a gradient; collshim's own calls do not ask here."""
+        self._call("put", f"is_grad/{key}", is_grad)
 
     def check_is_grad(self, key: str) -> bool:
         """What ``set_is_grad`` said, once; waits for it."""
-        return bool(self._pop(f"is_grad/{key}"))
+        return bool(self._await("pop", f"is_grad/{key}"))
 
     def set_remote_tracer(self, key: str, tracer_set: Any) -> None:
-        """Say which tracers a tensor that travels under ``key`` has; collshim itself does not ask."""
-        self._put(f"tracer/{key}", tracer_set)
+        """Say which tracers what travels under ``key`` has; collshim's own calls do not ask here."""
+        self._call("put", f"tracer/{key}", tracer_set)
 
     def check_remote_tracer(self, key: str) -> Any:
         """What ``set_remote_tracer`` said, once; waits for it."""
-        return self._pop(f"tracer/{key}")
+        return self._await("pop", f"tracer/{key}")
 
-    def _put(self, key: str, val: Any) -> None:
-        self._store.set(key, dumps((val,), allow_none=True))
+    def _answers(self) -> bool:
+        try:
+            self._call("add", "clients", 1)
+        except PeerError:
+            return False
+        return True
 
-    def _get(self, key: str) -> Any:
-        with _deadline(key):
-            text = self._store.get(key).decode()
-        (val,), _ = loads(text, use_builtin_types=True)
-        return val
+    def _await(self, how: str, key: str) -> Any:
+        return self._call(how, key, current_options().timeout)
 
-    def _pop(self, key: str) -> Any:
-        val = self._get(key)
-        self._drop(key)
-        return val
-
-    def _drop(self, *keys: str) -> None:
-        for key in keys:
-            self._store.delete_key(key)
-
-
-def connected(master_ip: str, port: int) -> Any:
-    """A torch store, connected to the one at this address."""
-    from torch.distributed import TCPStore
-
-    return TCPStore(master_ip, port, is_master=False, wait_for_workers=False, timeout=_patience())
+    def _call(self, how: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._table, how)(*arguments)
+        except Fault as fault:
+            raise DeadlineError(fault.faultString.partition(":")[2]) from fault
+        except OSError as error:
+            raise PeerError(f"the megengine Server at {self.master_ip}:{self.port} is gone: {error}") from error
 
 
-def _patience() -> timedelta:
-    return timedelta(seconds=options.get().timeout)
+def met(client: Client, rank: int, turn: int | None) -> Any:
+    """A torch store that the ranks of one of several worlds reach, which the ``Server`` serves.
+
+    Where nobody names the ``turn``, the n-th world of one rank is the n-th of the others.
+    """
+    number = client._call("add", f"worlds/{rank}", 1) if turn is None else turn
+    port = client._call("meet", str(number))
+    return reach_store(client.master_ip, port, timeout=current_options().timeout)
 
 
-@contextmanager
-def _deadline(key: str) -> Iterator[None]:
+def listens(master_ip: str, port: int) -> bool:
+    """Whether anybody listens there."""
     try:
-        yield
-    except RuntimeError as error:  # torch's DistStoreError is one
-        raise DeadlineError(f"the store has no value for {key!r}: {error}") from error
+        socket.create_connection((master_ip, port), timeout=1).close()
+    except OSError:
+        return False
+    return True

@@ -34,6 +34,6 @@ def taken(collective: str, inp: Array, members: Communicator) -> Tensor:
 
 
 def given_back(inp: Array, device: str | None) -> Callable[[Tensor], Array]:
-    """What makes a result the kind of array that ``inp`` is, on ``device``; a torch tensor where ``inp`` is no array."""
+    """What makes a result the kind of array that ``inp`` is, on ``device``; torch's where ``inp`` is no array."""
     placed, kind = placing(device), like(inp) if is_array(inp) else None
     return placed if kind is None else lambda result: kind(placed(result))

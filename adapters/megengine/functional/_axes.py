@@ -38,9 +38,7 @@ def require_concatenable(collective: str, axis: int, tensor: Tensor, members: Co
     require_axis(collective, axis, tensor, members)
 
 
-def require_divisible(
-    collective: str, axis: int, tensor: Tensor, members: Communicator, name: str = "axis"
-) -> None:
+def require_divisible(collective: str, axis: int, tensor: Tensor, members: Communicator, name: str = "axis") -> None:
     """Refuse an axis that cannot be cut into one equal part per rank: AssertionError."""
     require_axis(collective, axis, tensor, members, name)
     if tensor.shape[axis] % members.size != 0:

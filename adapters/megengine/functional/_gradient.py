@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from collshim.communicator import Communicator
-from collshim.megengine.autodiff.grad_manager import go_on_to, join_backward
+from collshim.megengine.autodiff.grad_manager import go_on_to, join_backward, records
 from collshim.work import Work
 
 
@@ -29,10 +29,11 @@ def given_on_root(members: Communicator, post: Callable[[Tensor], Work[Any]], te
     """The result of a collective that only the root has one of, None elsewhere; every rank joins its backward."""
     told = _RootTells(members)
     work = post(_Masked.apply(tensor, told) if tensor.requires_grad else tensor)  # type: ignore[no-untyped-call]
-    result = work.wait()
+    result: Tensor | None = work.wait()
     carrier = work.token if result is None else result
     if carrier is None or not carrier.requires_grad:
         return result
+    seen: Tensor
     seen, join = _Asks.apply(carrier, told)  # type: ignore[no-untyped-call]
     join_backward(join)
     if not tensor.requires_grad:
@@ -41,19 +42,22 @@ def given_on_root(members: Communicator, post: Callable[[Tensor], Work[Any]], te
 
 
 def sent(members: Communicator, to: int, tensor: Tensor) -> None:
-    """Send without waiting; this rank's managers await the receiver's gradient."""
-    copy = tensor.detach().clone().requires_grad_(tensor.requires_grad)
-    members.send(copy, to=to, discovers=True)
-    if tensor.requires_grad:
+    """Send without waiting; this rank's managers, where any records, await the receiver's gradient."""
+    followed = tensor.requires_grad and torch.is_grad_enabled() and records()
+    copy = tensor.detach().clone(memory_format=torch.contiguous_format)
+    members.send(copy.requires_grad_(followed), to=to, discovers=True)
+    if followed:
         join_backward(_Sent.apply(tensor, members, to))  # type: ignore[no-untyped-call]
 
 
 def received(members: Communicator, source: int) -> Tensor:
-    """What ``source`` sent; its gradient goes back."""
+    """What ``source`` sent; where it follows its gradient, that goes back."""
     result: Tensor = members.recv(source=source, discovers=True).wait()
     if not result.requires_grad:
         return result
-    seen, join = _Asks.apply(result, _ReceiverTells(members, source))  # type: ignore[no-untyped-call]
+    seen: Tensor
+    anchor = torch.zeros((), requires_grad=True)
+    seen, join = _Received.apply(anchor, result.detach(), members, source)  # type: ignore[no-untyped-call]
     join_backward(join)
     go_on_to(join)
     return seen
@@ -70,29 +74,19 @@ class _RootTells:
         self.there = bool(self._members.broadcast(torch.tensor(there), root=0).wait())
 
 
-class _ReceiverTells:
-    """The receiver tells the sender whether it has a gradient."""
-
-    def __init__(self, members: Communicator, sender: int) -> None:
-        self._members = members
-        self._sender = sender
-
-    def tell(self, there: bool) -> None:
-        self._members.send(torch.tensor(there), to=self._sender, discovers=True).wait()
-
-
 class _Asks(torch.autograd.Function):
     """On the way back, tells whether a gradient came this way; through ``join`` also where none did."""
 
     @staticmethod
-    def forward(ctx: Any, output: Tensor, telling: _RootTells | _ReceiverTells) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, output: Tensor, telling: _RootTells) -> tuple[Tensor, Tensor]:
         ctx.telling = telling
         ctx.set_materialize_grads(False)
         ctx.output = torch.empty_like(output, device="meta"), output.device
         return output.view_as(output), torch.zeros(())
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor | None, _: Tensor | None) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor, None]:
+        gradient, _ = gradients
         ctx.telling.tell(gradient is not None)
         template, device = ctx.output
         return (torch.zeros_like(template, device=device) if gradient is None else gradient), None
@@ -107,23 +101,43 @@ class _Masked(torch.autograd.Function):
         return tensor.view_as(tensor)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None]:
-        return (gradient if ctx.told.there else None), None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None]:
+        return (gradients[0] if ctx.told.there else None), None
 
 
 class _Sent(torch.autograd.Function):
-    """A send in torch's graph: the receiver tells whether it has a gradient, and sends it or zeros."""
+    """A send: the receiver tells whether it has a gradient, and sends it where it has."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, members: Communicator, to: int) -> Tensor:
         ctx.members, ctx.to = members, to
-        ctx.template = torch.empty_like(tensor, device="meta"), tensor.device
+        ctx.template = torch.empty_like(tensor, device="meta", memory_format=torch.contiguous_format), tensor.device
         return torch.zeros(())
 
     @staticmethod
-    def backward(ctx: Any, _: Tensor) -> tuple[Tensor | None, None, None]:
-        there = ctx.members.recv(source=ctx.to, like=torch.tensor(False), discovers=True).wait()
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, None, None]:
+        told = ctx.members.recv(source=ctx.to, like=torch.tensor(False), discovers=True).wait()
+        if not told:
+            return None, None, None
         template, device = ctx.template
-        like = torch.empty_like(template, device=device, memory_format=torch.contiguous_format)
-        gradient = ctx.members.recv(source=ctx.to, like=like, discovers=True).wait()
-        return (gradient if there else None), None, None
+        like = torch.empty_like(template, device=device)
+        return ctx.members.recv(source=ctx.to, like=like, discovers=True).wait(), None, None
+
+
+class _Received(torch.autograd.Function):
+    """A receive; what it sends back it does not wait for, as the sender may be sending to this rank as well."""
+
+    @staticmethod
+    def forward(ctx: Any, anchor: Tensor, result: Tensor, members: Communicator, source: int) -> tuple[Tensor, Tensor]:
+        ctx.members, ctx.source = members, source
+        ctx.set_materialize_grads(False)
+        return result.view_as(result), torch.zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[None, None, None, None]:
+        gradient = gradients[0]
+        ctx.members.send(torch.tensor(gradient is not None), to=ctx.source, discovers=True)
+        if gradient is not None:
+            copy = gradient.detach().clone(memory_format=torch.contiguous_format)
+            ctx.members.send(copy, to=ctx.source, discovers=True)
+        return None, None, None, None

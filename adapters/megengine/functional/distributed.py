@@ -13,9 +13,12 @@ AttributeError), RuntimeError for an empty ``inp`` or an unknown ``device``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from collshim.arrays import Array
+from collshim.arrays import Array, as_torch
+from collshim.errors import ArgumentValueError
 from collshim.layout import concatenated, split
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._ranks import WORLD, Group, communicator
@@ -30,6 +33,7 @@ __all__ = [
     "all_reduce_sum",
     "all_to_all",
     "broadcast",
+    "collective_comm",
     "gather",
     "reduce_scatter_sum",
     "reduce_sum",
@@ -77,7 +81,7 @@ def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None
     tensor([0])                    # both
     """
     members, back = communicator(group, reads="rank"), given_back(inp, device)
-    tensor = taken("broadcast", inp, members) if members.rank == 0 else None
+    tensor: Any = taken("broadcast", inp, members) if members.rank == 0 else None
     return back(given_everywhere(members.broadcast(tensor, root=0, discovers=True), tensor))
 
 
@@ -108,9 +112,7 @@ def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = Non
     return back(given_everywhere(members.all_gather(tensor).then(partial(concatenated, axis=axis)), tensor))
 
 
-def reduce_scatter_sum(
-    inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0
-) -> Array:
+def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
     """Sum over the ranks, of which each gets one part, cut along ``axis``.
 
     Args:
@@ -326,6 +328,39 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
     members = joined(AttributeError).world.communicator
     result = received(members, src_rank)
     return back(result.reshape(1) if result.dim() == 0 else result)
+
+
+def collective_comm(inp: Array, mode: Any, group: Group, device: str | None) -> Array:
+    """One of the collectives by its mode, as an operation that has an output on every rank.
+
+    Args:
+        inp: of one shape and dtype on all ranks.
+        mode: ``"ALL_GATHER"`` and so on, or something with such a ``name``.
+        group: the ranks that take part, each of which calls.
+        device: where the result goes; None for the device of ``inp``.
+
+    Returns:
+        What the collective returns, along axis 0; one zero where it returns None.
+    """
+    name = str(getattr(mode, "name", mode))
+    if name not in _MODES:
+        raise ArgumentValueError(f"collective_comm: mode is {mode!r}, should be one of {', '.join(_MODES)}")
+    result = _MODES[name](inp, group, device)
+    return given_back(inp, device)(as_torch(inp).new_zeros(1)) if result is None else result
+
+
+_MODES: dict[str, Callable[[Array, Group, str | None], Array]] = {
+    "REDUCE_SUM": reduce_sum,
+    "BROADCAST": broadcast,
+    "ALL_GATHER": all_gather,
+    "REDUCE_SCATTER_SUM": reduce_scatter_sum,
+    "ALL_REDUCE_SUM": all_reduce_sum,
+    "ALL_REDUCE_MAX": all_reduce_max,
+    "ALL_REDUCE_MIN": all_reduce_min,
+    "GATHER": gather,
+    "SCATTER": scatter,
+    "ALL_TO_ALL": all_to_all,
+}
 
 
 def _all_reduced(op: str, inp: Array, group: Group | None, device: str | None) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +19,16 @@ def join() -> None:
     """Make this rank a member of the process group of its world."""
     world = collshim.current()
     mge.distributed.init_process_group("localhost", 23456, world.size, world.rank, world.rank)
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port that nobody listens on, outside the range that the system hands out by itself."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as listener:
+            if listener.connect_ex(("localhost", port)) != 0:
+                return port
 
 
 @pytest.fixture

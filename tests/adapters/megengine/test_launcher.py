@@ -13,7 +13,6 @@ import pytest
 
 import collshim
 import collshim.megengine as mge
-from collshim.megengine.distributed._table import free_port
 from collshim.megengine.functional import distributed as F
 
 dist = mge.distributed
@@ -99,11 +98,11 @@ def everybody() -> Any:
     return F.all_gather(np.array([dist.get_rank()])).tolist()
 
 
-def test_launchers_of_two_machines_make_one_world() -> None:
-    port, results = free_port(), dict[int, Any]()
+def test_launchers_of_two_machines_make_one_world(free_port: int) -> None:
+    results = dict[int, Any]()
 
     def run(rank_start: int) -> None:
-        launched = launcher(everybody, n_gpus=2, world_size=4, rank_start=rank_start, port=port)
+        launched = launcher(everybody, n_gpus=2, world_size=4, rank_start=rank_start, port=free_port)
         results[rank_start] = launched()
 
     machines = [threading.Thread(target=run, args=(rank_start,)) for rank_start in (0, 2)]

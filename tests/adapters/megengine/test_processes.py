@@ -16,7 +16,6 @@ import torch
 import collshim
 import collshim.megengine as mge
 from collshim.megengine.autodiff import GradManager
-from collshim.megengine.distributed._table import free_port
 from collshim.megengine.functional import distributed as F
 
 dist = mge.distributed
@@ -141,9 +140,9 @@ def run_script(script: str, arguments: Sequence[Sequence[object]], **environment
 
 
 @pytest.mark.parametrize("served", [True, False], ids=["at a Server", "at rank 0"])
-def test_processes_meet_at_an_address_and_share_a_store(served: bool) -> None:
+def test_processes_meet_at_an_address_and_share_a_store(served: bool, free_port: int) -> None:
     server = dist.Server() if served else None
-    port = free_port() if server is None else server.py_server_port
+    port = free_port if server is None else server.py_server_port
     done = run_script(SCRIPT, [(port, 2, rank) for rank in range(2)])
     assert [code for code, _, _ in done] == [0, 0], done
     both = {"sum": [3], "get": [1, "a", None], "ports": [True, True]}
@@ -160,16 +159,16 @@ dist.init_process_group("localhost", 1, int(sys.argv[1]), int(sys.argv[2]), 0)
 
 
 @pytest.mark.parametrize(("size", "rank"), [(4, 0), (2, 1)])
-def test_arguments_that_contradict_the_launchers_environment_are_refused(size: int, rank: int) -> None:
-    environment = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port())}
+def test_arguments_that_contradict_the_launchers_environment_are_refused(size: int, rank: int, free_port: int) -> None:
+    environment = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port)}
     ((code, _, errors),) = run_script(JOIN, [(size, rank)], **environment)
     assert code != 0
     assert "WorldError" in errors
 
 
-def test_a_client_without_a_server_ends_at_the_deadline() -> None:
+def test_a_client_without_a_server_ends_at_the_deadline(free_port: int) -> None:
     with collshim.options(timeout=0.2), pytest.raises(collshim.PeerError, match="no megengine Server listens"):
-        dist.Client("localhost", free_port())
+        dist.Client("localhost", free_port)
 
 
 def test_a_wait_for_a_value_ends_at_the_deadline() -> None:

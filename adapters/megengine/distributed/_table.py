@@ -1,0 +1,98 @@
+"""What a ``Server`` serves over XML-RPC: values that processes read and wait for, and where their worlds meet."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from socketserver import ThreadingMixIn
+from typing import Any
+from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
+
+from collshim.transports.rendezvous import serve_store
+
+
+class Table:
+    """Values by key; what waits for one gives up after ``seconds`` with TimeoutError."""
+
+    def __init__(self) -> None:
+        self._stores: dict[str, Any] = {}
+        self._meeting = threading.Lock()
+        self._values: dict[str, Any] = {}
+        self._changed = threading.Condition()
+
+    def meet(self, turn: str) -> int:
+        """The port of a torch store for one world; this process serves it."""
+        with self._meeting:
+            if turn not in self._stores:
+                self._stores[turn] = serve_store("localhost")
+            return int(self._stores[turn].port)
+
+    def put(self, key: str, value: Any) -> bool:
+        """Put a value, over what is there."""
+        with self._changed:
+            self._values[key] = value
+            self._changed.notify_all()
+        return True
+
+    def get(self, key: str, seconds: float) -> Any:
+        """The value, once it is there."""
+        with self._changed:
+            self._await(key, seconds)
+            return self._values[key]
+
+    def pop(self, key: str, seconds: float) -> Any:
+        """The value, once it is there, which it is no more."""
+        with self._changed:
+            self._await(key, seconds)
+            return self._values.pop(key)
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to a number, which begins at 0; the sum."""
+        with self._changed:
+            self._values[key] = self._values.get(key, 0) + amount
+            return int(self._values[key])
+
+    def drop(self, key: str) -> bool:
+        """Forget a value."""
+        with self._changed:
+            return self._values.pop(key, None) is not None
+
+    def _await(self, key: str, seconds: float) -> None:
+        if not self._changed.wait_for(lambda: key in self._values, seconds):
+            raise TimeoutError(f"nobody gave a value for {key!r} within {seconds:g} s")
+
+    def _forget(self, turn: str) -> None:
+        """End the store of a world that is over."""
+        with self._meeting:
+            self._stores.pop(turn, None)
+
+
+class _Requests(SimpleXMLRPCRequestHandler):
+    """Calls to the table, on any path; a connection serves many calls."""
+
+    protocol_version = "HTTP/1.1"  # keeps connections
+    disable_nagle_algorithm = True  # an answer goes out in two writes; the second must not wait 40 ms for the first
+
+
+class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
+    """One thread per connection: a call may wait for another's."""
+
+    daemon_threads = True
+    block_on_close = False
+
+
+def serve(table: Table, port: int, owner: object) -> int:
+    """Serve a table on all interfaces as long as ``owner`` lives; the port, a free one for 0."""
+    server = _Threaded(("0.0.0.0", port), _Requests, logRequests=False, allow_none=True)
+    server.register_instance(table)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="megengine server", daemon=True)
+    thread.start()
+    weakref.finalize(owner, _stop, server, os.getpid())
+    return int(server.server_address[1])
+
+
+def _stop(server: _Threaded, pid: int) -> None:
+    if os.getpid() == pid:  # a forked process has the socket, not the thread
+        server.shutdown()
+    server.server_close()
