@@ -18,14 +18,14 @@ _FROM_OWN_PLACE = ("scatter", "reduce_scatter")
 
 def apart(op: str, rank: int, given: Parts, written: Parts) -> Parts:
     """``given``, or a copy where what is written would overwrite it too early."""
+    if op in _WHOLE and _start(given) == _start(written):
+        return given
     if not _overlap(given, written) or _in_place(op, rank, given, written):
         return given
     return given.clone() if isinstance(given, Tensor) else [part.clone() for part in given]
 
 
 def _in_place(op: str, rank: int, given: Parts, written: Parts) -> bool:
-    if op in _WHOLE:
-        return _start(given) == _start(written)
     if op in _INTO_OWN_PLACE:
         return _start(given) == _start_of_part(written, rank) and not _overlap(given, _others(written, rank))
     if op in _FROM_OWN_PLACE:

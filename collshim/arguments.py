@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from collshim.arithmetic import meaning
-from collshim.arrays import Array, as_output, as_torch
+from collshim.arrays import Array, FromTorch, as_output, as_torch, like
 from collshim.call import REDUCE_OPS, Shape, name_of
 from collshim.errors import (
     ArgumentError,
@@ -62,10 +62,16 @@ def tensor_of(place: Place, op: str, array: Array, what: str = "input") -> Tenso
     return array if type(array) is Tensor else _told(place, op, lambda: as_torch(array, what=what))
 
 
+def kind_of(place: Place, op: str, array: Array) -> FromTorch | None:
+    """How a result becomes the kind of ``array``; refused here where there is no way back."""
+    return _told(place, op, lambda: like(array))
+
+
 def parts_of(place: Place, op: str, parts: Array, what: str = "input") -> Parts:
     """One part per rank: a rank-leading array, or a list or tuple of ``size`` arrays of one dtype and device."""
     if not isinstance(parts, list | tuple):
         stacked = tensor_of(place, op, parts, what)
+        refuse_kind(place, op, stacked)
         if stacked.dim() == 0 or stacked.shape[0] != place.size:
             wanted = f"({place.size}, ...), one part per rank"
             raise ArgumentValueError(_text(place, op, f"{what}'s shape", tuple(stacked.shape), wanted))
@@ -73,6 +79,8 @@ def parts_of(place: Place, op: str, parts: Array, what: str = "input") -> Parts:
     found = [tensor_of(place, op, part, f"{what}[{index}]") for index, part in enumerate(parts)]
     _require_length(place, op, found, what)
     _require_alike(place, op, found, what)
+    for part in found:
+        refuse_kind(place, op, part)
     return found
 
 

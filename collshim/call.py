@@ -33,7 +33,7 @@ class Call(NamedTuple):
     op: str
     shape: Shape | None = None
     dtype: torch.dtype | None = None
-    device: str = "cpu"
+    device: str = "any"
     reduce_op: str | None = None
     factor: float | None = None
     root: int | None = None

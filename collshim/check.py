@@ -31,7 +31,8 @@ def _alike(call: Call, first: Call) -> bool:
 def _unequal_field(calls: Sequence[Call]) -> str | None:
     for field in _EVERY_RANK_ALIKE:
         values = [getattr(call, field) for call in calls]
-        told = [value for value in values if value is not None or field not in ("dtype",)]
+        told = [value for value in values if value is not None or field != "dtype"]
+        told = [value for value in told if value != "any" or field != "device"]
         if any(value != told[0] for value in told):
             return f"{calls[0].op}: ranks disagree on {field}: {_minority(values)}"
     return None

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from collshim import arguments as judge
 from collshim.aliasing import apart
-from collshim.arrays import like as kind_like
 from collshim.autograd import attach
 from collshim.call import Call, Shape, call_site
 from collshim.errors import ArgumentValueError, refusal
@@ -303,13 +302,17 @@ class Communicator:
         """Post a judged call; the work's result is ``out`` where the caller gave one."""
         if out is not None and call.needs_grad:
             call = call._replace(needs_grad=False)
+        kind = None if array is None or out is not None else judge.kind_of(self, call.op, array)
         inputs = None if given is None else judge.readable_parts(given)
         if target is not None and inputs is not None:
             inputs = apart(call.op, self.rank, inputs, target.written)
         place = device or _device(given)
         pending = self._transport.post(call, inputs, None if target is None else target.written, place)
-        kind = None if array is None or out is not None else kind_like(array)
-        return Work(pending, self._views(call, given, target, pending, out), kind, self.timeout)
+        work = Work[Any](pending, self._views(call, given, target, pending, out), kind, self.timeout)
+        if call.op == "send" and call.needs_grad:
+            attach(self, call, given, pending, None)  # its place among the backwards is here, whenever it is waited for
+            work.token = pending.token
+        return work
 
     def _call(
         self, op: str, tensor: Tensor, reduce_op: str | None = None, factor: float | None = None, **more: Any
@@ -336,7 +339,7 @@ class Communicator:
     ) -> tuple[Callable[[Any], Any], ...]:
         if target is not None:
             return (partial(_settled_into, target, out),)
-        if call.op == "barrier" or not (call.needs_grad or self._transport.checks):
+        if call.op in ("barrier", "send") or not (call.needs_grad or self._transport.checks):
             return ()
         return (partial(attach, self, call, given, pending),)
 

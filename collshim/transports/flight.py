@@ -13,7 +13,7 @@ from torch import Tensor
 from collshim.call import Call
 from collshim.check import disagreement
 from collshim.combine import steps
-from collshim.errors import CollshimError, DeadlineError, MismatchError, PeerError
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, MismatchError, PeerError
 from collshim.layout import Parts
 from collshim.outputs import allocate
 from collshim.transports.absence import FIRST_SLICE
@@ -68,7 +68,7 @@ class Flight:
         transport = self._transport
         calls = self.calls or [self.call] * transport.size
         if self._outputs is None:
-            self._outputs = allocate(calls, transport.rank, self._device)
+            self._outputs = allocate(calls, transport.rank, self._place(calls))
         ragged = any(call.sends is not None or call.expects is not None for call in calls)
         ends = Ends(transport.payload_group, transport.rank, transport.size, ragged)
         self._payload = start(ends, self.call, self._inputs, self._outputs)
@@ -89,22 +89,32 @@ class Flight:
         wrong = disagreement(self.calls)
         if wrong is not None:
             self.fail(MismatchError(wrong))
-        elif all(slot.data is not None for slot in slots):
-            self._combine(slots)
-        else:
-            self.depart()
+            return
+        try:
+            self._combine(slots) if all(slot.data is not None for slot in slots) else self.depart()
+        except CollshimError:
+            raise
+        except Exception as error:  # of memory, say; the background thread must outlive it
+            failure = CommunicationError(f"{self.call.op}: {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            self.fail(failure)
 
     def _combine(self, slots: Sequence[Slot]) -> None:
         """All data came with the slots."""
         rank, size = self._transport.rank, self._transport.size
         calls = [slot.call for slot in slots]
         if self._outputs is None:
-            self._outputs = allocate(calls, rank, self._device)
+            self._outputs = allocate(calls, rank, self._place(calls))
         outputs: list[Parts | None] = [None] * size
         outputs[rank] = self._outputs
         for step in steps(calls, [given(slot, peer, size) for peer, slot in enumerate(slots)], outputs):
             step()
         self.departed = True
+
+    def _place(self, calls: Sequence[Call]) -> torch.device:
+        """Where this rank's result goes: to its own array's device, or, where it gave none, to the root's."""
+        giver = calls[self.call.root or 0].device
+        return torch.device(giver) if self.call.device == "any" != giver else self._device
 
     def fail(self, failure: CollshimError) -> None:
         """This call ends with ``failure``."""
@@ -140,7 +150,7 @@ class Flight:
 
     def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works in slices, so that the others hear where this rank waits."""
-        if self.call.device != "cpu" and self._slots is None:
+        if self.call.device == "cuda" and self._slots is None:
             work.wait()
             return
         board, seconds = self._transport.rendezvous.board, FIRST_SLICE

@@ -69,7 +69,7 @@ class Postbox:
         return parcel
 
     def _send(self, call: Call, tensor: Tensor, lettered: bool) -> Parcel:
-        parcel = Parcel(self, call, None, tensor.device)
+        parcel = Parcel(self, call, None, tensor.device, sent=tensor)
         peer, tag = call.root or 0, call.tag
         small = lettered and tensor.nbytes <= EAGER_BYTES and tensor.device.type == "cpu"
         if peer == self._transport.rank:

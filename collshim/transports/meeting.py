@@ -95,7 +95,7 @@ class Meeting:
             return
         try:
             small = _bytes(seats[0].inputs) <= SMALL
-            shared = small and calls[0].op in _SAME_EVERYWHERE and all(seat.outputs is None for seat in seats)
+            shared = small and calls[0].op in _SAME_EVERYWHERE and _ask_alike(seats)
             self._place_outputs(seats[:1] if shared else seats, calls, pair)
             work = self._delivery(seats) if pair else steps(calls, [seat.inputs for seat in seats], self.outputs)
             self._run(work, small, shared)
@@ -108,7 +108,12 @@ class Meeting:
         for place, seat in enumerate(seats):
             given = seat.outputs
             wanted = given is None and seat.call.op != "send"
-            self.outputs[place] = allocate(calls, place, seat.device) if wanted else given
+            self.outputs[place] = allocate(calls, place, self._place(seat)) if wanted else given
+
+    def _place(self, seat: Seat) -> torch.device:
+        """Where a rank's result goes: to its own array's device, or, where it gave none, to the giver's."""
+        giver = self._seats[0 if seat.call.op == "recv" else seat.call.root or 0]
+        return giver.device if seat.call.device == "any" and giver is not None else seat.device
 
     def _delivery(self, seats: list[Seat]) -> list[Step]:
         source, target = seats[0].inputs, self.outputs[1]
@@ -214,6 +219,12 @@ class Meeting:
         failure.__cause__ = error
         self._steps.clear()
         self.fail(failure)
+
+
+def _ask_alike(seats: Sequence[Seat]) -> bool:
+    """Whether every rank wants fresh memory, in the same form."""
+    form = seats[0].call.expects
+    return all(seat.outputs is None and seat.call.expects == form for seat in seats)
 
 
 def _bytes(parts: Parts | None) -> int:

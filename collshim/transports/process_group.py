@@ -82,7 +82,7 @@ class ProcessGroupTransport:
         slots = torch.empty((self.size, slot_bytes(self.size)), dtype=torch.uint8)
         flight.exchange(_all_gather_single(self._slot_group(), slots.view(-1), slot), slots)
         self._queue.append(flight)
-        if flight.call.device != "cpu":
+        if flight.call.device == "cuda":
             self.agree_up_to(flight, None)  # CUDA work must be posted by the thread whose stream it follows
         else:
             self._remember(flight)
