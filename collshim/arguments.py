@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -106,9 +107,10 @@ def outputs_of(place: Place, op: str, out: Array, shapes: Sequence[Shape] | None
 
 def rank_of(place: Place, op: str, what: str, rank: Any) -> int:
     """A rank of the group."""
-    if isinstance(rank, bool) or not hasattr(rank, "__index__"):
-        raise ArgumentTypeError(_text(place, op, what, repr(rank), "an int"))
-    number = int(rank.__index__())
+    try:
+        number = operator.index(str(rank) if isinstance(rank, bool) else rank)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ArgumentTypeError(_text(place, op, what, repr(rank), "an int")) from error
     if not 0 <= number < place.size:
         raise ArgumentIndexError(_text(place, op, what, number, f"from 0 to {place.size - 1}"))
     return number
@@ -117,7 +119,9 @@ def rank_of(place: Place, op: str, what: str, rank: Any) -> int:
 def reduce_op_of(place: Place, op: str, reduce_op: Any, dtype: torch.dtype) -> tuple[str, float | None]:
     """The reduce operation's name and, for premul_sum, its factor."""
     name, factor = reduce_op if isinstance(reduce_op, tuple) and len(reduce_op) == 2 else (reduce_op, None)
-    if not isinstance(name, str) or name not in REDUCE_OPS or (name == "premul_sum") is not (factor is not None):
+    scaled = isinstance(factor, float | int) and not isinstance(factor, bool)
+    fitting = scaled if name == "premul_sum" else factor is None
+    if not isinstance(name, str) or name not in REDUCE_OPS or not fitting:
         wanted = f'one of {", ".join(REDUCE_OPS[:-1])} or ("premul_sum", factor)'
         raise ArgumentValueError(_text(place, op, "reduce op", repr(reduce_op), wanted))
     lacking = meaning(name, dtype)
@@ -148,7 +152,9 @@ def refuse_kind(place: Place, op: str, tensor: Tensor) -> None:
 
 def _writable(own: Tensor) -> Tensor:
     own = own.detach()
-    return own if own.is_contiguous() else torch.empty_like(own, memory_format=torch.contiguous_format)
+    if own.is_contiguous() and not own.is_conj() and not own.is_neg():
+        return own
+    return torch.empty(own.shape, dtype=own.dtype, device=own.device)
 
 
 def _require_length(place: Place, op: str, parts: Sequence[Tensor], what: str) -> None:

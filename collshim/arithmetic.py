@@ -38,6 +38,8 @@ def meaning(reduce_op: str, dtype: torch.dtype) -> str | None:
     """Why ``reduce_op`` means nothing for ``dtype``; None where it does mean something."""
     if reduce_op in ("band", "bor", "bxor") and (dtype.is_floating_point or dtype.is_complex):
         return "bits of integers or booleans only"
+    if str(dtype) == "torch.float8_e8m0fnu":
+        return "a sign and a zero, which exponents alone have not"
     if reduce_op in ("min", "max") and dtype.is_complex:
         return "an order, which complex numbers have not"
     if reduce_op in ("avg", "premul_sum") and dtype is torch.bool:

@@ -19,7 +19,8 @@ Array: TypeAlias = Any
 FromTorch: TypeAlias = Callable[[Tensor], Any]
 
 _KINDS: dict[type, FromTorch] = {}
-_NUMPY_NAMES = {"bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8}
+_EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+_NUMPY_NAMES = {"bfloat16": np.uint16} | {name: np.uint8 for name in _EIGHT_BITS if hasattr(torch, name)}
 
 
 def register_kind(kind: type, from_torch: FromTorch) -> None:
@@ -63,10 +64,10 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     if isinstance(array, np.generic):
         raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
     tensor = as_torch(array, what=what)
-    if 0 in tensor.stride() and tensor.numel() > 1 and _repeats(tensor):
+    if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor):
         raise ArgumentValueError(
-            f"{what} is expanded (shape {tuple(tensor.shape)}, stride {tensor.stride()}): several elements share "
-            "memory, should be a tensor of its own"
+            f"{what} shares elements (shape {tuple(tensor.shape)}, stride {tensor.stride()}): several elements share "
+            "memory, as in an expanded tensor, should have memory of its own"
         )
     return tensor
 
@@ -98,8 +99,14 @@ def _require_writable(array: np.ndarray[Any, Any], what: str) -> None:
         raise ArgumentValueError(f"{what} is a broadcast NumPy array (strides {array.strides}), should own its memory")
 
 
-def _repeats(tensor: Tensor) -> bool:
-    return any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+def _shares_elements(tensor: Tensor) -> bool:
+    """Whether a step along some axis can land on an element that the smaller steps reach."""
+    reach = 0
+    for step, length in sorted((step, n) for step, n in zip(tensor.stride(), tensor.shape, strict=True) if n > 1):
+        if step <= reach:
+            return True
+        reach += step * (length - 1)
+    return False
 
 
 def _from_numpy(array: np.ndarray[Any, Any], what: str) -> Tensor:
@@ -117,7 +124,7 @@ def _from_numpy(array: np.ndarray[Any, Any], what: str) -> Tensor:
 
 
 def _to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach().resolve_conj().resolve_neg().cpu()
     name = str(tensor.dtype).removeprefix("torch.")
     if name not in _NUMPY_NAMES:
         return tensor.numpy()

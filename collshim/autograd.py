@@ -81,6 +81,8 @@ def attach(communicator: Communicator, call: Call, given: Parts | None, pending:
     """``result`` with the call's node behind it, where any rank of the call needs a gradient."""
     if not (call.needs_grad or pending.joint):
         return result
+    if call.op == "recv" and call.root is None:
+        call = call._replace(root=getattr(pending, "source", None))  # the gradient goes back to whoever sent
     inputs = [] if given is None else [given] if isinstance(given, Tensor) else list(given)
     if not any(tensor.requires_grad for tensor in inputs):
         inputs.append(torch.zeros((), requires_grad=True))  # this rank joins without a gradient of its own
@@ -152,7 +154,7 @@ def _product_of_others(comm: Communicator, everything: Tensor) -> Tensor:
 
 def _reduce_scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.communicator, joint.call
-    parts = inputs if joint.listed else list(inputs[0].unbind(0))
+    parts = inputs[: comm.size] if joint.listed else list(inputs[0].unbind(0))
     everyones = _gathered(comm, grads[0], ragged=call.sends is not None)
     if call.reduce_op in ("min", "max"):
         lowest = _gathered(comm, results[0].detach(), ragged=call.sends is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from collshim.call import Call, Shape
+from collshim.call import Call, Shape, name_of
 
 _EVERY_RANK_ALIKE = ("op", "reduce_op", "factor", "root", "dtype", "device")
 _ROOTED = {"reduce", "broadcast", "gather", "scatter"}
@@ -34,7 +34,8 @@ def _unequal_field(calls: Sequence[Call]) -> str | None:
         told = [value for value in values if value is not None or field != "dtype"]
         told = [value for value in told if value != "any" or field != "device"]
         if any(value != told[0] for value in told):
-            return f"{calls[0].op}: ranks disagree on {field}: {_minority(values)}"
+            shown = [name_of(value) if field == "dtype" and value is not None else value for value in values]
+            return f"{calls[0].op}: ranks disagree on {field.replace('_', ' ')}: {_minority(shown)}"
     return None
 
 
@@ -91,7 +92,8 @@ def _shown(calls: Sequence[Call]) -> list[str]:
 def unmatched_pair(send: Call, recv: Call) -> str | None:
     """What is wrong between a send and the recv that it meets; None where they fit."""
     if recv.dtype is not None and send.dtype is not recv.dtype:
-        wrong = f"recv: dtype awaited is {recv.dtype}, the sender gives {send.dtype}"
+        sent = None if send.dtype is None else name_of(send.dtype)
+        wrong = f"recv: dtype awaited is {name_of(recv.dtype)}, the sender gives {sent}"
     elif recv.shape is not None and send.shape != recv.shape:
         wrong = f"recv: shape awaited is {recv.shape}, the sender gives {send.shape}"
     else:

@@ -19,11 +19,13 @@ def concatenated(stacked: Tensor, axis: int = 0) -> Tensor:
     """``(size, *shape)`` to ``shape`` with ``axis`` ``size`` times as long, a view for axis 0; 0-d to ``(size,)``."""
     if stacked.dim() < 2:
         return stacked
+    axis = axis + stacked.dim() - 1 if axis < 0 else axis
     return stacked.flatten(0, 1) if axis == 0 else stacked.movedim(0, axis).flatten(axis, axis + 1)
 
 
 def split(tensor: Tensor, size: int, axis: int = 0) -> Tensor:
     """``tensor`` cut into ``size`` equal parts along ``axis``, rank-leading: ``(size, *part)``; always a view."""
+    axis = axis + tensor.dim() if axis < 0 else axis
     parted: Tensor = tensor.unflatten(axis, (size, tensor.shape[axis] // size))
     return parted.movedim(axis, 0)
 

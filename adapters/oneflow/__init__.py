@@ -8,9 +8,9 @@
 
 There is no init call, as in OneFlow: the first use joins the world that MASTER_ADDR, MASTER_PORT, WORLD_SIZE
 and RANK tell of, or a world of one. (Where some of the four are missing OneFlow warns and takes a world of
-one; here that is a WorldError.) Tensors are torch tensors (their ``repr``
-says ``torch.int64`` where OneFlow's says ``oneflow.int64``), NumPy arrays, CuPy arrays or anything with
-DLPack. ``device="cuda"`` is this rank's GPU, number ``get_local_rank()``, as in OneFlow.
+one; here that is a WorldError.) Tensors are torch tensors (their ``repr`` says ``torch.int64`` where OneFlow's
+says ``oneflow.int64``), NumPy arrays, CuPy arrays or anything with DLPack. ``device="cuda"`` is this rank's
+GPU, number ``get_local_rank()``, as in OneFlow.
 
 The rest of OneFlow (``nn``, ``optim``, global tensors, ...) is not covered: such a name raises
 AttributeError. Sources: the reference manual and behaviour of OneFlow 0.9.0.

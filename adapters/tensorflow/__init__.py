@@ -17,16 +17,20 @@ whatever a device is called.
 
 The same as TensorFlow 2.21 (recorded on CPU, unless a line says otherwise): names, signatures, structures in
 and out, ``PerReplica`` and where it is unwrapped, values, shapes, dtypes (the MEAN of integers over several
-replicas is float64), gradients (``all_gather``: all replicas' gradients summed and cut; ``all_reduce``: the
-same reduction; nests are one operation, so unused outputs send zeros), wrong-context errors.
+replicas is float64), the dtypes that several replicas may exchange (``all_gather``: float16, 32, 64 and
+int32, 64, else TypeError; ``all_reduce``: those and bfloat16, else InvalidArgumentError), gradients
+(``all_gather``: all replicas' gradients summed and cut; ``all_reduce``: the same reduction; nests are one
+operation, so unused outputs send zeros), wrong-context errors.
 
 What differs, and why:
 
 - The same object on all replicas of a ``MirroredStrategy`` is reduced and gathered like any other value.
   TensorFlow takes it for one value and returns it as it is: ``run(lambda: ctx.all_reduce("SUM", t))`` gives
   ``t``, not ``2 * t``.
-- Every dtype that the engine carries is accepted; TensorFlow gathers float16, 32, 64 and int32, 64, and
-  reduces those and bfloat16. Lists that mix int32 with others are accepted too.
+- Where TensorFlow was not seen to refuse a dtype, every one that the engine carries is accepted: in
+  ``Strategy.reduce`` and ``gather``, in ``IndexedSlices``, and in ``all_reduce`` under a ``MirroredStrategy``
+  that was given ``cross_device_ops`` (``all_gather`` takes every dtype there in TensorFlow too).
+- Lists that mix int32 with other dtypes are reduced; under ``MirroredStrategy`` TensorFlow raises ValueError.
 - One rule for ``axis`` and scalars, for all dtypes: negative axes, axes out of range and scalars are refused
   with an error that is both ``tf.errors.InvalidArgumentError`` and ValueError and says what either of
   TensorFlow's says. It refuses float32 with a ValueError, int32 under ``MirroredStrategy`` with an

@@ -2,7 +2,7 @@
 
     CollshimError
     └── OpError                      as in TensorFlow an Exception, no ValueError and no RuntimeError
-        ├── InvalidArgumentError     shapes that do not fit together, an axis out of range
+        ├── InvalidArgumentError     shapes that do not fit together, an axis out of range, a dtype that is not reduced
         ├── DeadlineExceededError    a replica did not come in time
         └── UnavailableError         a peer failed, or its process ended
 

@@ -81,6 +81,7 @@ class Flight:
     def agree(self, limit: float | None) -> None:
         """Wait for the slots, compare the calls, and let the data depart; failures are kept for ``wait``."""
         if self._slots is None:
+            self.depart()
             return
         work, gathered = self._slots
         self.await_work(work, limit)

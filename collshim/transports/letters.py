@@ -24,8 +24,8 @@ from collshim.transports import Posted
 from collshim.transports.absence import FIRST_SLICE
 from collshim.transports.background import Background
 from collshim.transports.parcel import Letter, Parcel, opened
-from collshim.transports.payload import Payload, receive, send
-from collshim.transports.slots import as_bytes
+from collshim.transports.payload import receive, receive_from_anybody, send
+from collshim.transports.point_to_point import PointToPoint
 
 if TYPE_CHECKING:
     from collshim.transports.process_group import ProcessGroupTransport
@@ -69,7 +69,7 @@ class Postbox:
         return parcel
 
     def _send(self, call: Call, tensor: Tensor, lettered: bool) -> Parcel:
-        parcel = Parcel(self, call, None, tensor.device, sent=tensor)
+        parcel = Parcel(self, call, None, tensor.device)
         peer, tag = call.root or 0, call.tag
         small = lettered and tensor.nbytes <= EAGER_BYTES and tensor.device.type == "cpu"
         if peer == self._transport.rank:
@@ -101,7 +101,7 @@ class Postbox:
                 raise AssertionError("without the check the receiver gives shape and dtype")
             target = parcel.target = torch.empty(call.shape, dtype=call.dtype, device=parcel.device)
         if call.root is None:
-            parcel.payload = Payload([group.recv_anysource([as_bytes(target)], call.tag)])
+            parcel.payload = receive_from_anybody(group, target, call.tag)
         else:
             parcel.payload = receive(group, target, call.root, call.tag)
         parcel.arrived = True
@@ -193,12 +193,12 @@ class Postbox:
     def await_data(self, parcel: Parcel, limit: float | None) -> None:
         """Wait until the data that follows a letter, or needs none, has moved."""
         payload, parcel.payload = parcel.payload, None
-        seconds = 86400.0 if limit is None else max(0.001, limit - time.monotonic())
+        seconds = None if limit is None else max(0.001, limit - time.monotonic())
         try:
             for work in [] if payload is None else payload.works:
-                work.wait() if parcel.device.type != "cpu" else work.wait(timedelta(seconds=seconds))
-            if parcel.call.root is None and parcel.source is None and payload is not None:
-                parcel.source = payload.works[0]._source_rank()
+                work.finish(seconds) if isinstance(work, PointToPoint) else work.wait()
+                if parcel.call.op == "recv" and parcel.source is None and isinstance(work, PointToPoint):
+                    parcel.source = work.source() if parcel.call.root is None else parcel.call.root
         except RuntimeError as error:
             self._end(parcel, error, limit)
 

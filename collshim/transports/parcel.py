@@ -12,7 +12,6 @@ from torch import Tensor
 from collshim.call import Call
 from collshim.errors import CollshimError
 from collshim.transports.payload import Payload
-from collshim.transports.reaper import Reaper
 from collshim.transports.slots import as_bytes, call_from, describe, from_bytes
 
 if TYPE_CHECKING:
@@ -55,13 +54,10 @@ def opened(text: bytes) -> Letter:
 class Parcel:
     """A send or recv on its way, seen by its own rank."""
 
-    def __init__(
-        self, box: Postbox, call: Call, target: Tensor | None, device: torch.device, sent: Tensor | None = None
-    ) -> None:
+    def __init__(self, box: Postbox, call: Call, target: Tensor | None, device: torch.device) -> None:
         self._box = box
         self.call = call
         self.target = target
-        self._sent = sent
         self.device = device
         self.token: Tensor | None = None
         self.joint = False
@@ -70,16 +66,11 @@ class Parcel:
         self.failure: CollshimError | None = None
         self.arrived = False
 
-    def __del__(self) -> None:
-        """A send that is dropped without a wait still serves its receiver."""
-        if self._sent is not None and self.payload is not None and self.payload.works:
-            Reaper.take(self.payload.works, self._sent)
-
     def done(self) -> bool:
         """Whether the letter has come, and with it or after it the data."""
         if not self.arrived:
             self._box.collect()
-        return self.arrived and self.payload is None
+        return self.arrived and (self.payload is None or all(work.is_completed() for work in self.payload.works))
 
     def wait(self, timeout: float | None) -> Tensor | None:
         """The received tensor; None for a send."""

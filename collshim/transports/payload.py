@@ -17,6 +17,7 @@ from torch.distributed import ProcessGroup, ReduceOp, ReduceScatterOptions
 from collshim.arithmetic import reduce_into
 from collshim.call import Call
 from collshim.layout import Parts, cut, fill, flat, joined, listed
+from collshim.transports.point_to_point import PointToPoint
 from collshim.transports.slots import as_bytes
 
 Finish = Callable[[], Any]
@@ -177,11 +178,11 @@ def _gather(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
 
 def _ragged_gather(ends: Ends, root: int, source: Tensor, target: Parts | None) -> Payload:
     if target is None:
-        return Payload([ends.group.send([_carried(source)], root, _RAGGED_TAG)])
+        return send(ends.group, source, root, _RAGGED_TAG)
     parts = listed(target)
     parts[ends.rank].copy_(source)
     others = [(peer, part) for peer, part in enumerate(parts) if peer != ends.rank]
-    return Payload([ends.group.recv([_carried(part)], peer, _RAGGED_TAG) for peer, part in others])
+    return _together([receive(ends.group, part, peer, _RAGGED_TAG) for peer, part in others])
 
 
 def _scatter(ends: Ends, call: Call, source: Parts | None, target: Any) -> Payload:
@@ -194,11 +195,11 @@ def _scatter(ends: Ends, call: Call, source: Parts | None, target: Any) -> Paylo
 
 def _ragged_scatter(ends: Ends, root: int, source: Parts | None, target: Tensor) -> Payload:
     if source is None:
-        return Payload([ends.group.recv([_carried(target)], root, _RAGGED_TAG)])
+        return receive(ends.group, target, root, _RAGGED_TAG)
     parts = listed(source)
     target.copy_(parts[ends.rank])
     others = [(peer, part) for peer, part in enumerate(parts) if peer != ends.rank]
-    return Payload([ends.group.send([_carried(part)], peer, _RAGGED_TAG) for peer, part in others])
+    return _together([send(ends.group, part, peer, _RAGGED_TAG) for peer, part in others])
 
 
 def _all_to_all(ends: Ends, call: Call, source: Parts, target: Parts) -> Payload:
@@ -226,12 +227,22 @@ def _barrier(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
 
 def send(group: ProcessGroup, tensor: Tensor, peer: int, tag: int) -> Payload:
     """Send a contiguous tensor's data."""
-    return Payload([group.send([_carried(tensor)], peer, tag)])
+    return Payload([_held(group.send([_carried(tensor)], peer, tag), tensor)])
 
 
 def receive(group: ProcessGroup, tensor: Tensor, peer: int, tag: int) -> Payload:
     """Receive exactly as much data as the contiguous ``tensor`` holds."""
-    return Payload([group.recv([_carried(tensor)], peer, tag)])
+    return Payload([_held(group.recv([_carried(tensor)], peer, tag), tensor)])
+
+
+def receive_from_anybody(group: ProcessGroup, tensor: Tensor, tag: int) -> Payload:
+    """Receive exactly as much data as the contiguous ``tensor`` holds, from whoever sends first."""
+    return Payload([_held(group.recv_anysource([_carried(tensor)], tag), tensor)])
+
+
+def _held(work: Any, tensor: Tensor) -> Any:
+    """gloo's work with the tensor that it reads or writes; NCCL's works need no care."""
+    return PointToPoint(work, tensor) if tensor.device.type == "cpu" else work
 
 
 def _together(payloads: Sequence[Payload]) -> Payload:

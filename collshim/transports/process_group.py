@@ -73,6 +73,9 @@ class ProcessGroupTransport:
         self._sequence += 1
         if self.checks or call.discovers:
             self._post_slots(flight, inputs)
+        elif self._queue:
+            self._queue.append(flight)  # behind calls that still ask the others, so that all ranks keep one order
+            self._remember(flight)
         else:
             flight.depart()
         return flight

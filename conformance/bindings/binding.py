@@ -28,8 +28,7 @@ class Framework:
     Attributes:
         name: its package.
         enter: makes a rank ready, once; most frameworks have a function that must be called first.
-        group: the group of a case in the framework's terms; called on every rank of the world, as some demand
-        it.
+        group: the group of a case in the framework's terms; called on every rank of the world, as some demand it.
     """
 
     name: str

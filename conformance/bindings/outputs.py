@@ -149,8 +149,7 @@ class AllToAllList(Writes):
 
     Attributes:
         aliases_own: whether the output that comes from this rank itself shares memory with its input; arrays
-        that
-            cannot be given other memory (NumPy) are filled.
+            that cannot be given other memory (NumPy) are filled.
     """
 
     collective: ClassVar[str] = "all_to_all"

@@ -79,16 +79,19 @@ class _Reduce(AllReduced):
 FRAMEWORK = Framework("tensorflow", _enter, _group)
 _GATHERED = Admits(dtypes=_DTYPES, axes=True, ragged=True, least_ndim=1)
 _REDUCED = Admits(dtypes=_DTYPES, reduce_ops=tuple(_OPS), integer_avg=True)
-_RANGE, _DTYPE = "Requires start <= limit", "not in list of allowed values"
-_REFUSED = (
+_RANGE = "Requires start <= limit"
+_INT8 = "DataType int8 not in list of allowed values: float32, float16, float64, int32, int64"
+_UINT8 = "'T' of uint8 is not in the list of allowed values: bfloat16, float, half, double, int32, int64"
+_NOT_GATHERED = (
     Refused(changes={"axis": -1}, error="ValueError", match=_RANGE, least_size=2),
     Refused(changes={"shape": ()}, error="ValueError", match=_RANGE, least_size=2),
-    Refused(changes={"dtype": "int8"}, error="TypeError", match=_DTYPE, least_size=2),
+    Refused(changes={"dtype": "int8"}, error="TypeError", match=_INT8, least_size=2),
 )
+_NOT_REDUCED = (Refused(changes={"dtype": "uint8"}, error="InvalidArgumentError", match=_UINT8, least_size=2),)
 _NESTED = {"nested": True}
 
 BINDINGS: tuple[Binding, ...] = (
-    _Gather(framework=FRAMEWORK, path=_REPLICA + "all_gather", admits=_GATHERED, speak=_gather, refused=_REFUSED),
+    _Gather(framework=FRAMEWORK, path=_REPLICA + "all_gather", admits=_GATHERED, speak=_gather, refused=_NOT_GATHERED),
     _Gather(
         framework=FRAMEWORK,
         path=_REPLICA + "all_gather",
@@ -99,7 +102,7 @@ BINDINGS: tuple[Binding, ...] = (
         speak=_gather,
         wrap=_nest,
     ),
-    _Reduce(framework=FRAMEWORK, path=_REPLICA + "all_reduce", admits=_REDUCED, speak=_reduce),
+    _Reduce(framework=FRAMEWORK, path=_REPLICA + "all_reduce", admits=_REDUCED, speak=_reduce, refused=_NOT_REDUCED),
     _Reduce(
         framework=FRAMEWORK,
         path=_REPLICA + "all_reduce",

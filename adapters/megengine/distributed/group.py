@@ -112,8 +112,8 @@ def get_client() -> Client:
     """This rank's end of the key-value store of the ``Server`` at ``master_ip:port``.
 
     Raises:
-        AssertionError: ``init_process_group`` was not called. PeerError: no ``Server`` is there; in a world that this
-            rank had before, nobody but the user starts one.
+        AssertionError: ``init_process_group`` was not called.
+        PeerError: no ``Server`` is there; in a world that this rank had before, nobody but the user starts one.
     """
     return joined().client
 

@@ -100,7 +100,8 @@ def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = Non
     Gradient: ``reduce_scatter_sum`` of all ranks' along ``axis``.
 
     Raises:
-        IndexError: ``inp`` has no such axis. RuntimeError: ``axis`` is negative.
+        IndexError: ``inp`` has no such axis.
+        RuntimeError: ``axis`` is negative.
 
     >>> all_gather(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([0, 1])                  # both
@@ -127,7 +128,8 @@ def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | No
     Gradient: ``all_gather`` of all ranks' along ``axis``.
 
     Raises:
-        AssertionError: ``axis`` cannot be cut into ``size`` equal parts. IndexError: ``inp`` has no such axis.
+        AssertionError: ``axis`` cannot be cut into ``size`` equal parts.
+        IndexError: ``inp`` has no such axis.
 
     >>> reduce_scatter_sum(tensor([0, 1]))  # two ranks  # doctest: +SKIP
     tensor([0])                             # rank 0; rank 1 gets tensor([2])
@@ -213,7 +215,8 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
     Gradient: this rank's part of the root's; None on every rank where the root has none.
 
     Raises:
-        AssertionError: ``inp`` has no such axis. RuntimeError: ``axis`` is negative.
+        AssertionError: ``inp`` has no such axis.
+        RuntimeError: ``axis`` is negative.
 
     >>> gather(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([0, 1])              # rank 0; rank 1 gets None
@@ -241,8 +244,9 @@ def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, 
     all the same.
 
     Raises:
-        AssertionError: on the root, ``axis`` cannot be cut into ``size`` equal parts. IndexError: ``inp`` has no such
-            axis. (The other ranks do not know its shape; they learn of it when the root's call fails.)
+        AssertionError: on the root, ``axis`` cannot be cut into ``size`` equal parts.
+        IndexError: ``inp`` has no such axis. (The other ranks do not know its shape; they learn of it when the root's
+            call fails.)
 
     >>> scatter(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([0])                             # rank 0; rank 1 gets tensor([1])
@@ -278,7 +282,8 @@ def all_to_all(
     Gradient: ``all_to_all`` of all ranks' with the two axes exchanged.
 
     Raises:
-        AssertionError: ``split_axis`` cannot be cut into ``size`` equal parts. IndexError: ``inp`` has no such axis.
+        AssertionError: ``split_axis`` cannot be cut into ``size`` equal parts.
+        IndexError: ``inp`` has no such axis.
 
     >>> all_to_all(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([0, 2])                             # rank 0; rank 1 gets tensor([1, 3])

@@ -66,9 +66,11 @@ class _PerRank(type):
 class GlobalComm(metaclass=_PerRank):
     """What ``init`` has set for this rank.
 
-    BACKEND: ``"hccl"`` before ``init``, then the backend. WORLD_COMM_GROUP: the name of the group of all
-        ranks.
-    INITED: whether ``init`` was called. CHECK_ENVS: True.
+    Attributes:
+        BACKEND: ``"hccl"`` before ``init``, then the backend.
+        WORLD_COMM_GROUP: the name of the group of all ranks.
+        INITED: whether ``init`` was called.
+        CHECK_ENVS: True.
     """
 
 

@@ -68,7 +68,7 @@ def concatenated(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
 
     Raises:
         InvalidArgumentError: another axis differs between the parts; all ranks see the same parts, so all
-        raise it.
+            raise it.
     """
     shapes = [list(part.shape) for part in parts]
     if any(_beside(shape, axis) != _beside(shapes[0], axis) for shape in shapes):

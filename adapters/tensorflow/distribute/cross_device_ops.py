@@ -29,9 +29,10 @@ class CrossDeviceOps:
         """The sum or mean of a ``PerReplica``'s components, left at ``destinations``.
 
         Args:
-            reduce_op: ``tf.distribute.ReduceOp.SUM`` or ``MEAN``. per_replica_value: a ``PerReplica``; an
-            array counts as one component. destinations: a distributed value, for a ``Mirrored`` of as many
-            components, or the name of a device. options: change nothing.
+            reduce_op: ``tf.distribute.ReduceOp.SUM`` or ``MEAN``.
+            per_replica_value: a ``PerReplica``; an array counts as one component.
+            destinations: a distributed value, for a ``Mirrored`` of as many components, or the name of a device.
+            options: change nothing.
 
         Raises:
             ValueError: no such ``reduce_op``, or no such ``destinations``.

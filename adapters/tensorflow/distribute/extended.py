@@ -34,6 +34,7 @@ class StrategyExtended:
     _cluster_resolver: Any = None
     _options: CommunicationOptions | None = None
     _communicator: Communicator | None = None
+    _limits_dtypes = True  # as TensorFlow's collective operations do; what it has in their place takes any
 
     def __init__(self, container_strategy: Strategy) -> None:
         self._strategy = container_strategy
@@ -61,10 +62,11 @@ class StrategyExtended:
         """The sum or mean of ``value`` over all replicas, left at ``destinations``.
 
         Args:
-            reduce_op: see ``ReplicaContext.all_reduce``. value: a ``PerReplica``, an array, or slices.
-                destinations: a distributed value, for a result on all its devices (a ``Mirrored`` where this
-                process has several replicas), or the name of a device, for one array. Nothing moves between
-                devices here. options: see ``ReplicaContext.all_reduce``.
+            reduce_op: see ``ReplicaContext.all_reduce``.
+            value: a ``PerReplica``, an array, or slices.
+            destinations: a distributed value, for a result on all its devices (a ``Mirrored`` where this process
+                has several replicas), or the name of a device, for one array. Nothing moves between devices here.
+            options: see ``ReplicaContext.all_reduce``.
 
         Raises:
             RuntimeError: called from a replica.

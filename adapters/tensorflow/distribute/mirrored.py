@@ -22,8 +22,9 @@ class MirroredStrategy(Strategy):
     Args:
         devices: names such as ``["GPU:0", "GPU:1"]``, whether or not there are such GPUs: they say how many
             replicas there are, and a thread's current CUDA device where torch sees that GPU; data stays where
-            it is. None: one replica for each GPU that torch sees, else one on the CPU. cross_device_ops:
-            ``NcclAllReduce()`` and the like; a hint, it changes nothing here.
+            it is. None: one replica for each GPU that torch sees, else one on the CPU.
+        cross_device_ops: ``NcclAllReduce()`` and the like. With any of them ``ReplicaContext.all_gather`` and
+            ``all_reduce`` take every dtype; which one it is changes nothing here.
 
     Raises:
         AssertionError: a device is named twice.
@@ -35,12 +36,13 @@ class MirroredStrategy(Strategy):
             raise ArgumentTypeError(
                 f"cross_device_ops is {cross_device_ops!r}, should be one of tf.distribute's own, or None"
             )
-        super().__init__(_MirroredExtended(self, devices))
+        super().__init__(_MirroredExtended(self, devices, limits_dtypes=cross_device_ops is None))
 
 
 class _MirroredExtended(StrategyExtended):
-    def __init__(self, container_strategy: Strategy, devices: Sequence[str] | None) -> None:
+    def __init__(self, container_strategy: Strategy, devices: Sequence[str] | None, limits_dtypes: bool) -> None:
         super().__init__(container_strategy)
+        self._limits_dtypes = limits_dtypes
         self._devices = _distinct(devices)
         self._num_replicas = len(self._devices)
         self._local_replicas = range(self._num_replicas)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentTypeError
-from collshim.tensorflow.distribute import collectives, context, nest, sparse
+from collshim.tensorflow.distribute import collectives, context, dtypes, nest, sparse
 from collshim.tensorflow.distribute.experimental import CommunicationOptions
 from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
@@ -40,14 +40,18 @@ class ReplicaContext:
         replica's part; each replica must take part in the backward. Integers have none.
 
         Args:
-            value: an array or a nest of them, with the same structure on all replicas, or a
-            ``DistributedValues``. axis: from 0 to the number of axes minus 1; negative ones are refused.
+            value: an array or a nest of them, with the same structure on all replicas, or a ``DistributedValues``.
+                Of float16, float32, float64, int32 or int64; of any dtype with one replica, or under a
+                ``MirroredStrategy`` that was given ``cross_device_ops``.
+            axis: from 0 to the number of axes minus 1; negative ones are refused.
             options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
 
         Raises:
-            RuntimeError: not called from this replica. NotImplementedError: a leaf is ``IndexedSlices``.
-                tf.errors.InvalidArgumentError: a scalar, an axis out of range (also ValueError), or leaves
-                whose other axes differ between replicas.
+            RuntimeError: not called from this replica.
+            NotImplementedError: a leaf is ``IndexedSlices``.
+            TypeError: a leaf has another dtype; nothing was sent.
+            tf.errors.InvalidArgumentError: a scalar, an axis out of range (also ValueError), or leaves whose other
+                axes differ between replicas.
         """
         context.require_replica(self)
         leaves = self._leaves(value)
@@ -56,6 +60,8 @@ class ReplicaContext:
         communicator = self._communicator()
         if communicator is None:
             return nest.pack_sequence_as(value, collectives.copies(leaves))
+        if self._strategy.extended._limits_dtypes:
+            dtypes.require_gathered(leaves, communicator)
         return nest.pack_sequence_as(value, collectives.all_gather(communicator, leaves, _axis(axis), timeout))
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
@@ -69,13 +75,16 @@ class ReplicaContext:
 
         Args:
             reduce_op: ``tf.distribute.ReduceOp.SUM``, ``MEAN``, or their names in any case of letters.
-            value: an array, ``IndexedSlices`` or a nest of them, with the same structure on all replicas.
+            value: an array, ``IndexedSlices`` or a nest of them, with the same structure on all replicas. Arrays of
+                bfloat16, float16, float32, float64, int32 or int64; of any dtype with one replica, or under a
+                ``MirroredStrategy`` that was given ``cross_device_ops``.
             options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
 
         Raises:
             RuntimeError: not called from this replica.
             ValueError: no such ``reduce_op``.
-            tf.errors.InvalidArgumentError: the replicas' shapes differ.
+            tf.errors.InvalidArgumentError: a leaf has another dtype (also ValueError; nothing was sent), or the
+                replicas' shapes differ.
         """
         context.require_replica(self)
         op = reduce_op_of(reduce_op)
@@ -133,6 +142,8 @@ class ReplicaContext:
         communicator = self._communicator()
         if communicator is None:
             return sparse.copies(leaves)
+        if self._strategy.extended._limits_dtypes:
+            dtypes.require_reduced(leaves, communicator)
         return sparse.all_reduce(communicator, op, leaves, timeout)
 
 

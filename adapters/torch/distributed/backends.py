@@ -18,7 +18,9 @@ def backend_named(backend: Any) -> str:
     """The backend's name in small letters, as ``get_backend`` tells it; also the form ``cpu:gloo,cuda:nccl``.
 
     Raises:
-        ValueError: not a string. AssertionError: no such backend. RuntimeError: one that is not there.
+        ValueError: not a string.
+        AssertionError: no such backend.
+        RuntimeError: one that is not there.
     """
     if not isinstance(backend, str):
         refuse(ValueError, f"Backend constructor parameter must be string-ish, got {backend!r}")

@@ -34,7 +34,8 @@ def all_to_all(
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no lists. ValueError: dtypes differ; no default group yet.
+        TypeError: not arrays, or no lists.
+        ValueError: dtypes differ; no default group yet.
         RuntimeError: a list's length does not fit; the ranks disagree or one is missing.
 
     >>> input = list((torch.arange(4) + rank * 4).chunk(4))  # four ranks  # doctest: +SKIP
@@ -75,7 +76,8 @@ def all_to_all_single(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or sizes that are no ints. ValueError: dtypes differ; no default group yet.
+        TypeError: not arrays, or sizes that are no ints.
+        ValueError: dtypes differ; no default group yet.
         RuntimeError: sizes do not fit dimension 0, or, without sizes, the ranks do not divide it (torch over gloo
             delivers garbage then); the ranks disagree or one is missing.
     """

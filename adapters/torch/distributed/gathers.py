@@ -30,7 +30,8 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no list. ValueError: dtypes differ; no default group yet.
+        TypeError: not arrays, or no list.
+        ValueError: dtypes differ; no default group yet.
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
     require_list("tensor_list", tensor_list)
@@ -59,7 +60,8 @@ def all_gather_single(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays. ValueError: no default group yet.
+        TypeError: not arrays.
+        ValueError: no default group yet.
         RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
     """
     require_tensor("input_tensor", input_tensor)

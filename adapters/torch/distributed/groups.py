@@ -67,8 +67,9 @@ def new_group(
         The group; on a rank that is not in it ``GroupMember.NON_GROUP_MEMBER``, -100.
 
     Raises:
-        ValueError: no default group yet; a rank twice, or out of range. TypeError: no ranks, or no ints; ``timeout``
-            is no timedelta. AssertionError, RuntimeError: no such backend.
+        ValueError: no default group yet; a rank twice, or out of range.
+        TypeError: no ranks, or no ints; ``timeout`` is no timedelta.
+        AssertionError, RuntimeError: no such backend.
     """
     found = required()
     name = backend_named(backend) if backend else found.default.backend

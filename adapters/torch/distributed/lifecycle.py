@@ -60,7 +60,8 @@ def init_process_group(
         ValueError: a second time without ``destroy_process_group``; the method lacks something; ``rank`` or
             ``world_size`` contradicts this rank's world or its environment, both of which the text shows.
         AssertionError: ``store`` with ``init_method``, or without size and rank; no such backend.
-        TypeError: ``timeout`` is no timedelta. RuntimeError: the ranks do not find each other.
+        TypeError: ``timeout`` is no timedelta.
+        RuntimeError: the ranks do not find each other.
     """
     if is_initialized():
         refuse(ValueError, "trying to initialize the default process group twice!")
@@ -83,7 +84,8 @@ def destroy_process_group(group: Group = None) -> None:
     Nothing happens for a group that this rank is not in.
 
     Raises:
-        AssertionError: no default group yet. ValueError: no such group, or destroyed before.
+        AssertionError: no default group yet.
+        ValueError: no such group, or destroyed before.
     """
     if isinstance(group, int) and group == NON_GROUP_MEMBER:
         return

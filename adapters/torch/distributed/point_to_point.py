@@ -29,8 +29,9 @@ def send(
         None; with a UserWarning on a rank outside the group.
 
     Raises:
-        TypeError: no array. ValueError: a destination given twice or not at all, or outside the group; this rank
-            itself; no default group yet.
+        TypeError: no array.
+        ValueError: a destination given twice or not at all, or outside the group; this rank itself; no default group
+            yet.
         RuntimeError: no such destination; the receiver expects something else, or did not come.
     """
     ranks = group_of(group)
@@ -57,7 +58,8 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
         The source's global rank; -1, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: no array. ValueError: a source given twice, or outside the group; no default group yet.
+        TypeError: no array.
+        ValueError: a source given twice, or outside the group; no default group yet.
         RuntimeError: no such source; it sent something else, or nothing.
     """
     require_tensor("tensor", tensor)

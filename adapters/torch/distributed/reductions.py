@@ -112,7 +112,8 @@ def reduce_scatter(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no list. ValueError: dtypes differ; no default group yet.
+        TypeError: not arrays, or no list.
+        ValueError: dtypes differ; no default group yet.
         RuntimeError: the list's length or the output's shape does not fit; the ranks disagree or one is missing.
     """
     require_tensor("output", output)
@@ -143,7 +144,8 @@ def reduce_scatter_single(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays. ValueError: no default group yet.
+        TypeError: not arrays.
+        ValueError: no default group yet.
         RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
     """
     require_tensor("output", output)

@@ -29,8 +29,8 @@ def broadcast(
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: no array. ValueError: a source given twice or not at all, or outside the group; no default group
-            yet.
+        TypeError: no array.
+        ValueError: a source given twice or not at all, or outside the group; no default group yet.
         RuntimeError: no such source; the ranks disagree or one is missing.
     """
     ranks = group_of(group)

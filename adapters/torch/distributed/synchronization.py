@@ -28,7 +28,8 @@ def barrier(
         on a rank outside the group.
 
     Raises:
-        TypeError: ``timeout`` is no timedelta. ValueError: no default group yet.
+        TypeError: ``timeout`` is no timedelta.
+        ValueError: no default group yet.
         RuntimeError: a rank did not come, or called something else.
     """
     ranks = group_of(group)

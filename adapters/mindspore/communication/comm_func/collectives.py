@@ -36,8 +36,7 @@ def all_gather_into_tensor(
     Returns:
         ``(output, handle)``. ``output``: ``(N * x1, x2, ...)`` for N ranks; ``(N,)`` for 0-d tensors;
         stacked: ``(N, x1, x2, ...)``. ``handle``: None; a CommHandle with ``async_op``, and ``output`` is
-            complete after its
-        ``wait``.
+        complete after its ``wait``.
 
     Raises:
         TypeError: ``tensor`` is no tensor, or ``group`` no string (None included).

@@ -22,9 +22,10 @@ class CommunicationOptions:
     """Hints to a collective: ``CommunicationOptions(bytes_per_pack=0, timeout_seconds=None, implementation=AUTO)``.
 
     Attributes:
-        bytes_per_pack: bytes to pack gradients into; changes nothing here. timeout_seconds: seconds after
-            which the collective raises ``tf.errors.DeadlineExceededError``; None for the world's deadline.
-            implementation: see ``CommunicationImplementation``.
+        bytes_per_pack: bytes to pack gradients into; changes nothing here.
+        timeout_seconds: seconds after which the collective raises ``tf.errors.DeadlineExceededError``; None for
+            the world's deadline.
+        implementation: see ``CommunicationImplementation``.
 
     Raises:
         ValueError: ``bytes_per_pack`` is negative, or ``implementation`` is none.

@@ -1,0 +1,148 @@
+"""The dtypes that several replicas may not exchange: refused where TensorFlow refuses them, and there only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import collshim
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import Run, context, mirrored, replica
+
+RunMany = Callable[[int, Callable[[], Any]], "list[Any]"]
+
+NEITHER = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.complex64, torch.complex128]
+OPS = [tf.distribute.NcclAllReduce(), tf.distribute.HierarchicalCopyAllReduce(), tf.distribute.ReductionToOneDevice()]
+
+several = pytest.mark.parametrize("size", [2, 4])
+both = pytest.mark.parametrize("op", ["SUM", "MEAN"])
+
+
+def gathered(value: Any) -> Any:
+    return context().all_gather(value, axis=0)
+
+
+def reduced(value: Any, op: str = "SUM") -> Any:
+    return context().all_reduce(op, value)
+
+
+def named(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+@several
+@pytest.mark.parametrize("dtype", [*NEITHER, torch.bfloat16])
+def test_all_gather_refuses_other_dtypes(strategy_run: RunMany, size: int, dtype: torch.dtype) -> None:
+    said = (
+        f"Value passed to parameter 'input' has DataType {named(dtype)} not in list of allowed values: "
+        "float32, float16, float64, int32, int64 "
+    )
+    for kind in (TypeError, collshim.ArgumentError):
+        with pytest.raises(kind, match=said):
+            strategy_run(size, lambda: gathered(torch.ones(2, dtype=dtype)))
+
+
+@both
+@several
+@pytest.mark.parametrize("dtype", NEITHER)
+def test_all_reduce_refuses_other_dtypes(strategy_run: RunMany, size: int, dtype: torch.dtype, op: str) -> None:
+    said = (
+        f"Value for attr 'T' of {named(dtype)} is not in the list of allowed values: "
+        "bfloat16, float, half, double, int32, int64 "
+    )
+    for kind in (tf.errors.InvalidArgumentError, collshim.ArgumentError):
+        with pytest.raises(kind, match=said):
+            strategy_run(size, lambda: reduced(torch.ones(2, dtype=dtype), op))
+
+
+@both
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_all_reduce_takes_these_floats(run_two: Run, dtype: torch.dtype, op: str) -> None:
+    for result in run_two(lambda: reduced(torch.tensor([replica() + 1.0]).to(dtype), op)):
+        assert result.dtype is dtype
+        assert result.item() == (3.0 if op == "SUM" else 1.5)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.bool_])
+def test_numpy_arrays_are_judged_alike(run_two: Run, dtype: Any) -> None:
+    with pytest.raises(TypeError, match="not in list of allowed values"):
+        run_two(lambda: gathered(np.ones(2, dtype)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not in the list of allowed values"):
+        run_two(lambda: reduced(np.ones(2, dtype)))
+
+
+@pytest.mark.parametrize("collective", [gathered, reduced])
+def test_the_error_tells_the_rank_and_the_shape(run_two: Run, collective: Callable[[Any], Any]) -> None:
+    with pytest.raises(collshim.ArgumentError, match=r"\(rank [01] of 2, shape \[3, 1\]\)$"):
+        run_two(lambda: collective(torch.ones(3, 1, dtype=torch.int8)))
+
+
+@pytest.mark.parametrize("collective", [gathered, reduced])
+def test_a_nest_is_refused_before_any_leaf_is_sent(run_two: Run, collective: Callable[[Any], Any]) -> None:
+    """Replica 0 is refused what replica 1 never gives; their next calls meet."""
+
+    def fn() -> Any:
+        if replica() == 0:
+            with pytest.raises(collshim.ArgumentError, match="allowed values"):
+                collective([torch.zeros(1), torch.ones(1, dtype=torch.int8)])
+        return collective(torch.tensor([replica() + 1.0]))
+
+    for result in run_two(fn):
+        assert result.sum().item() == 3.0
+
+
+@pytest.mark.parametrize("collective", [gathered, reduced])
+@pytest.mark.parametrize("dtype", [*NEITHER, torch.bfloat16])
+def test_a_lone_replica_may_give_any_dtype(
+    strategy_run: RunMany, dtype: torch.dtype, collective: Callable[[Any], Any]
+) -> None:
+    given = torch.tensor([0, 1]).to(dtype)
+    (result,) = strategy_run(1, lambda: collective(given))
+    assert result.dtype is dtype
+    assert torch.equal(result, given)
+
+
+@pytest.mark.parametrize("ops", OPS, ids=lambda ops: type(ops).__name__)
+@pytest.mark.parametrize("dtype", [*NEITHER, torch.bfloat16])
+def test_with_cross_device_ops_every_dtype_is_gathered(ops: tf.distribute.CrossDeviceOps, dtype: torch.dtype) -> None:
+    strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"], cross_device_ops=ops)
+    results = strategy.run(lambda: gathered(torch.tensor([replica(), 1]).to(dtype)))
+    for result in strategy.experimental_local_results(results):
+        assert torch.equal(result, torch.tensor([0, 1, 1, 1]).to(dtype))
+
+
+@pytest.mark.parametrize("ops", OPS, ids=lambda ops: type(ops).__name__)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.complex64])
+def test_with_cross_device_ops_other_dtypes_are_reduced(ops: tf.distribute.CrossDeviceOps, dtype: torch.dtype) -> None:
+    strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"], cross_device_ops=ops)
+    results = strategy.run(lambda: reduced(torch.tensor([replica(), 1]).to(dtype)))
+    for result in strategy.experimental_local_results(results):
+        assert torch.equal(result, torch.tensor([1, 2]).to(dtype))
+
+
+def test_the_rows_of_slices_may_have_any_dtype(run_two: Run) -> None:
+    rows = torch.ones(1, 2, dtype=torch.int8)
+    for result in run_two(lambda: reduced(tf.IndexedSlices(rows, torch.tensor([replica()])))):
+        assert result.values.dtype is torch.int8
+        assert result.indices.tolist() == [0, 1]
+
+
+def joined_and_added(strategy: tf.distribute.Strategy) -> list[list[int]]:
+    """What ``Strategy.gather`` and ``Strategy.reduce`` make of an int8 from each replica: 1, 2, ..."""
+    value = strategy.experimental_distribute_values_from_function(
+        lambda ctx: torch.tensor([ctx.replica_id_in_sync_group + 1], dtype=torch.int8)
+    )
+    return [strategy.gather(value, axis=0).tolist(), strategy.reduce("SUM", value, axis=None).tolist()]
+
+
+def test_across_mirrored_replicas_every_dtype_passes() -> None:
+    assert joined_and_added(mirrored(2)) == [[1, 2], [3]]
+
+
+def test_across_workers_every_dtype_passes() -> None:
+    results = collshim.launch(lambda: joined_and_added(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=60)
+    assert results == [[[1, 2], [3]]] * 2
