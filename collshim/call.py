@@ -44,6 +44,7 @@ class Call(NamedTuple):
     tag: int = 0
     sequence: int = 0
     site: str = ""
+    posted: float = 0.0
 
     def sent(self, peer: int) -> Shape | None:
         """The shape of what this rank gives to ``peer``."""

@@ -55,7 +55,7 @@ class Ranks:
         for rank in range(size):
             ours, theirs = context.Pipe()
             task = Task(rank, size, self._store.port, work, current_options())
-            process = context.Process(target=_main, args=(task, theirs), name=f"rank {rank} of {size}", daemon=True)
+            process = context.Process(target=_main, args=(task, theirs), name=f"rank {rank} of {size}")
             process.start()
             theirs.close()
             self._ends.append(ours)

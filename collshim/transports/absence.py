@@ -72,6 +72,10 @@ class Noticeboard:
         """Whether one of these global ranks has said that it comes to no further call."""
         return any(rank != self._rank and self._read(rank)[0] == "left" for rank in ranks)
 
+    def whereabouts(self, rank: int) -> str:
+        """Where this global rank is, for error texts."""
+        return self._read(rank)[2]
+
     def who_did_not_come(self, group: str, ranks: Sequence[int], call: Call) -> str:
         """The error text that names the ranks (in the group) that do not wait in this call, and where they are."""
         limit = time.monotonic() + GRACE

@@ -127,7 +127,7 @@ class Postbox:
                         continue
                 self._refuse_if_late(parcel, limit)
                 self._refuse_if_hopeless(parcel)
-                board.post(self._transport.key, parcel.call)
+                board.post(f"{self._transport.key}/letters", parcel.call)
         finally:
             board.clear()
 
@@ -156,7 +156,8 @@ class Postbox:
         if awaited and all(transport.rendezvous.board.gone([transport.ranks[rank]]) for rank in awaited):
             self.collect()
             if not parcel.arrived:
-                raise transport.end(PeerError, f"{parcel.call}: rank {awaited} has left and sent nothing")
+                told = ", ".join(f"rank {rank} has left and sent nothing" for rank in awaited)
+                raise transport.end(PeerError, f"{parcel.call}: {told}")
 
     def _take(self) -> None:
         """Read the next letter and hand out what can be handed out; the lock is held."""

@@ -164,9 +164,15 @@ class LocalGroup:
             return [*self._open.values(), *letters]
 
     def _fail_if_hopeless(self, meeting: Meeting) -> None:
-        gone = [rank for rank in meeting.missing() if self.ranks[rank] in self.board.left or rank in self._closed]
+        gone = [rank for rank in meeting.missing() if self._is_gone(rank)]
+        anybody = meeting.could_come()
+        if anybody and all(self._is_gone(rank) for rank in anybody):
+            gone = anybody
         if gone:
             self.fail(PeerError(meeting.who_did_not_come(gone)))
+
+    def _is_gone(self, rank: int) -> bool:
+        return self.ranks[rank] in self.board.left or rank in self._closed
 
     def _refuse_if_broken(self) -> None:
         if self.broken is not None:

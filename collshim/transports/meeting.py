@@ -83,6 +83,12 @@ class Meeting:
             rank for rank, seat in zip(self._awaited, self._seats, strict=True) if seat is None and rank is not None
         ]
 
+    def could_come(self) -> list[int]:
+        """The ranks of which one must come, where it does not matter which."""
+        anybody = any(rank is None and seat is None for rank, seat in zip(self._awaited, self._seats, strict=True))
+        seated = {seat.rank for seat in self._seats if seat is not None}
+        return [rank for rank in range(self._group.size) if rank not in seated] if anybody else []
+
     def begin(self) -> None:
         """All have come: compare their calls and do the work, together with the ranks that wait."""
         seats = [seat for seat in self._seats if seat is not None]

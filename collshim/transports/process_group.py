@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 
@@ -41,9 +42,10 @@ class ProcessGroupTransport:
         self.rank = self.ranks.index(rendezvous.rank)
         self.size = len(self.ranks)
         self.checks = checks
-        self._groups: dict[str, ProcessGroup] = {"payload": rendezvous.group(f"{key}/payload", ranks, cuda=True)}
-        if checks:
-            self._slot_group()
+        self._groups: dict[str, ProcessGroup] = {
+            "payload": rendezvous.group(f"{key}/payload", ranks, cuda=True),
+            "slots": rendezvous.group(f"{key}/slots", ranks, cuda=False),
+        }
         self._sequence = 0
         self._queue: deque[Flight] = deque()
         self._driving = threading.RLock()
@@ -58,11 +60,6 @@ class ProcessGroupTransport:
         self.refuse_if_broken()
         return self._groups["payload"]
 
-    def _slot_group(self) -> ProcessGroup:
-        if "slots" not in self._groups:
-            self._groups["slots"] = self.rendezvous.group(f"{self.key}/slots", self.ranks, cuda=False)
-        return self._groups["slots"]
-
     def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         """See ``Transport.post``; also raises here what an earlier call failed with that nobody waited for."""
         self.refuse_if_broken()
@@ -71,7 +68,7 @@ class ProcessGroupTransport:
             return self._postbox.post(call, inputs, outputs, device)
         flight = Flight(self, call._replace(sequence=self._sequence), inputs, outputs, device)
         self._sequence += 1
-        if self.checks or call.discovers:
+        if self.checks or call.discovers or call.op == "barrier":
             self._post_slots(flight, inputs)
         elif self._queue:
             self._queue.append(flight)  # behind calls that still ask the others, so that all ranks keep one order
@@ -81,9 +78,9 @@ class ProcessGroupTransport:
         return flight
 
     def _post_slots(self, flight: Flight, inputs: Parts | None) -> None:
-        slot = encode(flight.call, inputs, self.size)
+        slot = encode(flight.call._replace(posted=time.time()), inputs, self.size)
         slots = torch.empty((self.size, slot_bytes(self.size)), dtype=torch.uint8)
-        flight.exchange(_all_gather_single(self._slot_group(), slots.view(-1), slot), slots)
+        flight.exchange(_all_gather_single(self._groups["slots"], slots.view(-1), slot), slots)
         self._queue.append(flight)
         if flight.call.device == "cuda":
             self.agree_up_to(flight, None)  # CUDA work must be posted by the thread whose stream it follows
@@ -133,9 +130,7 @@ class ProcessGroupTransport:
             flight.fail(self._failure)
         self._queue.clear()
         self._postbox.fail(self._failure)
-        groups = list(self._groups.values())
-        self._groups.clear()
-        threading.Thread(target=groups.clear, name="collshim-ending", daemon=True).start()  # gloo ends its calls first
+        self._let_go()
 
     def refuse_if_broken(self) -> None:
         """Raise where an earlier failure ended this group."""
@@ -169,5 +164,16 @@ class ProcessGroupTransport:
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
         self._queue.clear()
         self._unseen.clear()
-        self._groups.clear()
         self._postbox.close()
+        self._let_go()
+
+    def __del__(self) -> None:
+        if getattr(self, "_groups", None):
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Drop the groups where nobody waits for it: gloo ends its calls first, however long that takes."""
+        groups = list(self._groups.values())
+        self._groups.clear()
+        if groups:
+            threading.Thread(target=groups.clear, name="collshim-ending", daemon=True).start()

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
+from collshim.errors import CommunicationError, DeadlineError, PeerError
 from collshim.transports.absence import Noticeboard
 
 FAREWELL = 10.0
@@ -60,13 +61,29 @@ class Rendezvous:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
         store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
         group = ProcessGroup(store, rank, size)
-        gloo = self._gloo(store, rank, size)
+        store.set(f"came/{rank}", "")
+        try:
+            gloo = self._gloo(store, rank, size)
+        except RuntimeError as error:
+            raise self._incomplete(store, ranks) from error
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():
             nccl = _nccl(PrefixStore("nccl", store), rank, size)
             group._register_backend(torch.device("cuda"), ProcessGroup.BackendType.NCCL, nccl)
         return group
+
+    def _incomplete(self, store: Any, ranks: Sequence[int]) -> CommunicationError:
+        """Why a group could not be made: who has not come to make it."""
+        try:
+            absent = [rank for rank in range(len(ranks)) if not store.check([f"came/{rank}"])]
+        except RuntimeError:
+            return PeerError("the process that served the world's store has ended")
+        if not absent:
+            return PeerError(f"making a group of ranks {list(ranks)}: the connection to one of them broke")
+        told = "; ".join(f"rank {rank} {self.board.whereabouts(ranks[rank])}" for rank in absent)
+        count = f"{len(absent)} of {len(ranks)} ranks did not come within {self.timeout:g} s"
+        return DeadlineError(f"making a group of ranks {list(ranks)}: {count}: {told}")
 
     def farewell(self, size: int) -> None:
         """Where this process serves the store, give the others time to leave: small messages lie in it."""
