@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from collshim.dlpack import memory
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
 Array: TypeAlias = Any
@@ -64,6 +65,8 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     if isinstance(array, np.generic):
         raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
     tensor = as_torch(array, what=what)
+    if tensor is not array and not memory(array).writable:
+        raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
     if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor):
         raise ArgumentValueError(
             f"{what} shares elements (shape {tuple(tensor.shape)}, stride {tensor.stride()}): several elements share "
@@ -140,18 +143,14 @@ def _from_dlpack(array: Array, what: str) -> Tensor:
             f"{what} is {type(array).__module__}.{type(array).__qualname__}, should be a torch tensor, a NumPy array, "
             "a CuPy array or an object with __dlpack__ and __dlpack_device__"
         )
-    _refuse_negative_strides(array, what)
     try:
+        strides = memory(array).strides
+        if any(step < 0 for step in strides):
+            kind = type(array).__qualname__
+            raise ArgumentValueError(f"{what} is a {kind} with strides {strides}, none may be negative")
         return torch.from_dlpack(array)
     except (BufferError, RuntimeError, TypeError) as error:
         raise ArgumentTypeError(f"{what} is a {type(array).__qualname__} that torch cannot take: {error}") from error
-
-
-def _refuse_negative_strides(array: Array, what: str) -> None:
-    """torch 2.13 ends the process on a DLPack object with negative strides, so they never reach it."""
-    strides = getattr(array, "strides", None)
-    if isinstance(strides, tuple) and any(isinstance(step, int) and step < 0 for step in strides):
-        raise ArgumentValueError(f"{what} is a {type(array).__qualname__} with strides {strides}, none may be negative")
 
 
 def _way_back(array: Array) -> FromTorch:
