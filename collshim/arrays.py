@@ -68,9 +68,9 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     if tensor is not array and not memory(array).writable:
         raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
     if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor):
+        told = f"shape {tuple(tensor.shape)}, stride {tensor.stride()}"
         raise ArgumentValueError(
-            f"{what} shares elements (shape {tuple(tensor.shape)}, stride {tensor.stride()}): several elements share "
-            "memory, as in an expanded tensor, should have memory of its own"
+            f"{what} is expanded, or its elements overlap ({told}): several share memory, should be a tensor of its own"
         )
     return tensor
 

@@ -47,9 +47,9 @@ class Background:
     def _look(cls) -> None:
         with cls._lock:
             watched = list(cls._watched)
-        idle = [advancing for advancing in watched if not advancing.advance()]
+            cls._watched.clear()  # before looking: who is to be watched again meanwhile must not be forgotten
+        busy = [advancing for advancing in watched if advancing.advance()]
         with cls._lock:
-            for advancing in idle:
-                cls._watched.discard(advancing)
+            cls._watched.update(busy)
             if not cls._watched:
                 cls._wanted.clear()

@@ -72,6 +72,7 @@ class Flight:
         ragged = any(call.sends is not None or call.expects is not None for call in calls)
         ends = Ends(transport.payload_group, transport.rank, transport.size, ragged)
         self._payload = start(ends, self.call, self._inputs, self._outputs)
+        transport.departed(self._payload.works)
         self.departed = True
 
     def arrived(self) -> bool:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch.distributed import ProcessGroup
@@ -18,6 +19,7 @@ from collshim.transports.background import Background
 from collshim.transports.flight import Flight
 from collshim.transports.letters import Postbox
 from collshim.transports.payload import _all_gather_single
+from collshim.transports.point_to_point import PointToPoint
 from collshim.transports.rendezvous import Rendezvous
 from collshim.transports.slots import encode, slot_bytes, travels_in_slots
 
@@ -46,6 +48,7 @@ class ProcessGroupTransport:
             "payload": rendezvous.group(f"{key}/payload", ranks, cuda=True),
             "slots": rendezvous.group(f"{key}/slots", ranks, cuda=False),
         }
+        self._latest: dict[str, Any] = {}
         self._sequence = 0
         self._queue: deque[Flight] = deque()
         self._driving = threading.RLock()
@@ -59,6 +62,12 @@ class ProcessGroupTransport:
         """Where data travels."""
         self.refuse_if_broken()
         return self._groups["payload"]
+
+    def departed(self, works: Sequence[Any]) -> None:
+        """Data is on its way; remember the last of it that tells when it is over."""
+        for work in works:
+            if not isinstance(work, PointToPoint):
+                self._latest["payload"] = work
 
     def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         """See ``Transport.post``; also raises here what an earlier call failed with that nobody waited for."""
@@ -80,7 +89,8 @@ class ProcessGroupTransport:
     def _post_slots(self, flight: Flight, inputs: Parts | None) -> None:
         slot = encode(flight.call._replace(posted=time.time()), inputs, self.size)
         slots = torch.empty((self.size, slot_bytes(self.size)), dtype=torch.uint8)
-        flight.exchange(_all_gather_single(self._groups["slots"], slots.view(-1), slot), slots)
+        self._latest["slots"] = _all_gather_single(self._groups["slots"], slots.view(-1), slot)
+        flight.exchange(self._latest["slots"], slots)
         self._queue.append(flight)
         if flight.call.device == "cuda":
             self.agree_up_to(flight, None)  # CUDA work must be posted by the thread whose stream it follows
@@ -172,8 +182,10 @@ class ProcessGroupTransport:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Drop the groups where nobody waits for it: gloo ends its calls first, however long that takes."""
+        """Drop the groups; gloo ends its calls first, however long that takes, so where some are left, in a thread."""
         groups = list(self._groups.values())
         self._groups.clear()
-        if groups:
+        if all(work.is_completed() for work in self._latest.values()):
+            groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
+        else:
             threading.Thread(target=groups.clear, name="collshim-ending", daemon=True).start()
