@@ -20,8 +20,8 @@ help:
 demo: .venv/.installed-examples ## a short tour on this machine, with ranks that talk to each other
 	@$(BIN)/python -m collshim demo
 
-test: lint ## lint, then every test; ends by itself within 13 minutes
-	@$(call within,540) $(PYTEST) --session-timeout=480 $(ROOMS)
+test: lint ## lint, then every test; ends by itself
+	@$(call within,700) $(PYTEST) --session-timeout=640 $(ROOMS)
 
 thorough: lint ## the same with many more drawn cases; ends within an hour
 	@COLLSHIM_THOROUGH=1 $(call within,3300) $(PYTEST) --session-timeout=2700 --timeout=600 $(ROOMS)

@@ -127,7 +127,7 @@ def reduce_op_of(place: Place, op: str, reduce_op: Any, dtype: torch.dtype) -> t
     lacking = meaning(name, dtype)
     if lacking is not None:
         raise ArgumentValueError(_text(place, op, "dtype", name_of(dtype), f"one with {lacking}, for op {name}"))
-    return name, None if factor is None else float(factor)
+    return name, factor
 
 
 def readable(tensor: Tensor) -> Tensor:

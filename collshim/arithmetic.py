@@ -68,7 +68,7 @@ def _fold(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | 
     into = out if out.data_ptr() not in {part.data_ptr() for part in parts[1:]} else torch.empty_like(out)
     _first(into, parts[0], reduce_op, factor)
     for part in parts[1:]:
-        fold(into, _scaled(part, factor) if reduce_op == "premul_sum" else part)
+        fold(into, scaled(part, factor) if reduce_op == "premul_sum" else part)
     if reduce_op == "avg":
         into.div_(len(parts), rounding_mode=None if into.is_floating_point() or into.is_complex() else "trunc")
     if into is not out:
@@ -77,13 +77,21 @@ def _fold(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | 
 
 def _first(into: Tensor, part: Tensor, reduce_op: str, factor: float | None) -> None:
     if reduce_op == "premul_sum":
-        into.copy_(_scaled(part, factor))
+        into.copy_(scaled(part, factor))
     elif into.data_ptr() != part.data_ptr() or into.numel() == 0:
         into.copy_(part)
 
 
-def _scaled(part: Tensor, factor: float | None) -> Tensor:
-    return (part * (1 if factor is None else factor)).to(part.dtype)
+def scaled(part: Tensor, factor: float | None) -> Tensor:
+    """``part`` times ``factor`` in its own dtype; whole factors of integers are exact."""
+    return (part * _factor(part.dtype, factor)).to(part.dtype)
+
+
+def _factor(dtype: torch.dtype, factor: float | None) -> float:
+    if factor is None:
+        return 1
+    whole = not dtype.is_floating_point and not dtype.is_complex and float(factor).is_integer()
+    return int(factor) if whole else factor
 
 
 def _reduce_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | None) -> None:
@@ -103,10 +111,10 @@ def _reduce_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, facto
 def _divide_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | None) -> None:
     exact = [[int(value) for value in part.reshape(-1).tolist()] for part in parts]
     columns = zip(*exact, strict=True)
-    scale = 1 if factor is None else factor
+    scale = _factor(out.dtype, factor)
     bits = out.element_size() * 8
     if reduce_op == "avg":
-        values = [sum(column) // len(parts) for column in columns]
+        values = [sum(column) % 2**bits // len(parts) for column in columns]
     else:
         values = [sum(int(value * scale) for value in column) % 2**bits for column in columns]
     out.copy_(torch.tensor(values, dtype=out.dtype).view(out.shape))

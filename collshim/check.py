@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from collshim.call import Call, Shape, name_of
 
@@ -30,19 +30,25 @@ def _alike(call: Call, first: Call) -> bool:
 
 def _unequal_field(calls: Sequence[Call]) -> str | None:
     for field in _EVERY_RANK_ALIKE:
-        values = [getattr(call, field) for call in calls]
-        told = [value for value in values if value is not None or field != "dtype"]
-        told = [value for value in told if value != "any" or field != "device"]
-        if any(value != told[0] for value in told):
-            shown = [name_of(value) if field == "dtype" and value is not None else value for value in values]
-            return f"{calls[0].op}: ranks disagree on {field.replace('_', ' ')}: {_minority(shown)}"
+        told = {rank: _told(call, field) for rank, call in enumerate(calls) if _tells(call, field)}
+        if len(set(told.values())) > 1:
+            return f"{calls[0].op}: ranks disagree on {field.replace('_', ' ')}: {_minority(told)}"
     return None
 
 
-def _minority(values: Sequence[object]) -> str:
-    counts = Counter(values).most_common()
+def _told(call: Call, field: str) -> str:
+    return str(getattr(call, field)).removeprefix("torch.")
+
+
+def _tells(call: Call, field: str) -> bool:
+    """A rank that gives nothing of its own leaves dtype and device to the others."""
+    return not (field == "dtype" and call.dtype is None) and not (field == "device" and call.device == "any")
+
+
+def _minority(values: Mapping[int, object]) -> str:
+    counts = Counter(values.values()).most_common()
     tie = len(counts) > 1 and counts[0][1] == counts[1][1]
-    blamed = [rank for rank, value in enumerate(values) if tie or value != counts[0][0]]
+    blamed = [rank for rank, value in values.items() if tie or value != counts[0][0]]
     shown = ", ".join(f"rank {rank} has {values[rank]}" for rank in blamed)
     return shown if tie else f"{shown}, the others {counts[0][0]}"
 
@@ -56,7 +62,7 @@ def _unequal_shapes(calls: Sequence[Call]) -> str | None:
         shapes = [call.shape for call in calls]
     if all(shape == shapes[0] for shape in shapes):
         return None
-    return f"{calls[0].op}: ranks disagree on shape: {_minority(shapes)}"
+    return f"{calls[0].op}: ranks disagree on shape: {_minority(dict(enumerate(shapes)))}"
 
 
 def _unmet_shape(calls: Sequence[Call]) -> str | None:
@@ -70,7 +76,8 @@ def _unmet_shape(calls: Sequence[Call]) -> str | None:
 
 def _unmet(calls: Sequence[Call], sender: int, receiver: int, sent: Shape | None, expected: Shape) -> str:
     if calls[0].op in ("all_gather", "gather") and all(call.expects is None for call in calls):
-        return f"{calls[0].op}: ranks disagree on shape: {_minority([call.shape for call in calls])}"
+        shapes = {rank: call.shape for rank, call in enumerate(calls)}
+        return f"{calls[0].op}: ranks disagree on shape: {_minority(shapes)}"
     return f"{calls[0].op}: rank {sender} gives rank {receiver} shape {sent}, rank {receiver} awaits {expected}"
 
 

@@ -69,6 +69,9 @@ def read(
         WorldError: half an environment, a value that is no number, a rank outside the world, or two sources that
             contradict each other, both shown.
     """
+    for what, given in (("rank", rank), ("size", size), ("port", port)):
+        if given is not None and (isinstance(given, bool) or not isinstance(given, int)):
+            raise WorldError(f"the world's {what} is {given!r}, should be an int")
     told = [Told("the arguments", rank, size, address, port), *_launchers(environment)]
     found_rank, found_size = _agreed("rank", told), _agreed("size", told)
     if found_rank is None and found_size is None:

@@ -77,6 +77,9 @@ class RankError(CollshimError, RuntimeError):
         self.rank = rank
         self.exception = exception
 
+    def __reduce__(self) -> tuple[type[RankError], tuple[str, int, BaseException | None]]:
+        return RankError, (str(self), self.rank, self.exception)
+
 
 _BOTH: dict[tuple[type, type], type[CollshimError]] = {}
 
@@ -87,8 +90,14 @@ def also(ours: type[CollshimError], theirs: type[Exception]) -> type[CollshimErr
         return ours
     if (ours, theirs) not in _BOTH:
         name = f"{ours.__name__}As{theirs.__name__}"
-        _BOTH[ours, theirs] = type(name, (ours, theirs), {"__module__": __name__})
+        members = {"__module__": __name__, "__reduce__": lambda self: (_revived, (ours, theirs, self.args))}
+        _BOTH[ours, theirs] = type(name, (ours, theirs), members)
     return _BOTH[ours, theirs]
+
+
+def _revived(ours: type[CollshimError], theirs: type[Exception], arguments: tuple[object, ...]) -> CollshimError:
+    """An error of such a class on its way from another process."""
+    return also(ours, theirs)(*arguments)
 
 
 def refusal(

@@ -42,6 +42,10 @@ class Options:
             raise ArgumentValueError(
                 f"option mindspore_gather is {self.mindspore_gather!r}, should be one of {_GATHERS}"
             )
+        if self.check not in (None, True, False) or isinstance(self.check, float) or type(self.check) is int:
+            raise ArgumentValueError(f"option check is {self.check!r}, should be True, False or None")
+        if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float):
+            raise ArgumentTypeError(f"option timeout is {self.timeout!r}, should be a positive number of seconds")
         if not self.timeout > 0:
             raise ArgumentValueError(f"option timeout is {self.timeout!r}, should be a positive number of seconds")
 

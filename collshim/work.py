@@ -34,7 +34,7 @@ class Work(Generic[T]):
         source: after ``wait``, the rank in the group that a recv was served by. Else None.
     """
 
-    __slots__ = ("_failure", "_kind", "_pending", "_result", "_timeout", "_views", "source", "token")
+    __slots__ = ("_failure", "_kind", "_pending", "_raw", "_result", "_timeout", "_views", "source", "token")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class Work(Generic[T]):
         self._views = views
         self._kind = kind
         self._timeout = timeout
+        self._raw: Any = None
         self._result: Any = None
         self._failure: BaseException | None = None
         self.token: Tensor | None = None
@@ -84,7 +85,8 @@ class Work(Generic[T]):
     def then(self, view: Callable[[Any], U]) -> Work[U]:
         """This work with ``view`` applied to its torch result, once; the caller's array kind is made after it."""
         if self._pending is None:
-            settled = Work[U](_Settled(self.wait()), (view,), self._kind)
+            self.wait()
+            settled = Work[U](_Settled(self._raw), (view,), self._kind)
             settled.token = self.token
             return settled
         self._views = (*self._views, view)
@@ -100,6 +102,7 @@ class Work(Generic[T]):
                 result = view(result)
             self.token = getattr(pending, "token", None)
             self.source = getattr(pending, "source", None)
+            self._raw = result
             self._result = result if self._kind is None else _converted(result, self._kind)
         except Exception as failure:
             self._failure = failure

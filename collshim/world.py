@@ -55,7 +55,9 @@ class World:
         part = self.communicator.subgroup(ranks)
         if part is None:
             return None
-        return World(part._transport, part.rank, part.size, range(part.size))
+        world = World(part._transport, part.rank, part.size, range(part.size))
+        world.communicator.timeout = part.timeout
+        return world
 
     def close(self) -> None:
         """Leave the world."""
@@ -70,6 +72,7 @@ class _Process:
     rendezvous: Rendezvous | None = None
     local_worlds = 0
     generations = itertools.count()
+    processes_worlds = itertools.count()
 
 
 _thread = threading.local()
@@ -234,13 +237,13 @@ def _joined(place: Place, store: Any, timeout: float | None) -> World:
         return local_worlds_of_one()
     serves = store is None and place.rank == 0 and not place.agent_store
     found = reach_store(place.address, place.port, serves=serves, timeout=seconds) if store is None else store
-    rendezvous = Rendezvous(found, place.rank, seconds, place.address, serves=serves)
+    name = f"world{next(_Process.processes_worlds)}"
+    rendezvous = Rendezvous(found, place.rank, seconds, place.address, serves=serves, name=name)
     _Process.rendezvous = rendezvous
     atexit.register(_leave_at_exit)
     from collshim.transports.process_group import ProcessGroupTransport
 
-    key = f"world{next(_Process.generations)}"
-    transport = ProcessGroupTransport(rendezvous, range(place.size), key, checks=_checks())
+    transport = ProcessGroupTransport(rendezvous, range(place.size), "all", checks=_checks())
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
     return world

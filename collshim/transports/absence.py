@@ -29,7 +29,7 @@ class Noticeboard:
     """
 
     def __init__(self, store: Any, rank: int) -> None:
-        self._store = store
+        self._store: Any = store
         self._rank = rank
         self._posted = False
         self._lost = False

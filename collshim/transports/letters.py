@@ -10,7 +10,8 @@ import threading
 import time
 from collections import deque
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -39,7 +40,7 @@ class Postbox:
 
     def __init__(self, transport: ProcessGroupTransport) -> None:
         self._transport = transport
-        self._store = transport.rendezvous.store
+        self._store: Any = transport.rendezvous.store
         self._awaited: list[Parcel] = []
         self._unclaimed: deque[Letter] = deque()
         self._read = 0
@@ -108,7 +109,7 @@ class Postbox:
 
     def collect(self) -> None:
         """Take what letters have come, without waiting."""
-        if self._awaited and self._lock.acquire(blocking=False):
+        if self._awaited and self._store is not None and self._lock.acquire(blocking=False):
             try:
                 while self._awaited and self._store.check([self._letter_key(self._transport.rank, self._read + 1)]):
                     self._take()
@@ -194,7 +195,7 @@ class Postbox:
     def await_data(self, parcel: Parcel, limit: float | None) -> None:
         """Wait until the data that follows a letter, or needs none, has moved."""
         payload, parcel.payload = parcel.payload, None
-        seconds = None if limit is None else max(0.001, limit - time.monotonic())
+        seconds = None if limit is None or limit == inf else max(0.001, limit - time.monotonic())
         try:
             for work in [] if payload is None else payload.works:
                 work.finish(seconds) if isinstance(work, PointToPoint) else work.wait()

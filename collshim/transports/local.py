@@ -223,6 +223,8 @@ class LocalTransport:
 
     def subgroup(self, ranks: Sequence[int], key: str) -> LocalTransport | None:
         """See ``Transport.subgroup``."""
+        if self._closed:
+            raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
         if self.rank not in ranks:
             return None
         members = tuple(self.group.ranks[rank] for rank in ranks)

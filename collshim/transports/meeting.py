@@ -240,4 +240,4 @@ def _bytes(parts: Parts | None) -> int:
 
 
 def _left(limit: float | None) -> float:
-    return -1 if limit is None else max(0.0, limit - time.monotonic())
+    return -1 if limit is None else min(threading.TIMEOUT_MAX, max(0.0, limit - time.monotonic()))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.distributed import ProcessGroup, ReduceOp, ReduceScatterOptions
 
-from collshim.arithmetic import reduce_into
+from collshim.arithmetic import reduce_into, scaled
 from collshim.call import Call
 from collshim.layout import Parts, cut, fill, flat, joined, listed
 from collshim.transports.point_to_point import PointToPoint
@@ -88,7 +88,7 @@ def _prepare(call: Call, target: Tensor, source: Tensor) -> None:
     if target.data_ptr() != source.data_ptr() or target.numel() == 0:
         target.copy_(source)
     if call.reduce_op == "premul_sum":
-        target.copy_(target * (1 if call.factor is None else call.factor))
+        target.copy_(scaled(target, call.factor))
 
 
 def _averaged(call: Call, target: Tensor, size: int) -> Finish | None:

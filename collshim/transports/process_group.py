@@ -114,15 +114,16 @@ class ProcessGroupTransport:
 
     def advance(self) -> bool:
         """Let the calls whose slots are here depart, without waiting; whether some still wait for theirs."""
-        if self._driving.acquire(blocking=False):
-            try:
-                while self._queue and self._queue[0].arrived() and self._failure is None:
-                    self.agree_up_to(self._queue[0], None)
-                self._postbox.collect()
-            except CollshimError as failure:
-                self.break_(failure)
-            finally:
-                self._driving.release()
+        try:
+            self._postbox.collect()  # also while another thread of this rank waits in a collective
+            if self._driving.acquire(blocking=False):
+                try:
+                    while self._queue and self._queue[0].arrived() and self._failure is None:
+                        self.agree_up_to(self._queue[0], None)
+                finally:
+                    self._driving.release()
+        except CollshimError as failure:
+            self.break_(failure)
         return self._failure is None and bool(self._queue or self._postbox.busy)
 
     def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
@@ -160,6 +161,7 @@ class ProcessGroupTransport:
 
     def subgroup(self, ranks: Sequence[int], key: str) -> ProcessGroupTransport | None:
         """See ``Transport.subgroup``; its members wait for each other here."""
+        self.refuse_if_broken()
         if self.rank not in ranks:
             return None
         members = [self.ranks[rank] for rank in ranks]

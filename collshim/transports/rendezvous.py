@@ -10,10 +10,13 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
+from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
-from collshim.errors import CommunicationError, DeadlineError, PeerError
+from collshim.errors import CommunicationError, DeadlineError, PeerError, WorldError
 from collshim.transports.absence import Noticeboard
+
+_LONGEST = 1e7
+"""Seconds: what a store and gloo take for a deadline has an end, also where ours has none."""
 
 FAREWELL = 10.0
 """Seconds that the process which serves the store waits for the others when it leaves."""
@@ -31,15 +34,23 @@ class Rendezvous:
         rank: this process's rank in the world.
         timeout: seconds that a group's ranks wait for each other when it is made.
         address: the world's master; a loopback address keeps gloo off the other interfaces.
+        name: apart from the worlds that this store served before.
         serves: whether this process serves the store, which must outlive the others' need of it.
     """
 
     def __init__(
-        self, store: Any, rank: int, timeout: float, address: str = "127.0.0.1", *, serves: bool = False
+        self,
+        store: Any,
+        rank: int,
+        timeout: float,
+        address: str = "127.0.0.1",
+        *,
+        serves: bool = False,
+        name: str = "world",
     ) -> None:
-        self.store: Any = PrefixStore("collshim", store)
+        self.store: Any = PrefixStore(f"collshim/{name}", store)
         self.rank = rank
-        self.timeout = timeout
+        self.timeout = min(timeout, _LONGEST)
         self.board = Noticeboard(self.store, rank)
         self._address = address
         self._serves = serves
@@ -120,8 +131,12 @@ def serve_store(host: str) -> TCPStore:
 
 def reach_store(host: str, port: int, *, serves: bool = False, timeout: float = 60.0) -> TCPStore:
     """The store at this address; served here where ``serves``, even beside another user of the port in this process."""
-    seconds = timedelta(seconds=timeout)
-    return TCPStore(host, port, is_master=serves, timeout=seconds, wait_for_workers=False, multi_tenant=True)
+    seconds = timedelta(seconds=min(timeout, _LONGEST))
+    try:
+        return TCPStore(host, port, is_master=serves, timeout=seconds, wait_for_workers=False, multi_tenant=True)
+    except DistNetworkError as error:
+        what = "cannot be served" if serves else "is not to be reached"
+        raise WorldError(f"the world's store at {host}:{port} {what} (within {timeout:g} s): {error}") from error
 
 
 def nccl_is_there() -> bool:

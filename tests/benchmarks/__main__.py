@@ -13,7 +13,7 @@ import os
 import platform
 
 import torch
-from contenders import NUMBERS, Figures, among_processes, among_threads
+from contenders import NUMBERS, Figures, among_processes, among_threads  # type: ignore[import-not-found]
 
 import collshim
 

@@ -1,0 +1,49 @@
+"""Array classes that collshim does not know: NumPy memory behind DLPack, with and without a way back."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from collshim.arrays import register_kind
+
+
+class Foreign:
+    """An array that says nothing but ``__dlpack__``: collshim may read it, and cannot give one back."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+class Bare(Foreign):
+    """Registered, so that collshim knows how to make one."""
+
+
+class Standard(Foreign):
+    """Follows the array API standard: its namespace makes one from DLPack."""
+
+    def __array_namespace__(self) -> Any:
+        return SimpleNamespace(from_dlpack=lambda source: Standard(np.from_dlpack(source)))
+
+
+class Old(Foreign):
+    """Offers the DLPack of before version 1: no keywords but ``stream``."""
+
+    def __dlpack__(self, stream: Any = None) -> Any:  # type: ignore[override]
+        return self.array.__dlpack__()
+
+
+def from_torch(tensor: torch.Tensor) -> Bare:
+    return Bare(tensor.detach().numpy())
+
+
+register_kind(Bare, from_torch)

@@ -1,0 +1,183 @@
+"""Worlds in which somebody does not come. Every play returns, on each rank, what that rank's waits raised."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from collshim import Communicator
+from tests.engine.worlds import WAIT, Outcome, attempt, world
+
+SIZE = 3
+SHORT = 1.0
+"""Seconds that the ranks wait for the one that does not come."""
+
+
+def _until(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def _absent(call: Callable[[Communicator], Any]) -> Any:
+    """Rank 2 comes when the others have given up; then all call once more."""
+    comm = world()
+    first = Outcome()
+    if comm.rank == 2:
+        _until(SHORT + 2)
+    else:
+        first = attempt(lambda: call(comm).wait())
+    return first, attempt(lambda: comm.barrier().wait())
+
+
+def absent_from_a_reduction() -> Any:
+    return _absent(lambda c: c.all_reduce(torch.ones(3)))
+
+
+def absent_from_a_large_reduction() -> Any:
+    return _absent(lambda c: c.all_reduce(torch.ones(3000)))
+
+
+def absent_from_a_barrier() -> Any:
+    return _absent(lambda c: c.barrier())
+
+
+def absent_root() -> Any:
+    return _absent(lambda c: c.broadcast(torch.ones(3), 2))
+
+
+def absent_from_a_ragged_gather() -> Any:
+    return _absent(lambda c: c.all_gather_ragged(torch.ones(c.rank)))
+
+
+def elsewhere() -> Any:
+    """Rank 2 waits for a letter instead."""
+    comm = world()
+    if comm.rank == 2:
+        return attempt(lambda: comm.recv(0, like=torch.ones(5)).wait(SHORT + 3))
+    return attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
+
+
+def in_another_group() -> Any:
+    """Rank 2 is in a group's call that rank 1 does not come to; both groups say so."""
+    comm = world()
+    pair = comm.subgroup([1, 2])
+    if comm.rank == 2:
+        assert pair is not None
+        return attempt(lambda: pair.all_gather(torch.ones(7)).wait(SHORT + 3))
+    return attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
+
+
+def no_letter() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        return attempt(lambda: comm.recv(0, like=torch.ones(3)).wait())
+    _until(SHORT + 1)
+    return Outcome()
+
+
+def no_letter_from_anybody() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        return attempt(lambda: comm.recv(None, like=torch.ones(3)).wait())
+    _until(SHORT + 1)
+    return Outcome()
+
+
+def nobody_receives() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        return attempt(lambda: comm.send(torch.ones(100_000), 0).wait())
+    _until(SHORT + 1)
+    return Outcome()
+
+
+def a_wait_with_its_own_deadline() -> Any:
+    comm = world()
+    comm.timeout = 60.0
+    if comm.rank == 2:
+        _until(SHORT + 1)
+        return Outcome()
+    return attempt(lambda: comm.all_reduce(torch.ones(3)).wait(SHORT))
+
+
+def a_broken_group() -> Any:
+    """A group's failure is not the world's."""
+    comm = world()
+    group = comm.subgroup([2, 1, 0])
+    assert group is not None
+    failed = Outcome() if comm.rank == 2 else attempt(lambda: group.barrier().wait(SHORT))
+    comm.timeout = 4 * WAIT
+    return failed, comm.all_reduce(np.array(1)).wait().item()
+
+
+def an_incomplete_group() -> Any:
+    """Rank 2 does not come to make a group."""
+    comm = world()
+    if comm.rank == 2:
+        _until(SHORT + 2)
+        return Outcome()
+
+    def made_and_used() -> Any:
+        group = comm.subgroup([0, 1, 2])
+        assert group is not None
+        return group.barrier().wait()
+
+    return attempt(made_and_used)
+
+
+def a_dropped_group() -> Any:
+    """Calls that nobody answers, of groups that nobody holds, hold nobody up."""
+    comm = world()
+    comm.timeout = WAIT
+    for _ in range(3):
+        group = comm.subgroup([0, 1, 2])
+        assert group is not None
+        if comm.rank == 0:
+            group.all_reduce(torch.ones(3))
+            group.all_gather_ragged(torch.ones(3000))
+        del group
+        gc.collect()
+        comm.barrier().wait()
+    return comm.all_reduce(np.array(1)).wait().item()
+
+
+def absent_from_a_backward() -> Any:
+    """Rank 2's loss does not use the result."""
+    comm = world()
+    given = torch.ones(3, requires_grad=True)
+    got = comm.all_reduce(given).wait()
+    if comm.rank == 2:
+        _until(SHORT + 1)
+        return Outcome()
+    return attempt(got.sum().backward)
+
+
+ABSENT = {
+    play.__name__: play
+    for play in (
+        absent_from_a_reduction,
+        absent_from_a_large_reduction,
+        absent_from_a_barrier,
+        absent_root,
+        absent_from_a_ragged_gather,
+    )
+}
+OTHERS = {
+    play.__name__: play
+    for play in (
+        elsewhere,
+        in_another_group,
+        no_letter,
+        no_letter_from_anybody,
+        nobody_receives,
+        a_wait_with_its_own_deadline,
+        a_broken_group,
+        an_incomplete_group,
+        a_dropped_group,
+        absent_from_a_backward,
+    )
+}

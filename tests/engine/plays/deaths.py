@@ -1,0 +1,159 @@
+"""Functions of ranks of which one fails, for ranks as threads and as processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from tests.engine.worlds import Outcome, attempt, world
+
+
+class Odd(Exception):  # noqa: N818
+    """An exception that pickles and unpickles."""
+
+
+class Unpicklable(Exception):  # noqa: N818
+    """An exception that cannot travel to another process."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+def raises() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        raise Odd("on purpose")
+    return comm.all_reduce(torch.ones(3)).wait()
+
+
+def raises_what_cannot_travel() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        raise Unpicklable(4, 2)
+    return comm.all_reduce(torch.ones(3)).wait()
+
+
+def raises_while_others_wait_for_letters() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        time.sleep(0.2)
+        raise Odd("on purpose")
+    return comm.recv(1, like=torch.ones(3)).wait()
+
+
+def raises_while_others_compute() -> Any:
+    if world().rank == 1:
+        raise Odd("on purpose")
+    time.sleep(0.5)
+    return None
+
+
+def two_raise() -> Any:
+    """Rank 1 first."""
+    comm = world()
+    if comm.rank == 0:
+        time.sleep(1)
+    if comm.rank < 2:
+        raise Odd(f"on rank {comm.rank}")
+    return comm.barrier().wait()
+
+
+def exits() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        sys.exit(7)
+    return comm.all_reduce(torch.ones(3)).wait()
+
+
+def ends_at_once() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        os._exit(7)
+    return comm.all_reduce(torch.ones(3)).wait()
+
+
+def is_killed() -> Any:
+    comm = world()
+    comm.barrier().wait()
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return comm.all_reduce(torch.ones(3000)).wait()
+
+
+def is_killed_while_others_compute() -> Any:
+    if world().rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(30)
+    return None
+
+
+def returns_early() -> Any:
+    """Rank 1 returns though the others call once more."""
+    comm = world()
+    return None if comm.rank == 1 else attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
+
+
+def returns_early_from_letters() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        return None
+    source = 1 if comm.rank == 0 else None
+    return attempt(lambda: comm.recv(source, like=torch.ones(3)).wait())
+
+
+def sends_and_returns() -> Any:
+    """A rank that has sent may return before its letter is received."""
+    comm = world()
+    if comm.rank == 1:
+        comm.send(np.arange(3), 0).wait()
+        return None
+    time.sleep(0.7)
+    return comm.recv(1, like=np.arange(3)).wait().tolist() if comm.rank == 0 else None
+
+
+def starts_and_returns() -> Any:
+    """A rank that has started a collective may return before the others come to it."""
+    comm = world()
+    if comm.rank == 1:
+        comm.all_reduce(torch.ones(3000))
+        return None
+    time.sleep(0.7)
+    return comm.all_reduce(torch.ones(3000)).wait().sum().item()
+
+
+def peers_die_one_after_the_other() -> Any:
+    """What a rank hears of a peer that failed, when it catches it."""
+    comm = world()
+    if comm.rank == 1:
+        raise Odd("on purpose")
+    heard = attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
+    HEARD.append((comm.rank, heard))
+    raise RuntimeError("told")
+
+
+HEARD: list[tuple[int, Outcome]] = []
+
+
+def returns_a_lambda() -> Any:
+    return lambda: None
+
+
+def stays() -> Any:
+    """Rank 1 computes on for longer than launch waits."""
+    if world().rank == 1:
+        time.sleep(8)
+    return None
+
+
+def waits_for_one_that_stays() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        time.sleep(8)
+        return None
+    return comm.all_reduce(torch.ones(3)).wait()

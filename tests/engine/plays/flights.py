@@ -1,0 +1,258 @@
+"""Works that are on their way together, waited for in any order, polled, or dropped."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim import Communicator, Work
+from tests.engine.plays.forms import LENGTHS, everyones, part, parts, total
+from tests.engine.worlds import attempt
+
+SIZE = 3
+ROOT = 1
+
+
+def _posted(comm: Communicator, length: int) -> dict[str, Work[Any]]:
+    """One work of every collective."""
+    mine, rank = part(length, comm.rank), comm.rank
+    there = rank == ROOT
+    return {
+        "all_reduce": comm.all_reduce(mine),
+        "reduce": comm.reduce(mine, ROOT),
+        "broadcast": comm.broadcast(mine, ROOT),
+        "all_gather": comm.all_gather(mine),
+        "all_gather_ragged": comm.all_gather_ragged(mine[: rank % 3]),
+        "gather": comm.gather(mine, ROOT),
+        "gather_ragged": comm.gather_ragged(mine[: rank % 3], ROOT),
+        "scatter": comm.scatter(parts(length, rank, comm.size) if there else None, ROOT, like=mine),
+        "scatter, ragged": comm.scatter(_unequal(length, rank) if there else None, ROOT, discovers=True),
+        "reduce_scatter": comm.reduce_scatter(parts(length, rank, comm.size)),
+        "all_to_all": comm.all_to_all(parts(length, rank, comm.size)),
+        "all_to_all, ragged": comm.all_to_all(_unequal(length, rank), discovers=True),
+        "barrier": comm.barrier(),
+        "recv": comm.recv((rank - 1) % comm.size, like=mine),
+        "send": comm.send(mine, (rank + 1) % comm.size),
+    }
+
+
+def _unequal(length: int, rank: int) -> list[Tensor]:
+    return [part(length, rank, peer)[: peer % 3] for peer in range(SIZE)]
+
+
+def _wanted(comm: Communicator, length: int) -> dict[str, Any]:
+    rank, size = comm.rank, comm.size
+    there = rank == ROOT
+    shortened = [part(length, peer)[: peer % 3] for peer in range(size)]
+    return {
+        "all_reduce": total(length, size),
+        "reduce": total(length, size) if there else None,
+        "broadcast": part(length, ROOT),
+        "all_gather": everyones(length, size),
+        "all_gather_ragged": shortened,
+        "gather": everyones(length, size) if there else None,
+        "gather_ragged": shortened if there else None,
+        "scatter": part(length, ROOT, rank),
+        "scatter, ragged": _unequal(length, ROOT)[rank],
+        "reduce_scatter": total(length, size, rank),
+        "all_to_all": everyones(length, size, rank),
+        "all_to_all, ragged": [part(length, peer, rank)[: rank % 3] for peer in range(size)],
+        "barrier": None,
+        "recv": part(length, (rank - 1) % size),
+        "send": None,
+    }
+
+
+def _same(got: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return all(torch.equal(a, b) for a, b in zip(got, wanted, strict=True))
+    return torch.equal(got, wanted) if isinstance(wanted, Tensor) else got is wanted
+
+
+def _wrong(comm: Communicator, length: int, got: dict[str, Any]) -> list[str]:
+    wanted = _wanted(comm, length)
+    return [name for name in wanted if not _same(got[name], wanted[name])]
+
+
+def _in_reverse(comm: Communicator, length: int) -> Any:
+    works = _posted(comm, length)
+    return _wrong(comm, length, {name: works[name].wait() for name in reversed(works)})
+
+
+def _in_another_order_on_each_rank(comm: Communicator, length: int) -> Any:
+    works = _posted(comm, length)
+    names = list(works)
+    turned = names[comm.rank * 5 :] + names[: comm.rank * 5]
+    return _wrong(comm, length, {name: works[name].wait() for name in turned})
+
+
+def _polled(name: str, comm: Communicator, length: int) -> Any:
+    """``done`` becomes true though nobody waits; the wait then returns at once."""
+    works = _posted(comm, length)
+    limit = time.monotonic() + 4
+    while not works[name].done() and time.monotonic() < limit:
+        time.sleep(0.002)
+    done = works[name].done()
+    got = {known: work.wait() for known, work in works.items()}
+    comm.barrier().wait()
+    return done, _wrong(comm, length, got)
+
+
+def _fifty(comm: Communicator, length: int) -> Any:
+    works = [comm.all_reduce(part(length, comm.rank) + index) for index in range(50)]
+    got = [work.wait() for work in reversed(works)][::-1]
+    return [k for k in range(50) if not torch.equal(got[k], total(length, comm.size) + k * comm.size)]
+
+
+def _dropped(comm: Communicator, length: int) -> Any:
+    """Rank 0 waits for nothing and keeps nothing; its peers are served all the same."""
+    if comm.rank == 0:
+        _posted(comm, length)
+        gc.collect()
+        litter = [torch.full((length,), -9.0) for _ in range(50)]
+        comm.barrier().wait()
+        return len(litter) - 50
+    works = _posted(comm, length)
+    got = {name: work.wait() for name, work in works.items()}
+    comm.barrier().wait()
+    return len(_wrong(comm, length, got))
+
+
+def _computes_meanwhile(comm: Communicator, length: int) -> Any:
+    """A rank that waits for nothing holds nobody up."""
+    works = _posted(comm, length)
+    if comm.rank == 0:
+        time.sleep(0.4)
+    return _wrong(comm, length, {name: work.wait() for name, work in works.items()})
+
+
+def _late(comm: Communicator, length: int) -> Any:
+    """A rank may come late, within the deadline."""
+    if comm.rank == 0:
+        time.sleep(0.5)
+    return _wrong(comm, length, {name: work.wait() for name, work in _posted(comm, length).items()})
+
+
+def _holds_the_interpreter(comm: Communicator, length: int) -> Any:
+    """A ragged gather whose sender is busy for longer than a slice of the root's wait."""
+    work = comm.gather_ragged(torch.full((100 * length,), float(comm.rank)), ROOT)
+    if comm.rank == 0:
+        assert pow(3, 3_000_000) > 0  # one long call that lets no other thread of the process run
+    got = work.wait()
+    return got if got is None else [part.sum().item() for part in got] == [100.0 * length * r for r in range(3)]
+
+
+def _tags(comm: Communicator, length: int) -> Any:
+    """Letters are told apart by tag, and keep their order within one."""
+    if comm.rank == 0:
+        works = [comm.send(part(length, index), 1, tag=index % 2) for index in range(4)]
+        return [work.wait() for work in works]
+    if comm.rank == 1:
+        got = [comm.recv(0, like=part(length, 0), tag=tag) for tag in (1, 0, 1, 0)]
+        found = {index: work.wait() for index, work in zip((1, 0, 3, 2), got, strict=True)}
+        return [torch.equal(found[index], part(length, index)) for index in range(4)]
+    return None
+
+
+def _exchange(comm: Communicator, length: int) -> Any:
+    """Both send before they receive."""
+    if comm.rank == 2:
+        return True
+    leaving = comm.send(part(length, comm.rank), 1 - comm.rank)
+    got = comm.recv(1 - comm.rank, like=part(length, 0)).wait()
+    leaving.wait()
+    return torch.equal(got, part(length, 1 - comm.rank))
+
+
+def _from_anybody(comm: Communicator, length: int) -> Any:
+    if comm.rank:
+        comm.send(part(length, comm.rank), 0).wait()
+        return comm.barrier().wait()  # else a rank's next letter might come before another's first
+    got = [comm.recv(None, like=part(length, 0)).wait() for _ in range(2)]
+    comm.barrier().wait()
+    return sorted(rank for rank in (1, 2) if any(torch.equal(item, part(length, rank)) for item in got))
+
+
+def _to_itself(comm: Communicator, length: int) -> Any:
+    leaving = comm.send(part(length, comm.rank), comm.rank)
+    got = comm.recv(comm.rank, like=part(length, 0)).wait()
+    leaving.wait()
+    return torch.equal(got, part(length, comm.rank))
+
+
+def _changed_after_the_wait(comm: Communicator, length: int) -> Any:
+    """Once a send's wait has returned its array may change."""
+    if comm.rank == 0:
+        given = part(length, 0)
+        comm.send(given, 1).wait()
+        given.fill_(-1)
+    elif comm.rank == 1:
+        time.sleep(0.3)
+        return torch.equal(comm.recv(0, like=part(length, 0)).wait(), part(length, 0))
+    return True
+
+
+def _two_threads(comm: Communicator, length: int) -> Any:
+    """Another thread of the rank waits for works that this one started."""
+    works = [comm.all_reduce(part(length, comm.rank) + index) for index in range(8)]
+    found: list[Any] = [None] * 8
+
+    def wait_for(indices: range) -> None:
+        for index in indices:
+            found[index] = attempt(works[index].wait).value
+
+    threads = [threading.Thread(target=wait_for, args=(range(start, 8, 2),)) for start in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    wanted = [total(length, comm.size) + k * comm.size for k in range(8)]
+    return [k for k in range(8) if found[k] is None or not torch.equal(found[k], wanted[k])]
+
+
+def _two_groups(comm: Communicator, length: int) -> Any:
+    """Works of two groups, interleaved, and waited for in another order on each rank."""
+    other = comm.subgroup([2, 0, 1])
+    assert other is not None
+    works = [group.all_reduce(part(length, comm.rank)) for _ in range(5) for group in (comm, other)]
+    order = works if comm.rank else works[::-1]
+    return all(torch.equal(work.wait(), total(length, comm.size)) for work in order)
+
+
+FLIGHTS: dict[str, tuple[Callable[[Communicator, int], Any], list[Any]]] = {
+    "waited for in reverse order": (_in_reverse, [[], [], []]),
+    "waited for in another order on each rank": (_in_another_order_on_each_rank, [[], [], []]),
+    "fifty at once": (_fifty, [[], [], []]),
+    "dropped by one rank": (_dropped, [0, 0, 0]),
+    "one rank computes meanwhile": (_computes_meanwhile, [[], [], []]),
+    "one rank comes late": (_late, [[], [], []]),
+    "one rank holds its interpreter": (_holds_the_interpreter, [None, True, None]),
+    "letters by tag": (_tags, [[None] * 4, [True] * 4, None]),
+    "both send first": (_exchange, [True] * 3),
+    "from anybody": (_from_anybody, [[1, 2], None, None]),
+    "to itself": (_to_itself, [True] * 3),
+    "sent arrays may change after the wait": (_changed_after_the_wait, [True] * 3),
+    "two threads of a rank": (_two_threads, [[], [], []]),
+    "two groups": (_two_groups, [True] * 3),
+    **{
+        f"polled: {name}": (partial(_polled, name), [(True, [])] * 3)
+        for name in ("all_reduce", "gather", "gather_ragged", "scatter, ragged", "all_to_all, ragged")
+    },
+    "polled: recv": (partial(_polled, "recv"), [(True, [])] * 3),
+    "polled: send": (partial(_polled, "send"), [(True, [])] * 3),
+    "polled: barrier": (partial(_polled, "barrier"), [(True, [])] * 3),
+}
+
+SLOW = ("one rank computes meanwhile", "one rank comes late", "one rank holds its interpreter")
+CASES = [(name, length) for name in FLIGHTS for length in LENGTHS if name not in SLOW or length == "large"]
+
+
+def play(name: str, length: str, comm: Communicator) -> Any:
+    return FLIGHTS[name][0](comm, LENGTHS[length])

@@ -1,0 +1,178 @@
+"""Calls that a rank can judge alone, each with the class and the words that its refusal should have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from collshim import Communicator
+from tests.engine.foreign import Foreign
+from tests.engine.worlds import Outcome, attempt, failed_anywhere
+
+SIZE = 2
+
+
+class Refusal(NamedTuple):
+    """A bad call, the class it is refused with, and words of the text: what came, and what was wanted."""
+
+    call: Callable[[Communicator], Any]
+    kind: str
+    words: tuple[str, ...]
+    unchecked_alone: bool = False
+    """Whether it is bad with the check off alone."""
+
+
+def _read_only(shape: tuple[int, ...] = (3,)) -> Any:
+    array = np.zeros(shape)
+    array.flags.writeable = False
+    return array
+
+
+_ONES = torch.ones(3)
+_TYPE, _VALUE, _INDEX = "ArgumentTypeError", "ArgumentValueError", "ArgumentIndexError"
+_WAY_BACK = ("Foreign", "register_kind")
+
+REFUSALS: dict[str, Refusal] = {
+    "no array": Refusal(lambda c: c.all_reduce(3), _TYPE, ("int", "torch tensor")),
+    "a list as an array": Refusal(lambda c: c.all_reduce([1.0, 2.0]), _TYPE, ("list", "torch tensor")),
+    "None as an array": Refusal(lambda c: c.all_gather(None), _TYPE, ("NoneType", "torch tensor")),
+    "a dtype that torch has not": Refusal(
+        lambda c: c.all_reduce(np.array(["a", "b"])), _TYPE, ("<U1", "torch can view")
+    ),
+    "another byte order": Refusal(lambda c: c.all_reduce(np.ones(3, dtype=">f4")), _TYPE, (">f4", "torch can view")),
+    "a sparse tensor": Refusal(lambda c: c.all_reduce(torch.eye(2).to_sparse()), _TYPE, ("sparse", "dense")),
+    "a meta tensor": Refusal(lambda c: c.all_reduce(torch.ones(3, device="meta")), _TYPE, ("meta", "memory")),
+    "sparse parts": Refusal(lambda c: c.reduce_scatter(torch.eye(2).to_sparse()), _TYPE, ("sparse", "dense")),
+    "meta parts": Refusal(lambda c: c.all_to_all(torch.ones(2, 3, device="meta")), _TYPE, ("meta", "memory")),
+    "a meta part": Refusal(
+        lambda c: c.all_to_all([torch.ones(2, device="meta")] * 2, discovers=True), _TYPE, ("meta", "memory")
+    ),
+    "a foreign array without a way back": Refusal(lambda c: c.all_reduce(Foreign(np.ones(3))), _TYPE, _WAY_BACK),
+    "foreign parts without a way back": Refusal(
+        lambda c: c.all_to_all([Foreign(np.ones(3))] * 2, discovers=True), _TYPE, _WAY_BACK
+    ),
+    "an unknown reduce op": Refusal(lambda c: c.all_reduce(_ONES, "mean"), _VALUE, ("'mean'", "sum, avg")),
+    "a reduce op of another type": Refusal(lambda c: c.all_reduce(_ONES, 0), _VALUE, ("0", "sum, avg")),  # type: ignore[arg-type]
+    "premul_sum without a factor": Refusal(
+        lambda c: c.all_reduce(_ONES, "premul_sum"), _VALUE, ("'premul_sum'", '("premul_sum", factor)')
+    ),
+    "a factor that is no number": Refusal(
+        lambda c: c.all_reduce(_ONES, ("premul_sum", "x")),  # type: ignore[arg-type]
+        _VALUE,
+        ("'x'", '("premul_sum", factor)'),
+    ),
+    "a factor for a sum": Refusal(lambda c: c.all_reduce(_ONES, ("sum", 2.0)), _VALUE, ("('sum', 2.0)", "sum, avg")),
+    "bits of floats": Refusal(lambda c: c.reduce(_ONES, 0, "band"), _VALUE, ("float32", "integers or booleans")),
+    "an order of complex numbers": Refusal(lambda c: c.all_reduce(_ONES * 1j, "max"), _VALUE, ("complex64", "order")),
+    "an average of booleans": Refusal(lambda c: c.all_reduce(_ONES > 0, "avg"), _VALUE, ("bool", "numbers")),
+    "a sum of exponents": Refusal(lambda c: c.all_reduce(_ONES.to(torch.float8_e8m0fnu)), _VALUE, ("float8_e8m0fnu",)),
+    "a root beyond the last rank": Refusal(lambda c: c.broadcast(_ONES, 2), _INDEX, ("root is 2", "0 to 1")),
+    "a negative root": Refusal(lambda c: c.reduce(_ONES, -1), _INDEX, ("root is -1", "0 to 1")),
+    "a root that is no int": Refusal(lambda c: c.gather(_ONES, "0"), _TYPE, ("root is '0'", "an int")),  # type: ignore[arg-type]
+    "a boolean root": Refusal(lambda c: c.scatter(None, True), _TYPE, ("root is True", "an int")),
+    "a float tensor as a root": Refusal(
+        lambda c: c.broadcast(_ONES, torch.tensor(1.5)),  # type: ignore[arg-type]
+        _TYPE,
+        ("root is tensor(1.5", "an int"),
+    ),
+    "a destination beyond the last rank": Refusal(lambda c: c.send(_ONES, 5), _INDEX, ("destination is 5", "0 to 1")),
+    "a negative source": Refusal(lambda c: c.recv(-1, like=_ONES), _INDEX, ("source is -1", "0 to 1")),
+    "parts of the wrong number": Refusal(lambda c: c.reduce_scatter(torch.ones(3, 2)), _VALUE, ("(3, 2)", "(2, ...)")),
+    "parts without dimensions": Refusal(lambda c: c.all_to_all(torch.tensor(1.0)), _VALUE, ("()", "(2, ...)")),
+    "a short list of parts": Refusal(
+        lambda c: c.scatter([_ONES], 0), _VALUE, ("length of input list is 1", "2, one per rank")
+    ),
+    "an empty list of parts": Refusal(
+        lambda c: c.all_to_all([]), _VALUE, ("length of input list is 0", "2, one per rank")
+    ),
+    "no parts on the root": Refusal(lambda c: c.scatter(None, 0), _TYPE, ("NoneType", "torch tensor")),
+    "parts of two dtypes": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES.double()], discovers=True),
+        _TYPE,
+        ("input[1] is float64", "float32 as input[0]"),
+    ),
+    "a part that is no array": Refusal(
+        lambda c: c.reduce_scatter([_ONES, 5]), _TYPE, ("input[1] is", "int", "torch tensor")
+    ),
+    "an output of another shape": Refusal(
+        lambda c: c.all_reduce(_ONES, out=torch.ones(4)), _VALUE, ("shape of output is (4,)", "(3,)")
+    ),
+    "an output of as many elements": Refusal(
+        lambda c: c.all_gather(_ONES, out=torch.ones(6)), _VALUE, ("shape of output is (6,)", "(2, 3)")
+    ),
+    "an output of another dtype": Refusal(
+        lambda c: c.all_reduce(_ONES, out=_ONES.double()), _TYPE, ("dtype of output is float64", "float32")
+    ),
+    "a read-only output": Refusal(
+        lambda c: c.all_reduce(np.ones(3), out=_read_only()), _VALUE, ("read-only", "writable")
+    ),
+    "an output with negative strides": Refusal(
+        lambda c: c.all_reduce(np.ones(3), out=np.ones(3)[::-1]), _VALUE, ("negative strides (-8,)",)
+    ),
+    "a broadcast output": Refusal(
+        lambda c: c.all_reduce(np.ones(3), out=np.lib.stride_tricks.as_strided(np.ones(1), (3,), (0,))),
+        _VALUE,
+        ("broadcast", "own its memory"),
+    ),
+    "an expanded output": Refusal(
+        lambda c: c.all_reduce(_ONES, out=torch.ones(1).expand(3)), _VALUE, ("expanded", "of its own")
+    ),
+    "an output whose elements overlap": Refusal(
+        lambda c: c.all_reduce(torch.ones(2, 2), out=torch.ones(3).as_strided((2, 2), (1, 1))),
+        _VALUE,
+        ("share memory", "of its own"),
+    ),
+    "a scalar as an output": Refusal(
+        lambda c: c.all_reduce(np.float64(1), out=np.float64(1)), _TYPE, ("NumPy scalar", "written")
+    ),
+    "a short list of outputs": Refusal(
+        lambda c: c.all_gather(_ONES, out=[torch.ones(3)]), _VALUE, ("length of output list is 1", "2, one per")
+    ),
+    "an output list with a read-only array": Refusal(
+        lambda c: c.all_gather(np.ones(3), out=[np.ones(3), _read_only()]), _VALUE, ("read-only", "writable")
+    ),
+    "an own output of another shape": Refusal(
+        lambda c: c.all_gather(_ONES, out=[torch.ones(2), torch.ones(3)]), _VALUE, ("output[0]", "(2,)", "(3,)")
+    ),
+    "a scattered output of another shape": Refusal(
+        lambda c: c.scatter(torch.ones(2, 3), 0, out=torch.ones(2)), _VALUE, ("(2,)", "(3,)")
+    ),
+    "a recv into read-only memory": Refusal(lambda c: c.recv(1, out=_read_only()), _VALUE, ("read-only", "writable")),
+    "an unknown shape": Refusal(lambda c: c.recv(1), _VALUE, ("unknown", "discovers=True"), True),
+    "an unknown broadcast": Refusal(lambda c: c.broadcast(None, 1), _VALUE, ("unknown", "discovers=True"), True),
+    "an unknown scatter": Refusal(lambda c: c.scatter(None, 1), _VALUE, ("unknown", "discovers=True"), True),
+    "unequal scattered parts": Refusal(
+        lambda c: c.scatter([_ONES, _ONES[:1]], 0), _VALUE, ("unknown", "discovers=True"), True
+    ),
+    "unequal exchanged parts": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES[:1]]), _VALUE, ("unknown", "discovers=True"), True
+    ),
+    "an empty subgroup": Refusal(lambda c: c.subgroup([]), _VALUE, ("[]", "each once")),
+    "a rank twice in a subgroup": Refusal(lambda c: c.subgroup([0, 0]), _VALUE, ("[0, 0]", "each once")),
+    "a stranger in a subgroup": Refusal(lambda c: c.subgroup([0, 2]), _INDEX, ("rank is 2", "0 to 1")),
+}
+
+
+def play(name: str, world: Communicator) -> Any:
+    """Rank 0 makes the bad call, catches the refusal, and then calls rightly with the others."""
+    comm = world.subgroup([0, 1])
+    assert comm is not None
+    try:
+        return _refused_and_then(name, comm)
+    finally:
+        comm.close()
+
+
+def _refused_and_then(name: str, comm: Communicator) -> Any:
+    refused = attempt(REFUSALS[name].call, comm)._replace(value=None) if comm.rank == 0 else Outcome()
+    if failed_anywhere(comm.rank == 0 and not refused.raised):
+        return refused, "not refused"
+    right = comm.all_gather(torch.tensor([comm.rank])).wait().tolist()
+    group = comm.subgroup([1, 0])
+    assert group is not None
+    after = comm.reduce_scatter(torch.tensor([[1.0], [2.0]])).wait().tolist()  # type: ignore[var-annotated]
+    group.close()
+    return refused, right, after, group.rank

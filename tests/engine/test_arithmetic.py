@@ -1,0 +1,252 @@
+"""Reductions in rank order, against Python's integers and NumPy's rounding, for every dtype they mean something for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from collshim.arithmetic import meaning, reduce_into
+
+RANKS = 5
+LENGTH = 41
+
+BITS = {
+    torch.uint8: (0, 8),
+    torch.uint16: (0, 16),
+    torch.uint32: (0, 32),
+    torch.uint64: (0, 64),
+    torch.int8: (1, 8),
+    torch.int16: (1, 16),
+    torch.int32: (1, 32),
+    torch.int64: (1, 64),
+}
+FLOATS: dict[torch.dtype, Any] = {
+    torch.float64: np.float64,
+    torch.float32: np.float32,
+    torch.float16: np.float16,
+    torch.bfloat16: ml_dtypes.bfloat16,
+}
+EIGHT_BITS: dict[torch.dtype, Any] = {
+    torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,
+    torch.float8_e5m2: ml_dtypes.float8_e5m2,
+    torch.float8_e4m3fnuz: ml_dtypes.float8_e4m3fnuz,
+    torch.float8_e5m2fnuz: ml_dtypes.float8_e5m2fnuz,
+}
+COMPLEX = (torch.complex64, torch.complex128)
+OPS = ("sum", "avg", "prod", "min", "max", "band", "bor", "bxor")
+ARITHMETIC = ("sum", "avg", "prod", "min", "max")
+
+PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda a, b: a + b,
+    "avg": lambda a, b: a + b,
+    "prod": lambda a, b: a * b,
+    "min": min,
+    "max": max,
+    "band": lambda a, b: a & b,
+    "bor": lambda a, b: a | b,
+    "bxor": lambda a, b: a ^ b,
+}
+
+
+def wrapped(value: int, dtype: torch.dtype) -> int:
+    signed, bits = BITS[dtype]
+    value %= 2**bits
+    return value - 2**bits if signed and value >= 2 ** (bits - 1) else value
+
+
+def drawn(dtype: torch.dtype) -> list[list[int]]:
+    """Integers of the whole range, its ends among them, a row per rank."""
+    signed, bits = BITS[dtype]
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    source = random.Random(bits + signed)
+    return [[low, high, *(source.randint(low, high) for _ in range(LENGTH - 2))] for _ in range(RANKS)]
+
+
+def fractions(kind: Any) -> list[Any]:
+    """Numbers that do not add up exactly, a row per rank."""
+    source = np.random.default_rng(7)
+    return [
+        (source.standard_normal(LENGTH) * 10.0 ** source.integers(-2, 2, LENGTH)).astype(kind) for _ in range(RANKS)
+    ]
+
+
+def from_numpy(row: Any, dtype: torch.dtype) -> Tensor:
+    return torch.from_numpy(row.view(f"u{row.dtype.itemsize}").copy()).view(dtype)
+
+
+def to_numpy(tensor: Tensor, kind: Any) -> Any:
+    bits = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}[tensor.element_size()]
+    return tensor.view(bits).numpy().view(kind)
+
+
+def reduced(parts: Sequence[Tensor], op: str, factor: float | None = None) -> Tensor:
+    out = torch.empty_like(parts[0])
+    reduce_into(out, parts, op, factor)
+    return out
+
+
+def folded(rows: Sequence[Sequence[int]], op: str, dtype: torch.dtype) -> list[int]:
+    columns = []
+    for column in zip(*rows, strict=True):
+        value = column[0]
+        for other in column[1:]:
+            value = wrapped(PYTHON[op](value, other), dtype)
+        columns.append(math.trunc(_exact_quotient(value)) if op == "avg" else value)
+    return columns
+
+
+def _exact_quotient(value: int) -> int:
+    return abs(value) // RANKS * (1 if value >= 0 else -1)
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+def test_integers_wrap_around_and_averages_are_cut_towards_zero(dtype: torch.dtype, op: str) -> None:
+    rows = drawn(dtype)
+    parts = [torch.tensor(row, dtype=dtype) for row in rows]
+    assert reduced(parts, op).tolist() == folded(rows, op, dtype)
+
+
+@pytest.mark.parametrize("factor", [1, 3, -2, 0])
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+def test_whole_factors_of_integers_are_exact(dtype: torch.dtype, factor: int) -> None:
+    rows = drawn(dtype)
+    parts = [torch.tensor(row, dtype=dtype) for row in rows]
+    wanted = [wrapped(sum(value * factor for value in column), dtype) for column in zip(*rows, strict=True)]
+    assert reduced(parts, "premul_sum", float(factor)).tolist() == wanted
+
+
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+def test_each_product_with_a_fraction_is_cut_towards_zero(dtype: torch.dtype) -> None:
+    rows = [[rank * 7 + index for index in range(16)] for rank in range(3)]
+    parts = [torch.tensor(row, dtype=dtype) for row in rows]
+    wanted = [sum(int(value * 0.5) for value in column) for column in zip(*rows, strict=True)]
+    assert reduced(parts, "premul_sum", 0.5).tolist() == wanted
+
+
+@pytest.mark.parametrize("op", ARITHMETIC)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_floats_are_rounded_after_each_rank_in_rank_order(dtype: torch.dtype, op: str) -> None:
+    kind = FLOATS[dtype]
+    rows = fractions(kind)
+    wanted = rows[0].copy()
+    with np.errstate(over="ignore"):
+        for row in rows[1:]:
+            wanted = {"min": np.minimum, "max": np.maximum, "prod": np.multiply}.get(op, np.add)(wanted, row)
+    if op == "avg":
+        wanted = (wanted.astype(np.float64) / RANKS).astype(kind)
+    found = to_numpy(reduced([from_numpy(row, dtype) for row in rows], op), kind)
+    assert found.astype(np.float64).tolist() == wanted.astype(np.float64).tolist()
+
+
+@pytest.mark.parametrize("op", ARITHMETIC)
+@pytest.mark.parametrize("dtype", EIGHT_BITS, ids=str)
+def test_eight_bit_floats_are_rounded_once(dtype: torch.dtype, op: str) -> None:
+    kind = EIGHT_BITS[dtype]
+    rows = fractions(kind)
+    wanted = rows[0].astype(np.float32)
+    for row in rows[1:]:
+        wide = row.astype(np.float32)
+        wanted = {"min": np.minimum, "max": np.maximum, "prod": np.multiply}.get(op, np.add)(wanted, wide)
+    rounded = (wanted / np.float32(RANKS) if op == "avg" else wanted).astype(kind)
+    found = to_numpy(reduced([from_numpy(row, dtype) for row in rows], op), kind)
+    assert np.array_equal(found.astype(np.float32), rounded.astype(np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize("op", ["sum", "avg", "prod"])
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_complex_numbers(dtype: torch.dtype, op: str) -> None:
+    rows = [[complex(rank + 1, index - 3) for index in range(7)] for rank in range(RANKS)]
+    wanted = []
+    for column in zip(*rows, strict=True):
+        value = column[0]
+        for other in column[1:]:
+            value = PYTHON[op](value, other)
+        wanted.append(value / RANKS if op == "avg" else value)
+    found = reduced([torch.tensor(row, dtype=dtype) for row in rows], op)
+    assert torch.allclose(found, torch.tensor(wanted, dtype=dtype))
+
+
+BOOLEAN = {"sum": any, "max": any, "bor": any, "prod": all, "min": all, "band": all, "bxor": lambda c: sum(c) % 2 == 1}
+
+
+@pytest.mark.parametrize("op", BOOLEAN)
+def test_booleans_are_or_and_and_or_parity(op: str) -> None:
+    rows = list(zip(*itertools.product([False, True], repeat=3), strict=True))
+    found = reduced([torch.tensor(row) for row in rows], op)
+    assert found.tolist() == [BOOLEAN[op](column) for column in zip(*rows, strict=True)]  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *EIGHT_BITS, *COMPLEX], ids=str)
+def test_a_factor_multiplies_every_part(dtype: torch.dtype) -> None:
+    parts = [torch.tensor([1.0, 2.0, -4.0]).to(dtype) for _ in range(3)]
+    assert reduced(parts, "premul_sum", 0.5).to(torch.complex64).tolist() == [1.5, 3.0, -6.0]
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_what_is_no_number_stays_none(dtype: torch.dtype, op: str) -> None:
+    nan, inf = math.nan, math.inf
+    parts = [torch.tensor(row, dtype=dtype) for row in ([nan, 1, -inf, 1], [1, nan, 1, inf], [2, 2, 2, nan])]
+    found = reduced(parts, op)
+    assert found.isnan().tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.uint32, torch.bool, torch.float8_e5m2], ids=str)
+@pytest.mark.parametrize("op", ["sum", "prod", "max", "avg", "bxor", "premul_sum"])
+@pytest.mark.parametrize("place", range(4))
+def test_the_result_may_go_where_any_part_lies(place: int, op: str, dtype: torch.dtype) -> None:
+    if meaning(op, dtype) is not None:
+        return
+    factor = 2.0 if op == "premul_sum" else None
+    parts = [torch.tensor([rank % 2, 1, 2]).to(dtype) for rank in range(4)]
+    wanted = reduced([part.clone() for part in parts], op, factor)
+    reduce_into(parts[place], parts, op, factor)
+    assert parts[place].float().tolist() == wanted.float().tolist()
+
+
+@pytest.mark.parametrize("dtype", [*BITS, *FLOATS, *EIGHT_BITS, *COMPLEX, torch.bool], ids=str)
+@pytest.mark.parametrize("op", [*OPS, "premul_sum"])
+def test_shapes_without_elements_and_without_dimensions(op: str, dtype: torch.dtype) -> None:
+    if meaning(op, dtype) is not None:
+        return
+    factor = 1.0 if op == "premul_sum" else None
+    assert reduced([torch.ones(0, 2).to(dtype)] * 2, op, factor).shape == (0, 2)
+    assert reduced([torch.tensor(1).to(dtype)], op, factor).to(torch.complex64).item() == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint16, torch.bool, torch.float8_e4m3fn], ids=str)
+def test_inputs_are_kept(dtype: torch.dtype) -> None:
+    parts = [torch.tensor([rank % 2, 1]).to(dtype) for rank in range(3)]
+    copies = [part.float().tolist() for part in parts]
+    for op in (op for op in OPS if meaning(op, dtype) is None):
+        reduced(parts, op)
+    assert [part.float().tolist() for part in parts] == copies
+
+
+MEANINGLESS = [
+    *((op, dtype) for op in ("band", "bor", "bxor") for dtype in (torch.float32, torch.bfloat16, torch.complex64)),
+    *((op, torch.complex128) for op in ("min", "max")),
+    *((op, torch.bool) for op in ("avg", "premul_sum")),
+    *((op, torch.float8_e8m0fnu) for op in ("sum", "prod", "avg")),
+]
+
+
+@pytest.mark.parametrize(("op", "dtype"), MEANINGLESS, ids=str)
+def test_what_means_nothing_is_told_before_it_is_done(op: str, dtype: torch.dtype) -> None:
+    assert meaning(op, dtype)
+
+
+@pytest.mark.parametrize("dtype", [*BITS, *FLOATS, *EIGHT_BITS], ids=str)
+@pytest.mark.parametrize("op", ARITHMETIC)
+def test_what_means_something_is_told_so(op: str, dtype: torch.dtype) -> None:
+    assert meaning(op, dtype) is None

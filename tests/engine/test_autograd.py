@@ -1,0 +1,198 @@
+"""Gradients are the derivatives of the sum of all ranks' losses: compared with finite differences of the world."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+import torch
+
+import collshim
+from tests.engine.plays.gradients import CASES, LINEAR, by_name, first_order, second_order
+from tests.engine.worlds import TRANSPORTS, attempt, on_ranks, world
+
+SIZE = 3
+EVERYBODY = (True, True, True)
+SOME = [(True, False, True), (False, True, False), (False, False, True)]
+
+
+def _close(found: Any, wanted: Any, tolerance: float) -> bool:
+    return torch.allclose(torch.as_tensor(found), torch.as_tensor(wanted), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_the_sum_of_all_losses(name: str) -> None:
+    for rank, (found, wanted) in enumerate(on_ranks(first_order, SIZE, "threads", CASES[name], EVERYBODY)):
+        found = torch.zeros_like(wanted) if found is None else found
+        assert _close(found, wanted, 1e-6), f"rank {rank} has {found}, should be {wanted}"
+
+
+@pytest.mark.parametrize("needs", SOME, ids=str)
+@pytest.mark.parametrize("name", [name for name in CASES if "send" not in name])
+def test_ranks_whose_input_needs_no_gradient_join(name: str, needs: tuple[bool, ...]) -> None:
+    for rank, (found, wanted) in enumerate(on_ranks(first_order, SIZE, "threads", CASES[name], needs)):
+        if needs[rank]:
+            found = torch.zeros_like(wanted) if found is None else found
+            assert _close(found, wanted, 1e-6), f"rank {rank} has {found}, should be {wanted}"
+        else:
+            assert found is None
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_gradients_can_be_differentiated_once_more(name: str) -> None:
+    for rank, (found, wanted) in enumerate(on_ranks(second_order, SIZE, "threads", CASES[name])):
+        assert _close(found, wanted, 1e-5), f"rank {rank} has {found}, should be {wanted}"
+
+
+_BETWEEN_PROCESSES = (
+    "all_reduce prod",
+    "all_gather_ragged",
+    "gather",
+    "reduce_scatter prod, ragged",
+    "all_to_all, ragged",
+    "send and recv",
+    "send, and recv from anybody",
+)
+
+
+@pytest.mark.parametrize("name", _BETWEEN_PROCESSES)
+def test_gradients_between_processes(name: str) -> None:
+    for found, wanted in on_ranks(by_name, SIZE, "processes", name, EVERYBODY):
+        assert _close(found, wanted, 1e-6)
+
+
+def _unchecked() -> Any:
+    """With the check off every rank's input needs a gradient; the root's loss alone uses a gather."""
+    comm = world()
+    x = torch.full((2,), float(comm.rank + 1), requires_grad=True)
+    (comm.all_reduce(x, "prod").wait() * (comm.rank + 1)).sum().backward()
+    y = torch.ones(comm.size, 2, requires_grad=True)
+    comm.reduce_scatter(y, "prod").wait().sum().backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    return x.grad.tolist(), y.grad.tolist()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_gradients_with_and_without_the_check(transport: str) -> None:
+    found = on_ranks(_unchecked, 2, transport)
+    assert found == [([6.0, 6.0], [[1.0, 1.0]] * 2), ([3.0, 3.0], [[1.0, 1.0]] * 2)]
+
+
+def _tokens() -> Any:
+    comm = world()
+    x = torch.ones(2, requires_grad=True)
+    works: dict[str, Any] = {
+        "reduce": comm.reduce(x, 1),
+        "gather": comm.gather(x, 1),
+        "gather_ragged": comm.gather_ragged(x, 1),
+    }
+    if comm.rank:
+        works["recv"] = comm.recv(comm.rank - 1, like=x.detach())
+    if comm.rank < comm.size - 1:
+        works["send"] = comm.send(x, comm.rank + 1)
+    results = {name: work.wait() for name, work in works.items()}
+    none = {name for name, result in results.items() if result is None}
+    tokens = {name for name, work in works.items() if work.token is not None}
+    losses = [work.token if work.token is not None else _sum(results[name]) for name, work in works.items()]
+    torch.stack(losses).sum().backward()
+    return none == tokens, sorted(none), x.grad
+
+
+def _sum(result: Any) -> torch.Tensor:
+    return sum((part.sum() for part in result), torch.zeros(())) if isinstance(result, list) else result.sum()
+
+
+def test_a_rank_without_a_result_joins_through_the_works_token() -> None:
+    found = on_ranks(_tokens, 3, "threads")
+    rooted = ["gather", "gather_ragged", "reduce"]
+    assert [(same, none) for same, none, _ in found] == [(True, [*rooted, "send"]), (True, ["send"]), (True, rooted)]
+    assert [grad.tolist() for _, _, grad in found] == [[4.0, 4.0], [4.0, 4.0], [3.0, 3.0]]
+
+
+def _without() -> Any:
+    comm = world()
+    x = torch.ones(3, requires_grad=True)
+    with torch.no_grad():
+        quiet = comm.all_reduce(x).wait()
+    whole = comm.all_reduce(torch.ones(3, dtype=torch.int64)).wait()
+    plain = comm.reduce(torch.ones(3), 0)
+    plain.wait()
+    out = torch.zeros(3)
+    into = comm.all_reduce(x, out=out).wait()
+    return quiet.requires_grad, whole.requires_grad, plain.token, into.requires_grad, x.requires_grad
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_nothing_is_tracked_where_nobody_asks(transport: str) -> None:
+    assert on_ranks(_without, 2, transport) == [(False, False, None, False, True)] * 2
+
+
+def _memory() -> Any:
+    """Neither a result nor its graph outlives them that hold it."""
+    comm = world()
+    x = torch.ones(1000, requires_grad=True)
+    doubled = x * 2
+    got = comm.all_gather(doubled).wait()
+    gone = [weakref.ref(got), weakref.ref(doubled)]
+    got.sum().backward()
+    del got, doubled
+    for _ in range(3):
+        comm.barrier().wait()
+        gc.collect()
+    return [ref() is None for ref in gone]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_graph_is_freed_with_what_holds_it(transport: str) -> None:
+    assert on_ranks(_memory, 2, transport) == [[True, True]] * 2
+
+
+def _twice() -> Any:
+    comm = world()
+    x = torch.ones(2, requires_grad=True)
+    loss = comm.all_reduce(x).wait().sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    y = torch.ones(2, requires_grad=True)
+    again = comm.all_reduce(y).wait().sum()
+    again.backward()
+    refused = attempt(again.backward)
+    return x.grad, refused.raised[0]
+
+
+def test_a_graph_that_is_kept_may_be_used_again() -> None:
+    for grad, refused in on_ranks(_twice, 2, "threads"):
+        assert (grad.tolist(), refused) == ([4.0, 4.0], "RuntimeError")
+
+
+def _complex() -> Any:
+    """Gradients of complex inputs, in torch's convention: those of the same sum computed on one rank."""
+    comm = world()
+    everyone = [torch.tensor([1 + 2j, 3 - 1j]) * (rank + 1) for rank in range(comm.size)]
+    mine = everyone[comm.rank].clone().requires_grad_()
+    product = comm.all_reduce(mine, "prod").wait()
+    (product.abs().sum() * (comm.rank + 1)).backward()
+    leaves = [part.clone().requires_grad_() for part in everyone]
+    together = leaves[0] * leaves[1]
+    (together.abs().sum() * 3).backward()
+    return mine.grad, leaves[comm.rank].grad
+
+
+def test_gradients_of_complex_products_are_torchs() -> None:
+    for found, wanted in on_ranks(_complex, 2, "threads"):
+        assert torch.allclose(found, wanted)
+
+
+def test_a_loss_of_a_numpy_rank_has_no_gradient() -> None:
+    """Who gives NumPy arrays gets NumPy arrays, whatever the others need."""
+
+    def fn() -> Any:
+        comm = collshim.current().communicator
+        x = torch.ones(2, requires_grad=True)
+        return comm.all_reduce(x if comm.rank else x.detach().numpy()).wait()
+
+    numpy, tensor = collshim.launch(fn, 2, timeout=20)
+    assert (type(numpy).__name__, tensor.requires_grad) == ("ndarray", True)

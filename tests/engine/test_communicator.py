@@ -1,0 +1,31 @@
+"""Every collective over every transport, world size and size of data."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+
+from tests.engine.plays.values import OPS, SHAPES, expected, plays
+from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
+
+SIZES = (1, 2, 3, 4)
+
+
+@cache
+def _found(transport: str, size: int) -> list[dict[str, Outcome]]:
+    asked = {
+        f"{op}, {name}": play for name, shape in SHAPES.items() for op, play in plays(OPS, shape, torch.float32).items()
+    }
+    return outcomes(asked, size, transport)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_every_rank_holds_what_the_collective_promises(transport: str, size: int, op: str, shape: str) -> None:
+    wanted: list[Any] = expected(op, SHAPES[shape], torch.float32, "sum", size)
+    assert values_of(_found(transport, size), f"{op}, {shape}") == wanted

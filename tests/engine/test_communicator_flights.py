@@ -1,0 +1,22 @@
+"""Several works on their way at once."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import pytest
+
+from tests.engine.plays.flights import CASES, FLIGHTS, SIZE, play
+from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
+
+
+@cache
+def _found(transport: str) -> list[dict[str, Outcome]]:
+    plays = {f"{name}, {length}": partial(play, name, length) for name, length in CASES}
+    return outcomes(plays, SIZE, transport)
+
+
+@pytest.mark.parametrize(("name", "length"), CASES)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_works_are_independent_of_when_they_are_waited_for(transport: str, name: str, length: str) -> None:
+    assert values_of(_found(transport), f"{name}, {length}") == FLIGHTS[name][1]

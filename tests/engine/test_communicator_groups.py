@@ -1,0 +1,21 @@
+"""Subgroups."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import pytest
+
+from tests.engine.plays.groups import GROUPS, SIZE, play
+from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
+
+
+@cache
+def _found(transport: str) -> list[dict[str, Outcome]]:
+    return outcomes({name: partial(play, name) for name in GROUPS}, SIZE, transport)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_subgroups(transport: str, name: str) -> None:
+    assert values_of(_found(transport), name) == GROUPS[name][1]

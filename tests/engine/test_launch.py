@@ -1,0 +1,277 @@
+"""``launch``: results in rank order, the first failure, deadlines; ranks as threads and as processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import collshim
+from tests.engine.plays import deaths
+from tests.engine.worlds import TRANSPORTS, on_ranks, world
+
+KINDS = ("threads", "processes")
+
+_OF_A_PEER = ("PeerError", "BrokenCommunicatorError")
+"""The first rank that finds a peer gone hears the one, who comes after it the other."""
+
+
+def place() -> Any:
+    here = collshim.current()
+    return here.rank, here.size, here.local_rank, here.local_size, here.communicator.ranks
+
+
+def added(one: int, *, two: int = 0) -> int:
+    return 100 * world().rank + one + two
+
+
+def options_here() -> Any:
+    return collshim.options.__name__, world().timeout, collshim.Options.__name__, _chosen()
+
+
+def _chosen() -> str:
+    from collshim.options import get
+
+    return get().mindspore_gather
+
+
+def processes_in_a_process() -> Any:
+    return collshim.launch(place, 2, ranks="processes", timeout=30)
+
+
+def threads_in_a_rank() -> Any:
+    """A world of threads, started by a rank; then the rank's own world again."""
+    inner = collshim.launch(place, 3, timeout=10)
+    return inner, int(world().all_reduce(np.array(1)).wait())
+
+
+def where() -> Any:
+    return os.getpid(), threading.current_thread().name
+
+
+def environment() -> Any:
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR")
+    return [os.environ[name] for name in names]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("ranks", KINDS)
+def test_every_rank_runs_in_its_own_place(ranks: str, size: int) -> None:
+    wanted = [(rank, size, rank, size, tuple(range(size))) for rank in range(size)]
+    assert collshim.launch(place, size, ranks=ranks, timeout=30) == wanted
+
+
+@pytest.mark.parametrize("ranks", KINDS)
+def test_all_ranks_get_the_same_arguments_and_results_come_in_rank_order(ranks: str) -> None:
+    assert collshim.launch(added, 3, ranks=ranks, args=(7,), timeout=30) == [7, 107, 207]
+
+
+def test_threads_may_run_any_function() -> None:
+    seen: list[int] = []
+    collshim.launch(lambda: seen.append(world().rank), 3, timeout=10)
+    assert sorted(seen) == [0, 1, 2]
+
+
+def test_threads_share_the_process_and_are_named_for_their_ranks() -> None:
+    assert collshim.launch(where, 2, timeout=10) == [(os.getpid(), f"rank {r} of 2") for r in range(2)]
+
+
+def test_processes_are_processes_of_their_own() -> None:
+    pids = {pid for pid, _ in collshim.launch(where, 2, ranks="processes", timeout=30)}
+    assert len(pids | {os.getpid()}) == 3
+
+
+def test_processes_find_a_launchers_environment() -> None:
+    found = collshim.launch(environment, 2, ranks="processes", timeout=30)
+    assert found == [[str(rank), "2", str(rank), "2", "127.0.0.1"] for rank in range(2)]
+
+
+@pytest.mark.parametrize("ranks", KINDS)
+def test_options_are_handed_to_the_ranks(ranks: str) -> None:
+    with collshim.options(timeout=17.0, mindspore_gather="stacked"):
+        found = collshim.launch(options_here, 2, ranks=ranks, timeout=30)
+    assert [(timeout, gather) for _, timeout, _, gather in found] == [(17.0, "stacked")] * 2
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_world_of_threads_in_a_rank_ends_before_the_ranks_own_goes_on(transport: str) -> None:
+    inner = [(rank, 3, rank, 3, (0, 1, 2)) for rank in range(3)]
+    assert on_ranks(threads_in_a_rank, 2, transport) == [(inner, 2)] * 2
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_world_of_processes_in_a_rank(transport: str) -> None:
+    wanted = [(rank, 2, rank, 2, (0, 1)) for rank in range(2)]
+    assert on_ranks(processes_in_a_process, 2, transport) == [wanted] * 2
+
+
+def test_two_worlds_of_threads_do_not_meet() -> None:
+    def summed(offset: int) -> Any:
+        comm = world()
+        return [int(comm.all_reduce(np.array(offset + index)).wait()) for index in range(50)]
+
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(collshim.launch, summed, 3, args=(0,), timeout=20)
+        two = pool.submit(collshim.launch, summed, 2, args=(1000,), timeout=20)
+        assert one.result() == [[3 * index for index in range(50)]] * 3
+        assert two.result() == [[2 * (1000 + index) for index in range(50)]] * 2
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.0, True, "2", None])
+def test_a_size_that_is_none_is_refused(size: Any) -> None:
+    with pytest.raises(collshim.ArgumentError, match=r"launch: size is .*, should be an int of at least 1"):
+        collshim.launch(place, size)
+
+
+def test_ranks_of_another_kind_are_refused() -> None:
+    with pytest.raises(collshim.ArgumentValueError, match="launch: ranks is 'fibres', should be \"threads\" or"):
+        collshim.launch(place, 2, ranks="fibres")
+
+
+@pytest.mark.parametrize(("fn", "args"), [(lambda: None, ()), (place, (threading.Lock(),)), (place, (lambda: None,))])
+def test_what_cannot_be_sent_to_a_process_is_refused(fn: Any, args: Any) -> None:
+    with pytest.raises(collshim.ArgumentTypeError, match="cannot be sent to another process"):
+        collshim.launch(fn, 2, ranks="processes", args=args)
+
+
+def test_a_function_that_a_process_cannot_import_is_told() -> None:
+    deaths.raises.__module__, kept = "no_such_module", deaths.raises.__module__
+    try:
+        with pytest.raises(collshim.CollshimError, match=r"no_such_module|cannot be sent"):
+            collshim.launch(deaths.raises, 2, ranks="processes", timeout=30)
+    finally:
+        deaths.raises.__module__ = kept
+
+
+@pytest.mark.parametrize("name", ["raises", "raises_while_others_wait_for_letters", "raises_while_others_compute"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_rank_that_raises_is_named_with_its_traceback(transport: str, name: str) -> None:
+    with pytest.raises(collshim.RankError) as caught:
+        on_ranks(getattr(deaths, name), 3, transport, within=30)
+    assert (caught.value.rank, type(caught.value.exception)) == (1, deaths.Odd)
+    assert caught.value.__cause__ is caught.value.exception
+    assert "rank 1 of 3 failed: Odd: on purpose" in str(caught.value)
+    assert 'raise Odd("on purpose")' in str(caught.value)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_an_exception_that_cannot_travel_is_told_in_words(transport: str) -> None:
+    with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: Unpicklable: 4 and 2") as caught:
+        on_ranks(deaths.raises_what_cannot_travel, 3, transport, within=30)
+    assert "raise Unpicklable(4, 2)" in str(caught.value)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_first_of_two_failures_is_raised(transport: str) -> None:
+    with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: Odd: on rank 1"):
+        on_ranks(deaths.two_raise, 3, transport, within=30)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_rank_that_exits_is_a_failure(transport: str) -> None:
+    with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: SystemExit: 7") as caught:
+        on_ranks(deaths.exits, 3, transport, within=30)
+    assert caught.value.rank == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("ends_at_once", 7), ("is_killed", -9), ("is_killed_while_others_compute", -9)]
+)
+@pytest.mark.parametrize("transport", TRANSPORTS[1:])
+def test_a_process_that_dies_is_named_with_its_exit_code(transport: str, name: str, code: int) -> None:
+    with pytest.raises(collshim.RankError) as caught:
+        on_ranks(getattr(deaths, name), 3, transport, within=20)
+    assert (caught.value.rank, caught.value.exception) == (1, None)
+    assert f"rank 1 of 3 ended without a result, exit code {code}" in str(caught.value)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_rank_that_has_returned_is_named_to_those_who_wait_for_it(transport: str) -> None:
+    found = on_ranks(deaths.returns_early, 3, transport, within=30)
+    assert all(found[rank].raised[0] in _OF_A_PEER for rank in (0, 2)), found
+    assert all("rank 1 has returned from its function" in found[rank].text for rank in (0, 2)), found
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS[:2])
+def test_a_rank_that_has_returned_sends_no_letter(transport: str) -> None:
+    found = on_ranks(deaths.returns_early_from_letters, 2, transport, within=30)
+    assert found[0].raised[0] == "PeerError", found
+    assert "rank 1 has " in found[0].text
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS[:2])
+def test_when_everybody_else_has_returned_nobody_sends(transport: str) -> None:
+    found = on_ranks(_nobody_sends, 2, transport, within=30)
+    assert found[0] == "PeerError"
+
+
+def _nobody_sends() -> Any:
+    from tests.engine.worlds import attempt
+
+    comm = world()
+    return attempt(lambda: comm.recv(None, like=torch.ones(3)).wait()).raised[0] if comm.rank == 0 else None
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_a_rank_sent_before_it_returned_arrives(transport: str) -> None:
+    assert on_ranks(deaths.sends_and_returns, 2, transport, within=30) == [[0, 1, 2], None]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_a_rank_started_before_it_returned_completes(transport: str) -> None:
+    assert on_ranks(deaths.starts_and_returns, 3, transport, within=30) == [9000.0, None, 9000.0]
+
+
+def test_a_peer_hears_what_the_failed_rank_raised() -> None:
+    deaths.HEARD.clear()
+    with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: Odd"):
+        on_ranks(deaths.peers_die_one_after_the_other, 3, "threads", within=30)
+    assert sorted(rank for rank, _ in deaths.HEARD) == [0, 2]
+    assert all(heard.raised[0] in _OF_A_PEER for _, heard in deaths.HEARD)
+    assert all("rank 1 failed with Odd: on purpose" in heard.text for _, heard in deaths.HEARD)
+
+
+def test_a_result_that_cannot_travel_is_told() -> None:
+    with pytest.raises(collshim.RankError, match="what it returned, a function, cannot be sent"):
+        collshim.launch(deaths.returns_a_lambda, 2, ranks="processes", timeout=30)
+
+
+@pytest.mark.parametrize("ranks", KINDS)
+def test_a_rank_that_does_not_return_is_named_at_the_deadline(ranks: str) -> None:
+    with pytest.raises(collshim.RankError, match=r"rank 1.* has not returned.*within 1 s") as caught:
+        collshim.launch(deaths.stays, 2, ranks=ranks, timeout=1)
+    assert caught.value.rank == 1
+
+
+@pytest.mark.parametrize("ranks", KINDS)
+def test_a_rank_that_waits_for_another_at_the_deadline_is_named_too(ranks: str) -> None:
+    with pytest.raises(collshim.RankError) as caught:
+        collshim.launch(deaths.waits_for_one_that_stays, 2, ranks=ranks, timeout=2)
+    assert "rank 0" in str(caught.value)
+    assert ranks == "processes" or "rank 0 has not returned, it waits in all_reduce" in str(caught.value)
+
+
+def test_nothing_is_left_behind() -> None:
+    """No process, no thread that waits in a collective, no world."""
+    with pytest.raises(collshim.RankError):
+        on_ranks(deaths.is_killed, 3, "processes", within=30)
+    with pytest.raises(collshim.RankError):
+        on_ranks(deaths.raises, 3, "threads", within=30)
+    limit = time.monotonic() + 10
+    while _left() and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert _left() == []
+    assert collshim.launch(place, 1, timeout=10)[0][:2] == (0, 1)
+
+
+def _left() -> list[str]:
+    threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("rank ")]
+    children = [child.name for child in multiprocessing.active_children() if child.name.startswith("rank ")]
+    return [name for name in threads + children if "of 3" in name]

@@ -1,0 +1,114 @@
+"""Options: for a block of code, with defaults from the environment."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collshim import ArgumentTypeError, ArgumentValueError, Options, launch, options
+from collshim.options import get
+from tests.engine.worlds import world
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLLSHIM_MINDSPORE_GATHER", "COLLSHIM_TIMEOUT", "COLLSHIM_CHECK"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_defaults() -> None:
+    assert get() == Options("concatenated", 300.0, None)
+
+
+def test_a_block_changes_what_it_names_and_ends_it() -> None:
+    with options(timeout=5.0) as outer:
+        assert outer == Options(timeout=5.0)
+        with options(check=False):
+            assert get() == Options(timeout=5.0, check=False)
+        assert get() == outer
+    assert get() == Options()
+
+
+def test_a_block_that_fails_ends_its_options() -> None:
+    with pytest.raises(KeyError), options(timeout=5.0):
+        raise KeyError
+    assert get() == Options()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [
+        ("COLLSHIM_MINDSPORE_GATHER", "stacked", Options(mindspore_gather="stacked")),
+        ("COLLSHIM_TIMEOUT", "2.5", Options(timeout=2.5)),
+        ("COLLSHIM_CHECK", "0", Options(check=False)),
+        ("COLLSHIM_CHECK", "1", Options(check=True)),
+    ],
+)
+def test_the_environment_sets_defaults(monkeypatch: pytest.MonkeyPatch, name: str, text: str, wanted: Options) -> None:
+    monkeypatch.setenv(name, text)
+    assert get() == wanted
+
+
+def test_a_block_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLLSHIM_TIMEOUT", "2")
+    with options(timeout=5.0):
+        assert get().timeout == 5.0
+    with options(check=False):
+        assert get().timeout == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [
+        ("COLLSHIM_MINDSPORE_GATHER", "sideways", "'sideways', should be one of .*concatenated.*stacked"),
+        ("COLLSHIM_TIMEOUT", "soon", "'soon', should be a number of seconds"),
+        ("COLLSHIM_TIMEOUT", "0", "0.0, should be a positive number"),
+        ("COLLSHIM_CHECK", "yes", "'yes', should be 0 or 1"),
+    ],
+)
+def test_an_environment_that_means_nothing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str, wanted: str
+) -> None:
+    monkeypatch.setenv(name, text)
+    with pytest.raises(ArgumentValueError, match=wanted):
+        get()
+
+
+@pytest.mark.parametrize("timeout", [0, -1, math.nan, "5", None])
+def test_a_timeout_is_a_positive_number_of_seconds(timeout: Any) -> None:
+    with pytest.raises((ArgumentValueError, ArgumentTypeError), match=r"timeout is .*, should be a positive number"):
+        options(timeout=timeout).__enter__()
+
+
+@pytest.mark.parametrize("check", ["yes", 2, 0.0])
+def test_the_check_is_on_or_off_or_left_to_the_engine(check: Any) -> None:
+    with pytest.raises((ArgumentValueError, ArgumentTypeError), match="check is"):
+        options(check=check).__enter__()
+
+
+def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ArgumentTypeError, match="time_out are unknown, should be among check, mindspore"):
+        options(time_out=3).__enter__()
+
+
+def test_another_thread_has_options_of_its_own() -> None:
+    seen: list[Options] = []
+    with options(timeout=5.0):
+        thread = threading.Thread(target=lambda: seen.append(get()))
+        thread.start()
+        thread.join(10)
+    assert seen == [Options()]
+
+
+def _total() -> Any:
+    return int(world().all_reduce(np.array(1)).wait())
+
+
+@pytest.mark.parametrize("ranks", ["threads", "processes"])
+def test_a_timeout_without_end_waits_without_end(ranks: str) -> None:
+    with options(timeout=math.inf):
+        assert launch(_total, 2, ranks=ranks, timeout=20) == [2, 2]

@@ -1,0 +1,88 @@
+"""Bad calls are refused before anything is sent: the rank calls again, and its peers never notice."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import collshim
+from tests.engine.plays.refusals import REFUSALS, SIZE, play
+from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
+
+CASES = [
+    (transport, name)
+    for transport in TRANSPORTS
+    for name, refusal in REFUSALS.items()
+    if transport == "unchecked" or not refusal.unchecked_alone
+]
+
+
+@cache
+def _found(transport: str) -> list[dict[str, Outcome]]:
+    plays = {name: partial(play, name) for known, name in CASES if known == transport}
+    return outcomes(plays, SIZE, transport)
+
+
+def _refused(transport: str, name: str) -> Any:
+    found = values_of(_found(transport), name)[0]
+    return found[0] if isinstance(found, tuple) else Outcome(None, ("nothing",), found)
+
+
+@pytest.mark.parametrize(("transport", "name"), CASES)
+def test_the_refusal_has_the_class_that_fits(transport: str, name: str) -> None:
+    refused = _refused(transport, name)
+    assert (refused.raised[:1], "ArgumentError" in refused.raised) == ((REFUSALS[name].kind,), True)
+
+
+@pytest.mark.parametrize(("transport", "name"), CASES)
+def test_the_refusal_tells_what_came_and_what_was_wanted_on_which_rank(transport: str, name: str) -> None:
+    text = _refused(transport, name).text
+    assert [words for words in (*REFUSALS[name].words, "rank 0 of 2") if words not in text] == [], text
+
+
+@pytest.mark.parametrize(("transport", "name"), CASES)
+def test_the_next_calls_are_right_on_every_rank(transport: str, name: str) -> None:
+    seen = [found[1:] for found in values_of(_found(transport), name)]
+    assert seen == [([[0], [1]], [2.0], 1), ([[0], [1]], [4.0], 0)]
+
+
+def _in_a_strange_thread() -> Any:
+    import threading
+
+    from tests.engine.worlds import attempt
+
+    found: list[Outcome] = []
+    thread = threading.Thread(target=lambda: found.append(attempt(collshim.current)))
+    thread.start()
+    thread.join(10)
+    return found[0]
+
+
+def test_a_thread_without_a_world_is_refused_while_ranks_are_threads() -> None:
+    refused = collshim.launch(_in_a_strange_thread, 2, timeout=20)[0]
+    assert refused.raised[0] == "WorldError"
+    assert "is no rank" in refused.text
+    assert "collshim.world.use(world)" in refused.text
+
+
+def test_a_refusal_that_is_not_caught_is_told_to_the_peers() -> None:
+    def fn() -> Any:
+        comm = collshim.current().communicator
+        return comm.all_reduce(np.ones(3), "mean" if comm.rank == 1 else "sum").wait()
+
+    with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: ArgumentValueError: all_reduce: reduce op"):
+        collshim.launch(fn, 3, timeout=20)
+
+
+def test_memory_that_was_refused_is_untouched() -> None:
+    def fn() -> Any:
+        out, comm = torch.full((4,), 7.0), collshim.current().communicator
+        with pytest.raises(collshim.ArgumentValueError):
+            comm.all_reduce(torch.ones(3), out=out)
+        return out.tolist()
+
+    assert collshim.launch(fn, 1, timeout=20) == [[7.0] * 4]

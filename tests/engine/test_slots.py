@@ -1,0 +1,108 @@
+"""The slot of a call holds its description and, where it is small, its data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from collshim import ArgumentValueError
+from collshim.call import Call
+from collshim.layout import listed
+from collshim.transports.slots import INLINE, Slot, call_from, decode, describe, encode, given, slot_bytes
+from tests.engine.test_communicator_dtypes import DTYPES
+
+SIZE = 3
+SHAPES = ((1, 2), (), (0, 4))
+
+CALLS = {
+    "nothing but an operation": Call("barrier"),
+    "everything": Call(
+        "all_to_all",
+        (2, 3),
+        torch.bfloat16,
+        "cuda",
+        "premul_sum",
+        0.1,
+        2,
+        SHAPES,
+        SHAPES[::-1],
+        needs_grad=True,
+        discovers=True,
+        tag=2**40,
+        sequence=2**40,
+        site="ein längerer name.py:17",
+    ),
+    "no shapes are known": Call("all_gather", (), torch.bool, expects=()),
+    "odd factors": Call("all_reduce", (1,), torch.float64, reduce_op="premul_sum", factor=float("-inf")),
+}
+
+
+def exchanged(call: Call, inputs: Any, size: int = SIZE) -> Slot:
+    """What the others find in this rank's slot."""
+    slot = encode(call, inputs, size)
+    gathered = torch.stack([slot] * size)
+    return decode(gathered)[size - 1]
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_is_read_as_it_was_written(call: Call) -> None:
+    assert exchanged(call, None).call == call
+    assert call_from(describe(call)) == call
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 64])
+def test_every_call_of_a_group_takes_the_same_room(size: int) -> None:
+    lengths = {len(encode(call, inputs, size)) for call in CALLS.values() for inputs in (None, torch.ones(3))}
+    assert lengths == {slot_bytes(size)}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(3, 2), (), (0, 3)])
+def test_small_data_goes_along(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    tensor = torch.ones(shape).to(dtype)
+    found = given(exchanged(Call("all_gather", shape, dtype), tensor), 0, SIZE)
+    assert isinstance(found, Tensor)
+    assert (found.dtype, found.shape) == (dtype, tensor.shape)
+    assert found.to(torch.complex64).tolist() == tensor.to(torch.complex64).tolist()
+
+
+@pytest.mark.parametrize("elements", [INLINE // 8, INLINE // 8 + 1])
+def test_data_goes_along_up_to_its_limit(elements: int) -> None:
+    tensor = torch.arange(elements, dtype=torch.float64)
+    found = given(exchanged(Call("all_gather", (elements,), torch.float64), tensor), 0, SIZE)
+    assert (found is not None) == (elements * 8 <= INLINE)
+    assert found is None or torch.equal(listed(found)[-1], tensor[-1])
+
+
+def test_parts_go_along_stacked_and_listed() -> None:
+    stacked = torch.arange(6.0).view(3, 2)
+    found = given(exchanged(Call("reduce_scatter", (2,), torch.float32), stacked), 0, SIZE)
+    assert isinstance(found, Tensor)
+    assert torch.equal(found, stacked)
+    parts = [torch.ones(shape) * rank for rank, shape in enumerate(SHAPES)]
+    found = given(exchanged(Call("all_to_all", None, torch.float32, sends=SHAPES), parts), 0, SIZE)
+    assert isinstance(found, list)
+    assert all(torch.equal(one, other) for one, other in zip(found, parts, strict=True))
+
+
+@pytest.mark.parametrize("op", ["broadcast", "scatter"])
+def test_off_the_root_there_is_nothing_to_take(op: str) -> None:
+    slot = exchanged(Call(op, (2,), torch.float32, root=1), None)
+    assert given(slot, 0, SIZE) is None
+    assert slot.data is not None  # nothing to wait for either
+
+
+def test_a_description_that_is_too_long_is_packed() -> None:
+    shapes = tuple((1,) * 60 for _ in range(SIZE))
+    call = Call("all_to_all", None, torch.float32, sends=shapes, expects=shapes)
+    assert exchanged(call, None).call == call
+
+
+def test_a_description_that_cannot_be_packed_is_refused() -> None:
+    source = torch.Generator().manual_seed(1)
+    shapes = tuple(tuple(torch.randint(10**9, (60,), generator=source).tolist()) for _ in range(SIZE))
+    with pytest.raises(ArgumentValueError, match=r"all_to_all: the description .* takes \d+ bytes, should be at most"):
+        encode(Call("all_to_all", None, torch.float32, sends=shapes), None, SIZE)

@@ -1,0 +1,173 @@
+"""``Work``: waited for twice, viewed, polled, failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from collshim import ArgumentError, Communicator, MismatchError, Work
+from collshim.work import settled
+from tests.engine.worlds import TRANSPORTS, attempt, on_ranks, world
+
+
+class Started:
+    """A call that is done when it is told so, and counts its waits."""
+
+    def __init__(self, result: Any = None, failure: Exception | None = None) -> None:
+        self.result, self.failure = result, failure
+        self.finished = False
+        self.waits: list[float | None] = []
+        self.token: Tensor | None = None
+
+    def wait(self, timeout: float | None) -> Any:
+        self.waits.append(timeout)
+        if self.failure is not None:
+            raise self.failure
+        return self.result
+
+    def done(self) -> bool:
+        return self.finished
+
+
+def test_a_work_is_waited_for_once_and_keeps_its_result() -> None:
+    started = Started(torch.ones(2))
+    work = Work[Any](started)
+    assert work.wait() is work.wait() is work.result() is started.result
+    assert len(started.waits) == 1
+
+
+def test_a_failure_is_kept_too() -> None:
+    work = Work[Any](Started(failure=MismatchError("no")))
+    caught = [attempt(work.wait).text, attempt(work.wait).text, attempt(work.result).text]
+    assert caught == ["no"] * 3
+    assert isinstance(work.exception(), MismatchError)
+    assert work.done()
+
+
+def test_the_deadline_is_the_communicators_or_the_waits() -> None:
+    started = [Started(), Started(), Started()]
+    Work[Any](started[0], (), None, 7.0).wait()
+    Work[Any](started[1], (), None, 7.0).wait(2.0)
+    Work[Any](started[2], (), None, 7.0).wait(0.0)
+    assert [known.waits for known in started] == [[7.0], [2.0], [0.0]]
+
+
+def test_done_is_the_transports_until_the_wait() -> None:
+    started = Started()
+    work = Work[Any](started)
+    assert not work.done()
+    started.finished = True
+    assert work.done()
+    assert started.waits == []
+
+
+def test_exception_waits_for_nothing_that_is_not_done() -> None:
+    started = Started(failure=MismatchError("no"))
+    work = Work[Any](started)
+    assert work.exception() is None
+    assert started.waits == []
+    started.finished = True
+    assert isinstance(work.exception(), MismatchError)
+
+
+def test_views_see_torch_once_and_the_callers_kind_comes_last() -> None:
+    seen: list[Any] = []
+
+    def view(result: Any) -> Any:
+        seen.append(type(result).__name__)
+        return [result + 1, (None, result)]
+
+    work = Work[Any](Started(torch.ones(2)), (), lambda tensor: tensor.numpy()).then(view)
+    got = work.wait()
+    assert (work.wait() is got, seen) == (True, ["Tensor"])
+    assert [type(got[0]), type(got[1][0]), type(got[1][1])] == [np.ndarray, type(None), np.ndarray]
+
+
+def test_views_are_applied_in_order() -> None:
+    work = Work[Any](Started(3)).then(lambda value: value + 1).then(lambda value: value * 10)
+    assert work.wait() == 40
+
+
+def test_a_view_of_a_work_that_was_waited_for_leaves_the_first_result_alone() -> None:
+    work = Work[Any](Started(torch.ones(2)))
+    first = work.wait()
+    second = work.then(lambda tensor: tensor + 1).wait()
+    assert (first.tolist(), work.wait() is first, second.tolist()) == ([1, 1], True, [2, 2])
+
+
+def test_a_view_of_a_work_that_was_waited_for_sees_torch_too() -> None:
+    """Whether ``then`` comes before the wait or after it is one to the view."""
+    seen: list[str] = []
+    work = Work[Any](Started(torch.ones(2)), (), lambda tensor: tensor.numpy())
+    assert type(work.wait()) is np.ndarray
+    later = work.then(lambda result: (seen.append(type(result).__name__), result)[1])  # type: ignore[func-returns-value]
+    assert (type(later.wait()), seen) == (np.ndarray, ["Tensor"])
+
+
+def test_a_view_that_raises_is_the_works_failure() -> None:
+    work = Work[Any](Started(3)).then(lambda value: value / 0)
+    assert [attempt(work.wait).raised[0] for _ in range(2)] == ["ZeroDivisionError"] * 2
+
+
+def test_a_view_of_a_failed_work_is_not_run() -> None:
+    seen: list[Any] = []
+    work = Work[Any](Started(failure=MismatchError("no"))).then(seen.append)
+    assert (attempt(work.wait).raised[0], seen) == ("MismatchError", [])
+
+
+def test_an_interrupted_wait_may_be_resumed() -> None:
+    started = Started(5)
+    started.failure = KeyboardInterrupt()  # type: ignore[assignment]
+    work = Work[Any](started)
+    with pytest.raises(KeyboardInterrupt):
+        work.wait()
+    started.failure = None
+    assert work.wait() == 5
+
+
+def test_a_settled_work_is_done() -> None:
+    work = Work[Any](settled(4))
+    assert (work.done(), work.exception(), work.wait()) == (True, None, 4)
+
+
+def _used(comm: Communicator) -> Any:  # pyright: ignore[reportUnusedFunction]
+    work = comm.all_reduce(np.array([comm.rank]))
+    first = work.wait()
+    doubled = comm.all_reduce(np.array([comm.rank])).then(lambda total: (total, total * 2))
+    return first.tolist(), work.wait() is first, [item.tolist() for item in doubled.wait()]
+
+
+def _source(comm: Communicator) -> Any:  # pyright: ignore[reportUnusedFunction]
+    sent = comm.send(torch.ones(1), (comm.rank + 1) % comm.size)
+    got = comm.recv(None, discovers=True)
+    got.wait()
+    sent.wait()
+    return got.source, sent.source
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_works_of_collectives_behave_alike(transport: str) -> None:
+    assert on_ranks(_on_world, 2, transport, "_used") == [([1], True, [[1], [2]])] * 2
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS[:2])
+def test_a_recv_tells_who_sent(transport: str) -> None:
+    assert on_ranks(_on_world, 3, transport, "_source") == [(2, None), (0, None), (1, None)]
+
+
+def _on_world(name: str) -> Any:
+    return globals()[name](world())
+
+
+def test_an_argument_error_is_no_failure_of_a_work() -> None:
+    def fn() -> Any:
+        comm = world()
+        with pytest.raises(ArgumentError):
+            comm.all_reduce(np.ones(2), "mean")
+        return comm.barrier().wait()
+
+    assert on_ranks(fn, 2, "threads") == [None, None]

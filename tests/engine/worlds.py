@@ -1,0 +1,136 @@
+"""Worlds for the tests: every wait and every launch has a deadline, and what a rank saw can be sent to its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import collshim
+from collshim import Communicator
+
+Play = Callable[[Communicator], Any]
+"""What one rank does with a communicator of all ranks."""
+
+TRANSPORTS = ("threads", "processes", "unchecked")
+"""Ranks as threads; as processes that compare their calls; as processes with the check off."""
+
+WAIT = 5.0
+"""Seconds that a wait in a collective may take where a test does not say otherwise."""
+
+START = 20.0
+"""Seconds that the processes of a world, or of a group, may need to find each other."""
+
+
+class Outcome(NamedTuple):
+    """What a function did on one rank: its value, or the classes of what it raised (nearest first) and the text."""
+
+    value: Any = None
+    raised: tuple[str, ...] = ()
+    text: str = ""
+
+
+def attempt(fn: Callable[..., Any], *args: Any) -> Outcome:
+    try:
+        return Outcome(fn(*args))
+    except Exception as error:
+        return Outcome(None, tuple(kind.__name__ for kind in type(error).__mro__), str(error))
+
+
+def world() -> Communicator:
+    """The communicator of all ranks, for functions that run on a rank."""
+    return collshim.current().communicator
+
+
+def on_ranks(
+    fn: Callable[..., Any],
+    size: int,
+    transport: str,
+    *args: Any,
+    wait: float = WAIT,
+    within: float = 40.0,
+) -> list[Any]:
+    """What ``fn(*args)`` returned on every rank. ``wait`` holds for collectives, not for the start of the world."""
+    check = None if transport == "threads" else transport == "processes"
+    with collshim.options(timeout=START, check=check):
+        ranks = "threads" if transport == "threads" else "processes"
+        return collshim.launch(_with_deadline, size, ranks=ranks, args=(fn, wait, *args), timeout=within)
+
+
+def _with_deadline(fn: Callable[..., Any], wait: float, *args: Any) -> Any:
+    world().timeout = wait
+    return fn(*args)
+
+
+def play_all(plays: Mapping[str, Play]) -> dict[str, Outcome]:
+    """Every play's outcome on this rank, a dozen on one group; after a failed one each is played again, alone."""
+    found, names = dict[str, Outcome](), list(plays)
+    for start in range(0, len(names), 12):
+        dozen = {name: plays[name] for name in names[start : start + 12]}
+        comm = fresh()
+        outcomes = {name: attempt(play, comm) for name, play in dozen.items()}
+        failed = first_anywhere([bool(outcome.raised) for outcome in outcomes.values()])
+        comm.close()
+        found |= outcomes | {name: _alone(dozen[name]) for name in list(dozen)[failed + 1 :]}
+    return found
+
+
+def _alone(play: Play) -> Outcome:
+    """On a group that no other play uses, once every rank is over with the play before."""
+    outcome = attempt(play, fresh())
+    failed_anywhere(bool(outcome.raised))
+    return outcome
+
+
+def fresh() -> Communicator:
+    """A group of all ranks of which no earlier failure is left."""
+    comm = world().subgroup(range(world().size))
+    assert comm is not None
+    return comm
+
+
+def first_anywhere(here: Sequence[bool]) -> int:
+    """The first place that holds on any rank; the length where none does."""
+    first = here.index(True) if True in here else len(here)
+    return int(world().all_reduce(np.array(first), "min").wait(6 * WAIT))
+
+
+def failed_anywhere(here: bool) -> bool:
+    return first_anywhere([here]) == 0
+
+
+def outcomes(plays: Mapping[str, Play], size: int, transport: str) -> list[dict[str, Outcome]]:
+    """``play_all`` on every rank; of plays that end a whole world, each one that does is found and has its error."""
+    try:
+        return on_ranks(play_all, size, transport, dict(plays))
+    except collshim.RankError as error:
+        if len(plays) == 1:
+            return [dict.fromkeys(plays, Outcome(None, ("RankError",), str(error)))] * size
+    names, half = list(plays), len(plays) // 2
+    halves = [{name: plays[name] for name in some} for some in (names[:half], names[half:])]
+    first, second = (outcomes(some, size, transport) for some in halves)
+    return [one | other for one, other in zip(first, second, strict=True)]
+
+
+def plain(value: Any) -> Any:
+    """Arrays as dtype, shape and numbers, so that they compare with == and travel between processes."""
+    if isinstance(value, torch.Tensor):
+        found = value.detach()
+        narrow = found.dtype.is_floating_point and found.dtype.itemsize == 1
+        return str(found.dtype), tuple(found.shape), (found.float() if narrow else found).tolist()
+    if isinstance(value, np.ndarray | np.generic):
+        found_array = np.asarray(value)
+        return f"numpy.{found_array.dtype}", found_array.shape, found_array.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def values_of(found: Sequence[dict[str, Outcome]], name: str) -> list[Any]:
+    """What every rank got of one play; the error where it failed."""
+    return [
+        f"{outcome.raised[0]}: {outcome.text}" if outcome.raised else outcome.value
+        for outcome in (rank[name] for rank in found)
+    ]
