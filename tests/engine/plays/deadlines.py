@@ -149,7 +149,7 @@ def absent_from_a_backward() -> Any:
     """Rank 2's loss does not use the result."""
     comm = world()
     given = torch.ones(3, requires_grad=True)
-    got = comm.all_reduce(given).wait()
+    got = comm.all_reduce(given).wait(20.0)  # the deadline is the backward's subject
     if comm.rank == 2:
         _until(SHORT + 1)
         return Outcome()
