@@ -18,12 +18,14 @@ from collshim.errors import (
     CommunicationError,
     DeadlineError,
     MismatchError,
+    NotANumberError,
     PeerError,
     RankError,
     WorldError,
 )
 from collshim.launch import launch
 from collshim.options import Options, options
+from collshim.point_to_point import Recv, Send
 from collshim.work import Work
 from collshim.world import World, close, current, init
 
@@ -40,9 +42,12 @@ __all__ = [
     "Communicator",
     "DeadlineError",
     "MismatchError",
+    "NotANumberError",
     "Options",
     "PeerError",
     "RankError",
+    "Recv",
+    "Send",
     "Work",
     "World",
     "WorldError",

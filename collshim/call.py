@@ -27,7 +27,9 @@ class Call(NamedTuple):
     ``shape`` is the shape of this rank's tensor, or of each part where every part has the same; None means that this
     rank has none of its own and takes what it gets. ``sends`` and ``expects`` hold one shape per peer where they are
     unequal; ``expects`` is ``()`` where unequal parts are awaited whose shapes are not known yet. ``discovers`` says
-    that the ranks tell each other shapes and dtypes first, whether they check their calls or not.
+    that the ranks tell each other shapes and dtypes first, whether they check their calls or not. ``content`` says what
+    the data stands for where it is no array of the caller's: "object" for a pickled one, "coalesced" for several
+    arrays in one, with what the ranks must have alike. ``nan`` tells of the NaN that a finder saw in what is reduced.
     """
 
     op: str
@@ -45,6 +47,13 @@ class Call(NamedTuple):
     sequence: int = 0
     site: str = ""
     posted: float = 0.0
+    content: str = ""
+    nan: str = ""
+
+    @property
+    def name(self) -> str:
+        """The collective as its caller spells it: ``all_gather_object``, say."""
+        return f"{self.op}_{self.content.partition(' ')[0]}" if self.content else self.op
 
     def sent(self, peer: int) -> Shape | None:
         """The shape of what this rank gives to ``peer``."""
@@ -57,10 +66,11 @@ class Call(NamedTuple):
         return self.expects[peer] if self.expects else None
 
     def __str__(self) -> str:
-        return f"{self.op}({', '.join(self._shown())})" + (f" at {self.site}" if self.site else "")
+        return f"{self.name}({', '.join(self._shown())})" + (f" at {self.site}" if self.site else "")
 
     def _shown(self) -> list[str]:
-        shown = [] if self.shape is None else [f"shape {self.shape}"]
+        arrays = self.content.partition(" ")[2]
+        shown = [arrays] if arrays else [] if self.shape is None else [f"shape {self.shape}"]
         shown += [] if self.sends is None else [f"sends {list(self.sends)}"]
         shown += [f"expects {list(self.expects)}"] if self.expects else []
         shown += [] if self.dtype is None else [name_of(self.dtype)]

@@ -6,10 +6,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from collshim.call import Call, Shape, name_of
+from collshim.errors import CommunicationError, MismatchError, NotANumberError
 
-_EVERY_RANK_ALIKE = ("op", "reduce_op", "factor", "root", "dtype", "device")
+_EVERY_RANK_ALIKE = ("op", "content", "reduce_op", "factor", "root", "dtype", "device")
 _ROOTED = {"reduce", "broadcast", "gather", "scatter"}
 _REDUCTIONS = {"all_reduce", "reduce", "reduce_scatter"}
+
+
+def objection(calls: Sequence[Call]) -> CommunicationError | None:
+    """Why the calls of a group's ranks, in rank order, cannot be carried out together; None where they can."""
+    wrong = disagreement(calls)
+    if wrong is not None:
+        return MismatchError(wrong)
+    found = [f"rank {rank} gives NaN: {call.nan}" for rank, call in enumerate(calls) if call.nan]
+    return NotANumberError("\n".join([f"{calls[0].name}: {'; '.join(found)}", *_shown(calls)])) if found else None
 
 
 def disagreement(calls: Sequence[Call]) -> str | None:
@@ -25,19 +35,19 @@ def disagreement(calls: Sequence[Call]) -> str | None:
 
 
 def _alike(call: Call, first: Call) -> bool:
-    return call[:9] == first[:9] and call.sends is None and not call.expects
+    return call.sends is None and not call.expects and call[:9] == first[:9] and call.content == first.content
 
 
 def _unequal_field(calls: Sequence[Call]) -> str | None:
     for field in _EVERY_RANK_ALIKE:
         told = {rank: _told(call, field) for rank, call in enumerate(calls) if _tells(call, field)}
         if len(set(told.values())) > 1:
-            return f"{calls[0].op}: ranks disagree on {field.replace('_', ' ')}: {_minority(told)}"
+            return f"{calls[0].name}: ranks disagree on {field.replace('_', ' ')}: {_minority(told)}"
     return None
 
 
 def _told(call: Call, field: str) -> str:
-    return str(getattr(call, field)).removeprefix("torch.")
+    return call.name if field == "op" else str(getattr(call, field)).removeprefix("torch.")
 
 
 def _tells(call: Call, field: str) -> bool:
@@ -62,7 +72,7 @@ def _unequal_shapes(calls: Sequence[Call]) -> str | None:
         shapes = [call.shape for call in calls]
     if all(shape == shapes[0] for shape in shapes):
         return None
-    return f"{calls[0].op}: ranks disagree on shape: {_minority(dict(enumerate(shapes)))}"
+    return f"{calls[0].name}: ranks disagree on shape: {_minority(dict(enumerate(shapes)))}"
 
 
 def _unmet_shape(calls: Sequence[Call]) -> str | None:
@@ -77,8 +87,8 @@ def _unmet_shape(calls: Sequence[Call]) -> str | None:
 def _unmet(calls: Sequence[Call], sender: int, receiver: int, sent: Shape | None, expected: Shape) -> str:
     if calls[0].op in ("all_gather", "gather") and all(call.expects is None for call in calls):
         shapes = {rank: call.shape for rank, call in enumerate(calls)}
-        return f"{calls[0].op}: ranks disagree on shape: {_minority(shapes)}"
-    return f"{calls[0].op}: rank {sender} gives rank {receiver} shape {sent}, rank {receiver} awaits {expected}"
+        return f"{calls[0].name}: ranks disagree on shape: {_minority(shapes)}"
+    return f"{calls[0].name}: rank {sender} gives rank {receiver} shape {sent}, rank {receiver} awaits {expected}"
 
 
 def _routes(calls: Sequence[Call]) -> list[tuple[int, int]]:
@@ -98,7 +108,9 @@ def _shown(calls: Sequence[Call]) -> list[str]:
 
 def unmatched_pair(send: Call, recv: Call) -> str | None:
     """What is wrong between a send and the recv that it meets; None where they fit."""
-    if recv.dtype is not None and send.dtype is not recv.dtype:
+    if recv.content != send.content:
+        wrong = f"recv: the receiver awaits an {recv.content or 'array'}, the sender gives an {send.content or 'array'}"
+    elif recv.dtype is not None and send.dtype is not recv.dtype:
         sent = None if send.dtype is None else name_of(send.dtype)
         wrong = f"recv: dtype awaited is {name_of(recv.dtype)}, the sender gives {sent}"
     elif recv.shape is not None and send.shape != recv.shape:
@@ -106,3 +118,9 @@ def unmatched_pair(send: Call, recv: Call) -> str | None:
     else:
         return None
     return f"{wrong}\n  sender: {send}\n  receiver: {recv}"
+
+
+def objection_to_pair(send: Call, recv: Call) -> CommunicationError | None:
+    """Why a send and the recv that it meets cannot be carried out; None where they can."""
+    wrong = unmatched_pair(send, recv)
+    return None if wrong is None else MismatchError(wrong)

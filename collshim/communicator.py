@@ -13,9 +13,14 @@ from collshim import arguments as judge
 from collshim.aliasing import apart
 from collshim.autograd import attach
 from collshim.call import Call, Shape, call_site
+from collshim.coalesced import CoalescedCollectives
 from collshim.errors import ArgumentValueError, refusal
 from collshim.layout import Parts, listed
+from collshim.nan import nan_in
+from collshim.objects import ObjectCollectives
+from collshim.options import chosen as chosen_options
 from collshim.options import get as current_options
+from collshim.point_to_point import PointToPointCalls
 from collshim.transports import Posted, Transport
 from collshim.work import Work
 
@@ -23,7 +28,7 @@ A = TypeVar("A")
 ReduceOp = str | tuple[str, float]
 
 
-class Communicator:
+class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
     """One rank's end of an ordered group of ranks.
 
     Every method takes arrays of any kind (torch, NumPy, CuPy, anything with DLPack), judges its arguments before it
@@ -50,6 +55,7 @@ class Communicator:
         self.ranks = tuple(ranks)
         self.name = name
         self.timeout = current_options().timeout if timeout is None else timeout
+        self._finds_nan = current_options().find_nan
         self._subgroups: dict[tuple[int, ...], int] = {}
 
     def __repr__(self) -> str:
@@ -185,29 +191,6 @@ class Communicator:
         )._replace(shape=None)
         return self._post(call, found, target, _first(parts), out)
 
-    def send(self, array: Any, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
-        """Rank ``to`` receives the array; complete at once for small ones, else when the receiver has come."""
-        tensor = self._tensor("send", array)
-        to = judge.rank_of(self, "send", "destination", to)
-        return self._post(self._call("send", tensor, root=to, tag=tag, discovers=discovers), tensor, None, None, None)
-
-    def recv(
-        self, source: int | None, *, out: Any = None, tag: int = 0, like: Any = None, discovers: bool = False
-    ) -> Work[Any]:
-        """The array that rank ``source`` sends, or with None any rank; ``out`` and ``like`` tell what is awaited.
-
-        With neither, shape and dtype are the sender's: with the check on, or ``discovers`` on both ranks.
-        """
-        rank = None if source is None else judge.rank_of(self, "recv", "source", source)
-        known = like if out is None else out
-        if known is None:
-            self._require_discovery("recv", discovers)
-            return self._post(self._empty("recv", root=rank, tag=tag, discovers=discovers), None, None, None, None)
-        tensor = self._tensor("recv", known)
-        target = None if out is None else judge.output_of(self, "recv", out, tensor.shape, tensor)
-        call = self._call("recv", tensor, root=rank, tag=tag, discovers=discovers, needs_grad=False)
-        return self._post(call, None, target, known, out, tensor.device)
-
     def barrier(self) -> Work[None]:
         """Its wait returns when every rank of the group has called it."""
         return self._post(self._empty("barrier"), None, None, None, None)
@@ -249,6 +232,16 @@ class Communicator:
     def _operand(self, op: str, array: Any, reduce_op: ReduceOp) -> tuple[Tensor, tuple[str, float | None]]:
         tensor = self._tensor(op, array)
         return tensor, judge.reduce_op_of(self, op, reduce_op, tensor.dtype)
+
+    def _found_nan(self, given: Parts) -> str:
+        """What the finder says of what is given to a reduction; empty where it found nothing, or is off."""
+        chosen = chosen_options()
+        if not (self._finds_nan if chosen is None else chosen.find_nan):
+            return ""
+        if not self._transport.checks:
+            text = refusal("find_nan", "the check between ranks", "off", "on", self.rank, self.size)
+            raise ArgumentValueError(text)
+        return nan_in(given)
 
     def _gathered_into(self, op: str, tensor: Tensor, out: Any) -> tuple[judge.Target | None, tuple[Shape, ...] | None]:
         if out is None:
@@ -304,6 +297,8 @@ class Communicator:
             call = call._replace(needs_grad=False)
         kind = None if array is None or out is not None else judge.kind_of(self, call.op, array)
         inputs = None if given is None else judge.readable_parts(given)
+        if call.reduce_op is not None and inputs is not None and (nan := self._found_nan(inputs)):
+            call = call._replace(nan=nan)
         if target is not None and inputs is not None:
             inputs = apart(call.op, self.rank, inputs, target.written)
         place = device or _device(given)

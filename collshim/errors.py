@@ -9,6 +9,7 @@
     ├── CommunicationError            something went wrong between ranks; also a RuntimeError
     │   ├── MismatchError             the ranks' calls do not belong together
     │   ├── DeadlineError             somebody did not come in time; also a TimeoutError
+    │   ├── NotANumberError           ``options(find_nan=True)`` found NaN; also a FloatingPointError
     │   ├── PeerError                 another rank failed, or its process ended
     │   └── BrokenCommunicatorError   an earlier failure ended this communicator
     └── RankError                     raised by ``launch``: what the first failing rank raised; also a RuntimeError
@@ -54,6 +55,10 @@ class MismatchError(CommunicationError):
 
 class DeadlineError(CommunicationError, TimeoutError):
     """A wait passed its deadline; the text names who did not come and where they were instead."""
+
+
+class NotANumberError(CommunicationError, FloatingPointError):
+    """A rank's array for a reduction holds NaN (``options(find_nan=True)``); every rank gets the same text."""
 
 
 class PeerError(CommunicationError):

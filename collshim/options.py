@@ -3,15 +3,15 @@
     with collshim.options(mindspore_gather="stacked"):
         tensor, handle = comm_func.all_gather_into_tensor(x)
 
-Defaults come from the environment: ``COLLSHIM_MINDSPORE_GATHER``, ``COLLSHIM_TIMEOUT``, ``COLLSHIM_CHECK``.
-Options change what this rank sees, never what it posts, so ranks may differ.
+Defaults come from the environment: ``COLLSHIM_MINDSPORE_GATHER``, ``COLLSHIM_TIMEOUT``, ``COLLSHIM_CHECK``,
+``COLLSHIM_OBJECT_BYTES``, ``COLLSHIM_FIND_NAN``. Ranks may differ in all but the check.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -31,17 +31,26 @@ class Options:
         timeout: seconds that a wait may take; read when a communicator is made.
         check: whether ranks compare their calls before data moves; None is on between threads and over gloo, off
             where a world is made for CUDA.
+        object_bytes: how many bytes an object that is pickled for a collective may take; the sender refuses more.
+        find_nan: whether every rank looks for NaN in what it gives to a reduction, and all ranks are told which
+            rank's array has some, by a ``NotANumberError``; needs the check.
     """
 
     mindspore_gather: str = "concatenated"
     timeout: float = 300.0
     check: bool | None = None
+    object_bytes: int = 1 << 30
+    find_nan: bool = False
 
     def __post_init__(self) -> None:
         if self.mindspore_gather not in _GATHERS:
             raise ArgumentValueError(
                 f"option mindspore_gather is {self.mindspore_gather!r}, should be one of {_GATHERS}"
             )
+        if type(self.find_nan) is not bool:
+            raise ArgumentValueError(f"option find_nan is {self.find_nan!r}, should be True or False")
+        if type(self.object_bytes) is not int or self.object_bytes <= 0:
+            raise ArgumentValueError(f"option object_bytes is {self.object_bytes!r}, should be a positive int")
         if self.check not in (None, True, False) or isinstance(self.check, float) or type(self.check) is int:
             raise ArgumentValueError(f"option check is {self.check!r}, should be True, False or None")
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float):
@@ -76,25 +85,45 @@ def options(**changes: Any) -> Iterator[Options]:
         _current.reset(token)
 
 
+def chosen() -> Options | None:
+    """The options that a block of code has set here, None outside of any: cheap, for every call."""
+    return _current.get()
+
+
 def _from_environment() -> Options:
-    found: dict[str, Any] = {}
-    if "COLLSHIM_MINDSPORE_GATHER" in os.environ:
-        found["mindspore_gather"] = os.environ["COLLSHIM_MINDSPORE_GATHER"]
-    if "COLLSHIM_TIMEOUT" in os.environ:
-        found["timeout"] = _seconds(os.environ["COLLSHIM_TIMEOUT"])
-    if "COLLSHIM_CHECK" in os.environ:
-        found["check"] = _switch(os.environ["COLLSHIM_CHECK"])
-    return Options(**found)
+    texts = {field: os.environ.get(f"COLLSHIM_{field.upper()}") for field in _READ}
+    return Options(**{field: _READ[field](field, text) for field, text in texts.items() if text is not None})
 
 
-def _seconds(text: str) -> float:
+def _text(field: str, text: str) -> str:
+    return text
+
+
+def _seconds(field: str, text: str) -> float:
+    return float(_number(float, "a number of seconds", field, text))
+
+
+def _bytes(field: str, text: str) -> int:
+    return int(_number(int, "a number of bytes", field, text))
+
+
+def _number(kind: type[int] | type[float], wanted: str, field: str, text: str) -> float:
     try:
-        return float(text)
+        return kind(text)
     except ValueError as error:
-        raise ArgumentValueError(f"COLLSHIM_TIMEOUT is {text!r}, should be a number of seconds") from error
+        raise ArgumentValueError(f"COLLSHIM_{field.upper()} is {text!r}, should be {wanted}") from error
 
 
-def _switch(text: str) -> bool:
+def _switch(field: str, text: str) -> bool:
     if text not in ("0", "1"):
-        raise ArgumentValueError(f"COLLSHIM_CHECK is {text!r}, should be 0 or 1")
+        raise ArgumentValueError(f"COLLSHIM_{field.upper()} is {text!r}, should be 0 or 1")
     return text == "1"
+
+
+_READ: dict[str, Callable[[str, str], Any]] = {
+    "mindspore_gather": _text,
+    "timeout": _seconds,
+    "check": _switch,
+    "object_bytes": _bytes,
+    "find_nan": _switch,
+}

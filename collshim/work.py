@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from torch import Tensor
@@ -123,6 +124,25 @@ class _Settled:
 
     def done(self) -> bool:
         return True
+
+
+class _Together:
+    """Several works as one."""
+
+    def __init__(self, works: Sequence[Work[Any]]) -> None:
+        self._works = works
+
+    def wait(self, timeout: float | None) -> list[Any]:
+        limit = None if timeout is None else time.monotonic() + timeout
+        return [work.wait(None if limit is None else max(0.0, limit - time.monotonic())) for work in self._works]
+
+    def done(self) -> bool:
+        return all(work.done() for work in self._works)
+
+
+def together(works: Sequence[Work[Any]]) -> Work[list[Any]]:
+    """One work whose result is the list of these works' results."""
+    return Work(_Together(works))
 
 
 def settled(result: Any) -> Pending:

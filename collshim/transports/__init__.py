@@ -6,6 +6,7 @@ Two transports do it: ``local`` between threads of one process, ``process_group`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import torch
@@ -46,6 +47,10 @@ class Transport(Protocol):
         A ``recv`` has ``call.root`` None for any source. What ``wait`` returns are the outputs, in the form given
         or that of ``outputs.allocate``.
         """
+        ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """Sends and receives posted inside set out at once, none waits for another."""
         ...
 
     def subgroup(self, ranks: Sequence[int], key: str) -> Transport | None:

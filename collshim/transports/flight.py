@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from collshim.call import Call
-from collshim.check import disagreement
+from collshim.check import objection
 from collshim.combine import steps
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, MismatchError, PeerError
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import Parts
 from collshim.outputs import allocate
 from collshim.transports.absence import FIRST_SLICE
@@ -91,9 +91,9 @@ class Flight:
         posted = [call.posted for call in self.calls]
         if max(posted) - min(posted) > FIRST_SLICE:
             self._refuse_if_ended()  # the others may have given this call up before its last rank came
-        wrong = disagreement(self.calls)
+        wrong = objection(self.calls)
         if wrong is not None:
-            self.fail(MismatchError(wrong))
+            self.fail(wrong)
             return
         try:
             self._combine(slots) if all(slot.data is not None for slot in slots) else self.depart()

@@ -9,7 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +21,20 @@ from torch import Tensor
 from torch.distributed import DistNetworkError, DistStoreError
 
 from collshim.call import EAGER_BYTES, Call
-from collshim.check import unmatched_pair
-from collshim.errors import CollshimError, DeadlineError, MismatchError, PeerError
+from collshim.check import objection_to_pair
+from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.layout import Parts
 from collshim.transports import Posted
 from collshim.transports.absence import FIRST_SLICE
 from collshim.transports.background import Background
 from collshim.transports.parcel import Letter, Parcel, opened
-from collshim.transports.payload import receive, receive_from_anybody, send
+from collshim.transports.payload import Payload, receive, receive_from_anybody, send
 from collshim.transports.point_to_point import PointToPoint
 
 if TYPE_CHECKING:
     from collshim.transports.process_group import ProcessGroupTransport
 
+_Departing = tuple[Parcel, Callable[[], Payload]]
 _FIRST_NUMBER = 2**30
 """Numbers of letters start here, above users' tags."""
 
@@ -46,6 +50,7 @@ class Postbox:
         self._read = 0
         self._sent: dict[int, int] = {}
         self._lock = threading.RLock()
+        self._batch: list[_Departing] | None = None
 
     @property
     def busy(self) -> bool:
@@ -69,6 +74,25 @@ class Postbox:
             self._receive_directly(parcel)
         return parcel
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Data on CUDA that sets out inside does so in one NCCL group call."""
+        with self._lock:
+            batch: list[_Departing] = []
+            self._batch = batch
+            try:
+                yield
+            finally:
+                self._batch = None
+                _depart_together(self._transport.payload_group, batch)
+
+    def _depart(self, parcel: Parcel, start: Callable[[], Payload]) -> None:
+        """The data sets out, now or with the rest of its batch."""
+        if self._batch is None or parcel.device.type != "cuda":
+            parcel.payload = start()
+        else:
+            self._batch.append((parcel, start))
+
     def _send(self, call: Call, tensor: Tensor, lettered: bool) -> Parcel:
         parcel = Parcel(self, call, None, tensor.device)
         peer, tag = call.root or 0, call.tag
@@ -78,7 +102,7 @@ class Postbox:
         elif lettered:
             tag = self._write(call, tensor if small else None, peer)
         if not small and peer != self._transport.rank:
-            parcel.payload = send(self._transport.payload_group, tensor, peer, tag)
+            self._depart(parcel, partial(send, self._transport.payload_group, tensor, peer, tag))
         parcel.arrived = True
         return parcel
 
@@ -104,7 +128,7 @@ class Postbox:
         if call.root is None:
             parcel.payload = receive_from_anybody(group, target, call.tag)
         else:
-            parcel.payload = receive(group, target, call.root, call.tag)
+            self._depart(parcel, partial(receive, group, target, call.root, call.tag))
         parcel.arrived = True
 
     def collect(self) -> None:
@@ -177,15 +201,14 @@ class Postbox:
                 self._deliver(letter, parcel)
 
     def _deliver(self, letter: Letter, parcel: Parcel) -> None:
-        wrong = unmatched_pair(letter.call, parcel.call)
-        if wrong is not None:
-            parcel.failure = MismatchError(wrong)
+        wrong = parcel.failure = objection_to_pair(letter.call, parcel.call)
         shape, dtype = letter.call.shape or (), letter.call.dtype or torch.float32
         if parcel.target is None or wrong is not None:
             parcel.target = torch.empty(shape, dtype=dtype, device=parcel.device)
         if letter.data is None:
             tag = _FIRST_NUMBER + letter.number
-            parcel.payload = receive(self._transport.payload_group, parcel.target, letter.source, tag)
+            group = self._transport.payload_group
+            self._depart(parcel, partial(receive, group, parcel.target, letter.source, tag))
         else:
             parcel.target.copy_(letter.data.view(shape))
         parcel.source = letter.source
@@ -225,3 +248,15 @@ class Postbox:
 
     def _letter_key(self, peer: int, place: int) -> str:
         return f"{self._transport.key}/letters/{peer}/{place}"
+
+
+def _depart_together(group: Any, batch: Sequence[_Departing]) -> None:
+    """One group call per device: NCCL runs what it holds at the same time, and gives one work for all of it."""
+    for device in {parcel.device for parcel, _ in batch}:
+        parcels = [(parcel, start) for parcel, start in batch if parcel.device == device]
+        group._start_coalescing(device)
+        for _, start in parcels:
+            start()
+        work = group._end_coalescing(device)
+        for parcel, _ in parcels:
+            parcel.payload = Payload([work])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -220,6 +221,10 @@ class LocalTransport:
         inputs = inputs.clone() if eager and isinstance(inputs, Tensor) else inputs
         meeting = self.group.deliver(Seat(self.rank, call, inputs, outputs, device), call.root)
         return _Sent() if eager else self._remember(_Ticket(self, meeting, 0, call))
+
+    def together(self) -> AbstractContextManager[None]:
+        """See ``Transport.together``; here none waits for another in any case."""
+        return nullcontext()
 
     def subgroup(self, ranks: Sequence[int], key: str) -> LocalTransport | None:
         """See ``Transport.subgroup``."""

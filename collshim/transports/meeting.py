@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from collshim.call import Call
-from collshim.check import disagreement, unmatched_pair
+from collshim.check import objection, objection_to_pair
 from collshim.combine import Step, steps
-from collshim.errors import CommunicationError, DeadlineError, MismatchError
+from collshim.errors import CommunicationError, DeadlineError
 from collshim.layout import Parts, copied
 from collshim.outputs import allocate
 
@@ -95,9 +95,9 @@ class Meeting:
         calls = self.calls
         self.joint = any(call.needs_grad for call in calls)
         pair = calls[0].op == "send" and calls[-1].op == "recv"
-        wrong = unmatched_pair(calls[0], calls[1]) if pair else disagreement(calls)
+        wrong = objection_to_pair(calls[0], calls[1]) if pair else objection(calls)
         if wrong is not None:
-            self.fail(MismatchError(wrong))
+            self.fail(wrong)
             return
         try:
             small = _bytes(seats[0].inputs) <= SMALL

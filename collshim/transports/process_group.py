@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -158,6 +159,10 @@ class ProcessGroupTransport:
         """The rank has waited for this call: its failure need not be raised again."""
         if flight in self._unseen:
             self._unseen.remove(flight)
+
+    def together(self) -> AbstractContextManager[None]:
+        """See ``Transport.together``."""
+        return self._postbox.together()
 
     def subgroup(self, ranks: Sequence[int], key: str) -> ProcessGroupTransport | None:
         """See ``Transport.subgroup``; its members wait for each other here."""

@@ -91,7 +91,7 @@ def test_the_check_is_on_or_off_or_left_to_the_engine(check: Any) -> None:
 
 
 def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ArgumentTypeError, match="time_out are unknown, should be among check, mindspore"):
+    with pytest.raises(ArgumentTypeError, match="time_out are unknown, should be among check, find_nan, mindspore"):
         options(time_out=3).__enter__()
 
 

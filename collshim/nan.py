@@ -1,0 +1,27 @@
+"""The NaN finder: which elements of what a rank gives are not a number (``options(find_nan=True)``)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from collshim.layout import Parts
+
+
+def nan_in(parts: Parts) -> str:
+    """How many elements are NaN and where the first one is; empty where none is."""
+    if isinstance(parts, Tensor):
+        return _told(parts, "its input")
+    found = [_told(part, f"input[{rank}]") for rank, part in enumerate(parts)]
+    return "; ".join(text for text in found if text)
+
+
+def _told(tensor: Tensor, what: str) -> str:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return ""
+    places = torch.isnan(tensor if tensor.itemsize > 1 else tensor.float())
+    count = int(places.sum())
+    if count == 0:
+        return ""
+    first = tuple(torch.nonzero(places)[0].tolist())
+    return f"{count} of {tensor.numel()} elements of {what}, the first at {first}"

@@ -1,0 +1,47 @@
+"""Objects, coalesced arrays, batches of sends and receives, and the NaN finder."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import pytest
+import torch
+
+import collshim
+from tests.engine.plays.together import CASES, CHECKED, NANS, SIZE, play
+from tests.engine.worlds import TRANSPORTS, Outcome, on_ranks, outcomes, values_of, world
+
+
+@cache
+def _found(transport: str) -> list[dict[str, Outcome]]:
+    names = [name for name in CASES | NANS if transport != "unchecked" or (name in CASES and name not in CHECKED)]
+    return outcomes({name: partial(play, name) for name in names}, SIZE, transport)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in CHECKED])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_objects_coalesced_arrays_and_batches(transport: str, name: str) -> None:
+    assert values_of(_found(transport), name) == CASES[name][1]
+
+
+@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize("transport", ["threads", "processes"])
+def test_what_ranks_compare_of_them(transport: str, name: str) -> None:
+    assert values_of(_found(transport), name) == CASES[name][1]
+
+
+@pytest.mark.parametrize("name", NANS)
+@pytest.mark.parametrize("transport", ["threads", "processes"])
+def test_nan_is_found_and_told_to_every_rank(transport: str, name: str) -> None:
+    assert values_of(_found(transport), name) == NANS[name][1]
+
+
+def test_the_finder_is_refused_where_ranks_do_not_compare() -> None:
+    found = on_ranks(_looks_alone, 2, "unchecked")
+    assert found == [f"find_nan: the check between ranks is off, should be on (rank {rank} of 2)" for rank in range(2)]
+
+
+def _looks_alone() -> str:
+    with collshim.options(find_nan=True), pytest.raises(collshim.ArgumentValueError) as caught:
+        world().all_reduce(torch.ones(1))
+    return str(caught.value)
