@@ -73,7 +73,7 @@ OBJECTS: dict[str, Case] = {
     "gather_object": (lambda c: c.gather_object(c.rank, 1).wait(), [None, [0, 1, 2], None]),
     "broadcast_object": (lambda c: c.broadcast_object(_mine(c), 2).wait()["rank"], [2, 2, 2]),
     "broadcast_object, only the root gives": (
-        lambda c: c.broadcast_object(*([{1: 2}] if c.rank == 0 else [])).wait(),
+        lambda c: (c.broadcast_object({1: 2}) if c.rank == 0 else c.broadcast_object()).wait(),
         [{1: 2}] * SIZE,
     ),
     "scatter_object": (
