@@ -7,15 +7,17 @@ TIMEOUT := $(shell command -v timeout || command -v gtimeout)
 FOREGROUND := $(shell test -t 0 && echo --foreground)
 within = $(if $(TIMEOUT),$(TIMEOUT) $(FOREGROUND) --signal=INT --kill-after=10 $(1))
 
+GPU_PYTHON ?= $(or $(wildcard $(BIN)/python),$(PYTHON))
+GPU_REPORT ?= dist/gpu.md
 PYTEST := $(BIN)/python -m pytest
 ROOMS := tests collshim/conformance
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test thorough conformance bench lint format docs
+.PHONY: help demo test thorough conformance bench faults gpu upstream-torch lint format docs
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/.installed-examples ## a short tour on this machine, with ranks that talk to each other
 	@$(BIN)/python -m collshim demo
@@ -31,6 +33,15 @@ conformance: .venv/.installed-test ## the conformance suite alone
 
 bench: .venv/.installed-test ## what a call costs, and what the engine adds to it
 	@$(BIN)/python tests/benchmarks
+
+gpu: ## the tests that need a GPU, and figures; needs no network: GPU_PYTHON=python3 has torch, pytest, pytest-timeout
+	@PYTHONPATH=. $(call within,570) $(GPU_PYTHON) tests/gpu --report $(GPU_REPORT)
+
+faults: .venv/.installed-test ## mistakes across ranks: what collshim tells of them, and torch beside it
+	@$(call within,540) $(BIN)/python -m collshim.conformance.faults
+
+upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on the stand-in, on 2 and 4 ranks, some minutes
+	@$(call within,1500) $(BIN)/python -m tests.upstream.torch
 
 lint: .venv/.installed-test ## style, format and types
 	@$(call within,20) $(BIN)/ruff check --quiet

@@ -6,7 +6,10 @@ Validation, the check between ranks, deadlines and every error text read this on
 from __future__ import annotations
 
 import sys
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
+from types import CodeType
 from typing import NamedTuple
 
 import torch
@@ -17,6 +20,9 @@ EAGER_BYTES = 4096
 """A send of at most this many bytes is complete at once; a larger one when its receiver has come."""
 
 REDUCE_OPS = ("sum", "avg", "prod", "min", "max", "band", "bor", "bxor", "premul_sum")
+_LONG = 240
+"""Letters after which what ended another rank is cut: it may tell of a third one in its turn."""
+
 _HERE = Path(__file__).parent
 _OWN_FOLDERS = (str(_HERE), str(_HERE.parent / "adapters"))
 
@@ -87,9 +93,52 @@ def name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
+class Caller(NamedTuple):
+    """Where a call was made: code and line."""
+
+    code: CodeType
+    line: int
+
+    def site(self) -> str:
+        """``file:line``, for error texts."""
+        return f"{self.code.co_filename.rpartition('/')[2]}:{self.line}"
+
+
+_own_code: set[int] = set()
+
+
+def caller() -> Caller:
+    """The nearest caller outside collshim."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (id(frame.f_code) in _own_code or _is_own(frame.f_code)):
+        frame = frame.f_back
+    return Caller(frame.f_code, frame.f_lineno)
+
+
+def _is_own(code: CodeType) -> bool:
+    own = code.co_filename.startswith(_OWN_FOLDERS)
+    if own:
+        _own_code.add(id(code))  # our functions live as long as the process
+    return own
+
+
 def call_site() -> str:
     """``file:line`` of the nearest caller outside collshim, for error texts."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+    return caller().site()
+
+
+def in_the_world(ranks: Sequence[int]) -> str:
+    """What follows a text that names ranks of a group, where the world numbers them otherwise."""
+    if tuple(ranks) == tuple(range(len(ranks))):
+        return ""
+    return f"; these are ranks of the group, in the world they are ranks {', '.join(map(str, ranks))}"
+
+
+def how_it_failed(error: BaseException) -> str:
+    """What the other ranks are told of an exception that ends a rank: its class, its first line, and where it arose."""
+    told = str(error).partition("\n")[0]
+    told = told if len(told) <= _LONG else f"{told[:_LONG]} ..."
+    frames = traceback.extract_tb(error.__traceback__)
+    site = next((frame for frame in reversed(frames) if not frame.filename.startswith(_OWN_FOLDERS)), None)
+    where = "" if site is None else f" (at {site.filename.rpartition('/')[2]}:{site.lineno})"
+    return f"failed with {type(error).__name__}{': ' if told else ''}{told}{where}"

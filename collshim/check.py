@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from collshim.call import Call, Shape, name_of
+from collshim.call import Call, Shape, in_the_world, name_of
 from collshim.errors import CommunicationError, MismatchError, NotANumberError
 
 _EVERY_RANK_ALIKE = ("op", "content", "reduce_op", "factor", "root", "dtype", "device")
@@ -13,13 +13,23 @@ _ROOTED = {"reduce", "broadcast", "gather", "scatter"}
 _REDUCTIONS = {"all_reduce", "reduce", "reduce_scatter"}
 
 
-def objection(calls: Sequence[Call]) -> CommunicationError | None:
-    """Why the calls of a group's ranks, in rank order, cannot be carried out together; None where they can."""
+def objection(calls: Sequence[Call], ranks: Sequence[int]) -> CommunicationError | None:
+    """Why the calls of a group's ranks, in rank order, cannot be carried out together; None where they can.
+
+    ``ranks`` are their numbers in the world.
+    """
     wrong = disagreement(calls)
     if wrong is not None:
-        return MismatchError(wrong)
+        return MismatchError(_with_note(wrong, ranks))
     found = [f"rank {rank} gives NaN: {call.nan}" for rank, call in enumerate(calls) if call.nan]
-    return NotANumberError("\n".join([f"{calls[0].name}: {'; '.join(found)}", *_shown(calls)])) if found else None
+    if not found:
+        return None
+    return NotANumberError(_with_note("\n".join([f"{calls[0].name}: {'; '.join(found)}", *_shown(calls)]), ranks))
+
+
+def _with_note(text: str, ranks: Sequence[int]) -> str:
+    first, line, rest = text.partition("\n")
+    return f"{first}{in_the_world(ranks)}{line}{rest}"
 
 
 def disagreement(calls: Sequence[Call]) -> str | None:
@@ -120,7 +130,7 @@ def unmatched_pair(send: Call, recv: Call) -> str | None:
     return f"{wrong}\n  sender: {send}\n  receiver: {recv}"
 
 
-def objection_to_pair(send: Call, recv: Call) -> CommunicationError | None:
+def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:
     """Why a send and the recv that it meets cannot be carried out; None where they can."""
     wrong = unmatched_pair(send, recv)
-    return None if wrong is None else MismatchError(wrong)
+    return None if wrong is None else MismatchError(_with_note(wrong, ranks))

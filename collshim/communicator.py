@@ -22,6 +22,7 @@ from collshim.options import chosen as chosen_options
 from collshim.options import get as current_options
 from collshim.point_to_point import PointToPointCalls
 from collshim.transports import Posted, Transport
+from collshim.transports.plain import Express
 from collshim.work import Work
 
 A = TypeVar("A")
@@ -66,6 +67,9 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be ``array`` itself.
         """
+        express = self._short_way(reduces=True)
+        if express is not None and (work := express.all_reduce(self, array, op, out)) is not None:
+            return work
         tensor, reduction = self._operand("all_reduce", array, op)
         target = None if out is None else judge.output_of(self, "all_reduce", out, tensor.shape, tensor)
         return self._post(self._call("all_reduce", tensor, *reduction), tensor, target, array, out)
@@ -84,6 +88,9 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         Off the root ``array`` tells shape, dtype and kind of what is awaited and is not changed; ``out=array`` is the
         form in place. With ``discovers`` on every rank, or the check on, it may be None there.
         """
+        express = None if discovers else self._short_way()
+        if express is not None and (work := express.broadcast(self, array, root, out)) is not None:
+            return work
         root = judge.rank_of(self, "broadcast", "root", root)
         if array is None and root != self.rank and out is None:
             self._require_discovery("broadcast", discovers)
@@ -100,6 +107,9 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be such an array, or a list of ``size`` arrays, whose shapes may be unequal where the ranks' are.
         """
+        express = self._short_way()
+        if express is not None and (work := express.all_gather(self, array, out)) is not None:
+            return work
         tensor = self._tensor("all_gather", array)
         target, expects = self._gathered_into("all_gather", tensor, out)
         return self._post(self._call("all_gather", tensor, expects=expects), tensor, target, array, out)
@@ -156,6 +166,9 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones included where all
         ranks' lists have the same shapes.
         """
+        express = self._short_way(reduces=True)
+        if express is not None and (work := express.reduce_scatter(self, parts, op, out)) is not None:
+            return work
         found = judge.parts_of(self, "reduce_scatter", parts)
         mine = found[self.rank]
         reduction = judge.reduce_op_of(self, "reduce_scatter", op, mine.dtype)
@@ -171,6 +184,9 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         included, gives a list. ``out`` may be either form. A list without ``out`` needs ``shapes``, one per rank, the
         check on, or ``discovers`` on every rank.
         """
+        express = None if discovers else self._short_way()
+        if express is not None and (work := express.all_to_all(self, parts, out)) is not None:
+            return work
         found = judge.parts_of(self, "all_to_all", parts)
         if isinstance(found, Tensor) and not isinstance(out, list | tuple):
             return self._post_exchange(found, parts, out)
@@ -233,10 +249,23 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         tensor = self._tensor(op, array)
         return tensor, judge.reduce_op_of(self, op, reduce_op, tensor.dtype)
 
+    def _short_way(self, reduces: bool = False) -> Express | None:
+        express = self._transport.express
+        if express is None or express.queue or express.unseen or (reduces and self._looks_for_nan()):
+            return None
+        return express
+
+    def _looks_for_nan(self) -> bool:
+        chosen = chosen_options()
+        return self._finds_nan if chosen is None else chosen.find_nan
+
+    def join_graph(self, call: Call, given: Parts | None, pending: Posted, result: Any) -> Any:
+        """The result of a posted call, a part of the graph where some rank needs a gradient."""
+        return attach(self, call, given, pending, result)
+
     def _found_nan(self, given: Parts) -> str:
         """What the finder says of what is given to a reduction; empty where it found nothing, or is off."""
-        chosen = chosen_options()
-        if not (self._finds_nan if chosen is None else chosen.find_nan):
+        if not self._looks_for_nan():
             return ""
         if not self._transport.checks:
             text = refusal("find_nan", "the check between ranks", "off", "on", self.rank, self.size)
@@ -336,7 +365,7 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
             return (partial(_settled_into, target, out),)
         if call.op in ("barrier", "send") or not (call.needs_grad or self._transport.checks):
             return ()
-        return (partial(attach, self, call, given, pending),)
+        return (partial(self.join_graph, call, given, pending),)
 
 
 def _needs_grad(parts: Parts) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from collshim.call import how_it_failed
 from collshim.errors import ArgumentValueError, RankError
 from collshim.world import local_worlds, use
 
@@ -84,7 +85,7 @@ class _Threads:
             why = "has returned from its function"
         except BaseException as error:  # an exit or an interrupt of one rank ends the others too
             self._failures.append((rank, error))
-            why = f"failed with {type(error).__name__}: {error}"
+            why = how_it_failed(error)
         self._worlds.leave(rank, why)
 
     def run(self, timeout: float | None) -> list[Any]:

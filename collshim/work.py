@@ -13,7 +13,14 @@ U = TypeVar("U")
 
 
 class Pending(Protocol):
-    """What a transport promises of a posted call."""
+    """What a transport promises of a posted call; ``token`` and ``source`` are those of its ``Work``."""
+
+    token: Tensor | None
+
+    @property
+    def source(self) -> int | None:
+        """The rank that served a recv."""
+        ...
 
     def wait(self, timeout: float | None) -> Any:
         """Return the call's outputs in torch's terms; ``timeout`` in seconds, None for the communicator's."""
@@ -35,7 +42,11 @@ class Work(Generic[T]):
         source: after ``wait``, the rank in the group that a recv was served by. Else None.
     """
 
-    __slots__ = ("_failure", "_kind", "_pending", "_raw", "_result", "_timeout", "_views", "source", "token")
+    token: Tensor | None = None
+    source: int | None = None
+    _raw: Any = None
+    _result: Any = None
+    _failure: BaseException | None = None
 
     def __init__(
         self,
@@ -48,11 +59,6 @@ class Work(Generic[T]):
         self._views = views
         self._kind = kind
         self._timeout = timeout
-        self._raw: Any = None
-        self._result: Any = None
-        self._failure: BaseException | None = None
-        self.token: Tensor | None = None
-        self.source: int | None = None
 
     def wait(self, timeout: float | None = None) -> T:
         """The result, once it is there.
@@ -101,8 +107,8 @@ class Work(Generic[T]):
             result = pending.wait(self._timeout if timeout is None else timeout)
             for view in self._views:
                 result = view(result)
-            self.token = getattr(pending, "token", None)
-            self.source = getattr(pending, "source", None)
+            self.token = pending.token
+            self.source = pending.source
             self._raw = result
             self._result = result if self._kind is None else _converted(result, self._kind)
         except Exception as failure:
@@ -116,6 +122,9 @@ class Work(Generic[T]):
 class _Settled:
     """A result that is there already."""
 
+    token: Tensor | None = None
+    source: int | None = None
+
     def __init__(self, result: Any) -> None:
         self._result = result
 
@@ -128,6 +137,9 @@ class _Settled:
 
 class _Together:
     """Several works as one."""
+
+    token: Tensor | None = None
+    source: int | None = None
 
     def __init__(self, works: Sequence[Work[Any]]) -> None:
         self._works = works

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.distributed import HashStore
 
+from collshim.call import how_it_failed
 from collshim.communicator import Communicator
 from collshim.environment import Place, read
 from collshim.errors import WorldError
@@ -34,6 +37,7 @@ class World:
         local_size: how many ranks this machine has.
         communicator: the communicator of all ranks.
         state: what adapters keep for this rank, by the adapter's name.
+        store: the torch store that the processes of the world share; None where ranks are threads, and after a split.
     """
 
     def __init__(self, transport: Transport, local_rank: int, local_size: int, ranks: Sequence[int]) -> None:
@@ -43,6 +47,7 @@ class World:
         self.local_size = local_size
         self.communicator = Communicator(transport, ranks, "world")
         self.state: dict[str, Any] = {}
+        self.store: Any = None
 
     def __repr__(self) -> str:
         return f"<World: rank {self.rank} of {self.size}>"
@@ -149,16 +154,18 @@ def close() -> None:
         _Process.rendezvous = None
 
 
-def _say_goodbye(world: World) -> None:
-    world.communicator.announce_leaving("has left the world")
+def _say_goodbye(world: World, why: str = "has left the world") -> None:
+    world.communicator.announce_leaving(why)
     if _Process.rendezvous is not None:
         _Process.rendezvous.farewell(world.size)
 
 
 def _leave_at_exit() -> None:
     """A process that ends without ``close`` tells the others all the same."""
+    error = getattr(sys, "last_value", None)  # of an exception that nobody caught
+    why = "has left the world" if error is None else how_it_failed(error)
     if _Process.world is not None:
-        _say_goodbye(_Process.world)
+        _say_goodbye(_Process.world, why)
 
 
 def announce_leaving(why: str) -> None:
@@ -234,7 +241,9 @@ class LocalWorlds(Sequence[World]):
 def _joined(place: Place, store: Any, timeout: float | None) -> World:
     seconds = current_options().timeout if timeout is None else timeout
     if place.size == 1:
-        return local_worlds_of_one()
+        alone = local_worlds_of_one()
+        alone.store = HashStore() if store is None else store
+        return alone
     serves = store is None and place.rank == 0 and not place.agent_store
     found = reach_store(place.address, place.port, serves=serves, timeout=seconds) if store is None else store
     name = f"world{next(_Process.processes_worlds)}"
@@ -246,6 +255,7 @@ def _joined(place: Place, store: Any, timeout: float | None) -> World:
     transport = ProcessGroupTransport(rendezvous, range(place.size), "all", checks=_checks())
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
+    world.store = rendezvous.store
     return world
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from collshim.call import Call
 from collshim.layout import Parts
+from collshim.transports.plain import Express
 from collshim.work import Pending
 
 
@@ -40,6 +41,11 @@ class Transport(Protocol):
     rank: int
     size: int
     checks: bool
+
+    @property
+    def express(self) -> Express | None:
+        """The short way for plain arrays, where there is one now."""
+        ...
 
     def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         """Post a call on contiguous, detached tensors; ``outputs`` None where the transport shall allocate.

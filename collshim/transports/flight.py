@@ -33,6 +33,8 @@ class Flight:
         departed: whether the data is on its way, or the call has failed.
     """
 
+    source: int | None = None
+
     def __init__(
         self,
         transport: ProcessGroupTransport,
@@ -75,6 +77,11 @@ class Flight:
         transport.departed(self._payload.works)
         self.departed = True
 
+    def follow(self, work: Any) -> None:
+        """The data is on its way already."""
+        self._payload = Payload([work])
+        self.departed = True
+
     def arrived(self) -> bool:
         """Whether the ranks' slots are here."""
         return self._slots is None or bool(self._slots[0].is_completed())
@@ -91,7 +98,7 @@ class Flight:
         posted = [call.posted for call in self.calls]
         if max(posted) - min(posted) > FIRST_SLICE:
             self._refuse_if_ended()  # the others may have given this call up before its last rank came
-        wrong = objection(self.calls)
+        wrong = objection(self.calls, self._transport.ranks)
         if wrong is not None:
             self.fail(wrong)
             return
@@ -161,21 +168,20 @@ class Flight:
         board, seconds = self._transport.rendezvous.board, FIRST_SLICE
         try:
             while not _waited(work, _slice(seconds, limit)):
+                board.post(self._transport.key, self.call)  # first: those who gave up wait for it
                 self._refuse_if_late(limit)
                 self._refuse_if_ended()
                 self._refuse_if_hopeless(board.gone(self._transport.ranks))
-                board.post(self._transport.key, self.call)
                 seconds = 1.0
         except RuntimeError as error:
             if isinstance(error, CollshimError):
                 raise
-            self._end(PeerError, f"the connection broke ({str(error).splitlines()[0][:200]})", error)
+            self._end(PeerError, f"the connection broke: {_without_source(error)}", error)
         finally:
             board.clear()
 
     def _refuse_if_late(self, limit: float | None) -> None:
         if limit is not None and time.monotonic() >= limit:
-            self._transport.rendezvous.board.post(self._transport.key, self.call)
             self._end(DeadlineError, "the deadline passed", None)
 
     def _refuse_if_ended(self) -> None:
@@ -191,8 +197,15 @@ class Flight:
 
     def _end(self, kind: type[PeerError] | type[DeadlineError], why: str, cause: BaseException | None) -> None:
         transport = self._transport
+        transport.rendezvous.board.post(transport.key, self.call)
         absent = transport.rendezvous.board.who_did_not_come(transport.key, transport.ranks, self.call)
         raise transport.end(kind, f"{absent} ({why})") from cause
+
+
+def _without_source(error: RuntimeError) -> str:
+    """What gloo says, without the line of its own source that it says it from and its guess at a cause."""
+    told = str(error).partition("\n")[0].partition(". ")[0]
+    return told.partition("] ")[2] or told if told.startswith("[") else told
 
 
 def _slice(seconds: float, limit: float | None) -> float:

@@ -11,16 +11,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.distributed import DistNetworkError, DistStoreError
+from torch.distributed import DistNetworkError
 
-from collshim.call import EAGER_BYTES, Call
+from collshim.call import EAGER_BYTES, Call, in_the_world
 from collshim.check import objection_to_pair
 from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.layout import Parts
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
 _Departing = tuple[Parcel, Callable[[], Payload]]
 _FIRST_NUMBER = 2**30
 """Numbers of letters start here, above users' tags."""
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
+"""Seconds between two questions to the store."""
 
 
 class Postbox:
@@ -157,22 +159,28 @@ class Postbox:
             board.clear()
 
     def _next_within(self, seconds: float, limit: float | None) -> bool:
+        """Whether the next letter has come; asked again and again.
+
+        The store's own wait, when it expires, prints warnings and may look up host names for them, for seconds.
+        """
         key = self._letter_key(self._transport.rank, self._read + 1)
-        left = seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))
+        end = time.monotonic() + seconds if limit is None else min(time.monotonic() + seconds, limit)
+        pause = _SHORTEST_PAUSE
         try:
-            if not self._store.check([key]):
-                self._store.wait([key], timedelta(seconds=left))
+            while not self._store.check([key]):
+                if time.monotonic() >= end:
+                    return False
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
         except DistNetworkError as error:
             gone = "the process that served the world's store has ended, and with it the letters that were in it"
             raise self._transport.end(PeerError, f"letters: {gone}") from error
-        except DistStoreError:
-            return False  # not within this slice
         return True
 
     def _refuse_if_late(self, parcel: Parcel, limit: float | None) -> None:
         if limit is not None and time.monotonic() >= limit and not parcel.arrived:
             where = "anybody" if parcel.call.root is None else f"rank {parcel.call.root}"
-            raise self._transport.end(DeadlineError, f"{parcel.call}: {where} sent nothing, the deadline passed")
+            raise self._transport.end(DeadlineError, f"{self._told(parcel)}: {where} sent nothing, the deadline passed")
 
     def _refuse_if_hopeless(self, parcel: Parcel) -> None:
         transport, source = self._transport, parcel.call.root
@@ -181,8 +189,13 @@ class Postbox:
         if awaited and all(transport.rendezvous.board.gone([transport.ranks[rank]]) for rank in awaited):
             self.collect()
             if not parcel.arrived:
-                told = ", ".join(f"rank {rank} has left and sent nothing" for rank in awaited)
-                raise transport.end(PeerError, f"{parcel.call}: {told}")
+                board, ranks = transport.rendezvous.board, transport.ranks
+                told = "; ".join(f"rank {rank} {board.whereabouts(ranks[rank])}, and sent nothing" for rank in awaited)
+                raise transport.end(PeerError, f"{self._told(parcel)}: {told}")
+
+    def _told(self, parcel: Parcel) -> str:
+        """The call, and whose it is: the failure ends the group on all ranks."""
+        return f"{parcel.call} on rank {self._transport.rank}{in_the_world(self._transport.ranks)}"
 
     def _take(self) -> None:
         """Read the next letter and hand out what can be handed out; the lock is held."""
@@ -201,7 +214,7 @@ class Postbox:
                 self._deliver(letter, parcel)
 
     def _deliver(self, letter: Letter, parcel: Parcel) -> None:
-        wrong = parcel.failure = objection_to_pair(letter.call, parcel.call)
+        wrong = parcel.failure = objection_to_pair(letter.call, parcel.call, self._transport.ranks)
         shape, dtype = letter.call.shape or (), letter.call.dtype or torch.float32
         if parcel.target is None or wrong is not None:
             parcel.target = torch.empty(shape, dtype=dtype, device=parcel.device)
@@ -230,7 +243,7 @@ class Postbox:
     def _end(self, parcel: Parcel, error: RuntimeError, limit: float | None) -> None:
         late = limit is not None and time.monotonic() >= limit
         kind, why = (DeadlineError, "the deadline passed") if late else (PeerError, f"the connection broke: {error}")
-        raise self._transport.end(kind, f"{parcel.call}: the data did not move, {why}") from error
+        raise self._transport.end(kind, f"{self._told(parcel)}: the data did not move, {why}") from error
 
     def close(self) -> None:
         """Let go of the store."""

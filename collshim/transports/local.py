@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,7 +20,12 @@ from collshim.call import EAGER_BYTES, Call
 from collshim.errors import BrokenCommunicatorError, CommunicationError, PeerError
 from collshim.layout import Parts
 from collshim.transports import Posted
+from collshim.transports.alike import Signature
+from collshim.transports.local_express import LocalExpress
 from collshim.transports.meeting import Meeting, Seat
+from collshim.transports.ticket import Ticket, Waited
+
+T = TypeVar("T", bound=Ticket)
 
 
 class Switchboard:
@@ -28,7 +34,8 @@ class Switchboard:
     def __init__(self, size: int) -> None:
         self.size = size
         self.lock = threading.RLock()
-        self.waiting_in: list[Call | None] = [None] * size
+        self.waiting_in: list[Waited | None] = [None] * size
+        self.gave_up: list[Waited | None] = [None] * size
         self.left: dict[int, str] = {}
         self._groups: weakref.WeakSet[LocalGroup] = weakref.WeakSet()
         self._registry: dict[str, LocalGroup] = {}
@@ -59,8 +66,21 @@ class Switchboard:
         """Where global ``rank`` is, for error texts."""
         if rank in self.left:
             return self.left[rank]
-        call = self.waiting_in[rank]
-        return f"waits in {call}" if call is not None else "is in no collective"
+        call, lost = self.waiting_in[rank], self.gave_up[rank]
+        if call is not None:
+            return f"waits in {call}"
+        return f"gave up {lost}" if lost is not None else "is in no collective"
+
+
+class _Seat(NamedTuple):
+    """A rank's seat that came the usual way."""
+
+    rank: int
+    call: Call
+    inputs: Parts | None
+    outputs: Parts | None
+    device: torch.device
+    signature: Signature | None = None
 
 
 @dataclass
@@ -80,6 +100,7 @@ class LocalGroup:
         self.ranks = ranks
         self.key = key
         self.size = len(ranks)
+        self.everybody = range(self.size)
         self.lock = threading.RLock()
         self.broken: CommunicationError | None = None
         self._open: dict[int, Meeting] = {}
@@ -95,7 +116,7 @@ class LocalGroup:
             self._refuse_if_broken()
             meeting = self._open.get(sequence)
             if meeting is None:
-                meeting = self._open[sequence] = Meeting(self, range(self.size))
+                meeting = self._open[sequence] = Meeting(self, self.everybody)
             complete = meeting.take(seat.rank, seat)
             if complete:
                 del self._open[sequence]
@@ -200,27 +221,32 @@ class LocalTransport:
         self.rank = rank
         self.size = group.size
         self._sequence = 0
-        self._unseen: list[_Ticket] = []
+        self._unseen: list[Ticket] = []
         self._closed = False
+        self.express: LocalExpress | None = LocalExpress(self, self._unseen)
 
     def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         """See ``Transport.post``; also raises here what an earlier work failed with that nobody waited for."""
         self._raise_unseen()
         if call.op in ("send", "recv"):
             return self._post_letter(call, inputs, outputs, device)
-        seat = Seat(self.rank, call, inputs, outputs, device)
+        meeting = self.take(_Seat(self.rank, call, inputs, outputs, device))
+        return self.remember(Ticket(self, meeting, self.rank, call))
+
+    def take(self, seat: Seat) -> Meeting:
+        """Take a seat in the group's next collective."""
         meeting = self.group.join(self._sequence, seat)
         self._sequence += 1
-        return self._remember(_Ticket(self, meeting, self.rank, call))
+        return meeting
 
     def _post_letter(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         if call.op == "recv":
-            meeting = self.group.deliver(Seat(self.rank, call, inputs, outputs, device), call.root)
-            return self._remember(_Ticket(self, meeting, 1, call))
+            meeting = self.group.deliver(_Seat(self.rank, call, inputs, outputs, device), call.root)
+            return self.remember(Ticket(self, meeting, 1, call))
         eager = isinstance(inputs, Tensor) and inputs.nbytes <= EAGER_BYTES
         inputs = inputs.clone() if eager and isinstance(inputs, Tensor) else inputs
-        meeting = self.group.deliver(Seat(self.rank, call, inputs, outputs, device), call.root)
-        return _Sent() if eager else self._remember(_Ticket(self, meeting, 0, call))
+        meeting = self.group.deliver(_Seat(self.rank, call, inputs, outputs, device), call.root)
+        return _Sent() if eager else self.remember(Ticket(self, meeting, 0, call))
 
     def together(self) -> AbstractContextManager[None]:
         """See ``Transport.together``; here none waits for another in any case."""
@@ -244,11 +270,13 @@ class LocalTransport:
         """See ``Transport.close``."""
         if not self._closed:
             self._closed = True
+            self.express = None
             self.group.close(self.rank)
 
-    def _remember(self, ticket: _Ticket) -> _Ticket:
+    def remember(self, ticket: T) -> T:
+        """Keep the ticket until its rank has waited for it: a failure that nobody saw is raised by the next call."""
         if not ticket.meeting.finished:
-            self._unseen = [known for known in self._unseen if not known.meeting.finished or known.failed()]
+            self._unseen[:] = [known for known in self._unseen if not known.meeting.finished or known.failed()]
             self._unseen.append(ticket)
         elif ticket.failed():
             self._unseen.append(ticket)
@@ -257,14 +285,14 @@ class LocalTransport:
     def _raise_unseen(self) -> None:
         if self._closed:
             raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
-        failed = [ticket for ticket in self._unseen if ticket.failed()]
+        failed = [ticket for ticket in self._unseen if ticket.failed()] if self._unseen else []
         if failed:
             self._unseen.clear()
             raise failed[0].failure()
 
-    def seen(self, ticket: _Ticket) -> None:
+    def seen(self, ticket: Ticket) -> None:
         """The rank has waited for this ticket: its failure need not be raised again."""
-        if ticket in self._unseen:
+        if self._unseen and ticket in self._unseen:
             self._unseen.remove(ticket)
 
 
@@ -273,6 +301,7 @@ class _Sent:
 
     __slots__ = ("token",)
     joint = False
+    source: int | None = None
 
     def __init__(self) -> None:
         self.token: Tensor | None = None
@@ -282,52 +311,3 @@ class _Sent:
 
     def wait(self, timeout: float | None) -> None:
         return None
-
-
-class _Ticket:
-    """One rank's claim on a meeting's result."""
-
-    __slots__ = ("_call", "_place", "meeting", "token", "transport")
-
-    def __init__(self, transport: LocalTransport, meeting: Meeting, place: int, call: Call) -> None:
-        self.transport = transport
-        self.meeting = meeting
-        self._place = place
-        self._call = call
-        self.token: Tensor | None = None
-
-    @property
-    def joint(self) -> bool:
-        return self.meeting.joint
-
-    @property
-    def source(self) -> int | None:
-        """The rank that a recv was served by."""
-        return self.meeting.seated(0) if self._call.op == "recv" else None
-
-    def done(self) -> bool:
-        return self.meeting.finished
-
-    def failed(self) -> bool:
-        return self.meeting.failure is not None
-
-    def failure(self) -> CommunicationError:
-        found = self.meeting.failure or CommunicationError("no failure")
-        return type(found)(*found.args)
-
-    def wait(self, timeout: float | None) -> Parts | None:
-        transport = self.transport
-        if not self.meeting.finished:
-            self._wait(timeout)
-        transport.seen(self)
-        if self.meeting.failure is not None:
-            raise self.failure() from self.meeting.failure.__cause__
-        return self.meeting.outputs[self._place]
-
-    def _wait(self, timeout: float | None) -> None:
-        board, me = self.transport.group.board, self.transport.group.ranks[self.transport.rank]
-        board.waiting_in[me] = self._call
-        try:
-            self.meeting.wait(timeout)
-        finally:
-            board.waiting_in[me] = None

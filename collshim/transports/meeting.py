@@ -5,36 +5,60 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from collshim.call import Call
+from collshim.call import Call, in_the_world
 from collshim.check import objection, objection_to_pair
 from collshim.combine import Step, steps
 from collshim.errors import CommunicationError, DeadlineError
-from collshim.layout import Parts, copied
+from collshim.layout import Parts
 from collshim.outputs import allocate
+from collshim.transports.alike import Signature, serve
 
 if TYPE_CHECKING:
     from collshim.transports.local import LocalGroup
 
 
-_SAME_EVERYWHERE = ("all_reduce", "all_gather", "broadcast")
 SMALL = 1 << 16
 """Bytes up to which the last rank to arrive does the work alone: to wake the others would take longer."""
 
 
-class Seat(NamedTuple):
-    """What one rank brings to a meeting."""
+class Seat(Protocol):
+    """What one rank brings to a meeting; ``signature`` where it came the short way."""
 
-    rank: int
-    call: Call
-    inputs: Parts | None
-    outputs: Parts | None
-    device: torch.device
+    @property
+    def rank(self) -> int:
+        """Whose seat it is."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where its arrays are."""
+        ...
+
+    @property
+    def call(self) -> Call:
+        """What it asks."""
+        ...
+
+    @property
+    def inputs(self) -> Parts | None:
+        """What it gives."""
+        ...
+
+    @property
+    def outputs(self) -> Parts | None:
+        """Where its result goes; None for fresh memory."""
+        ...
+
+    @property
+    def signature(self) -> Signature | None:
+        """What the others must have alike."""
+        ...
 
 
 class Meeting:
@@ -47,9 +71,9 @@ class Meeting:
         outputs: the results by seat, once finished.
     """
 
-    def __init__(self, group: LocalGroup, awaited: Iterable[int | None]) -> None:
+    def __init__(self, group: LocalGroup, awaited: Sequence[int | None]) -> None:
         self._group = group
-        self._awaited = tuple(awaited)
+        self._awaited = awaited
         self._seats: list[Seat | None] = [None] * len(self._awaited)
         self._empty = len(self._seats)
         self._lock = threading.Lock()
@@ -92,19 +116,34 @@ class Meeting:
     def begin(self) -> None:
         """All have come: compare their calls and do the work, together with the ranks that wait."""
         seats = [seat for seat in self._seats if seat is not None]
+        signature = seats[0].signature
+        if signature is not None and all(seat.signature == signature for seat in seats):
+            self._serve(signature, seats)
+        else:
+            self._begin(seats)
+
+    def _serve(self, signature: Signature, seats: Sequence[Seat]) -> None:
+        """All came the short way and ask alike."""
+        try:
+            self.outputs = list(serve(signature, seats))
+        except Exception as error:
+            self._fail_with(error)
+        else:
+            self._finish()
+
+    def _begin(self, seats: list[Seat]) -> None:
         calls = self.calls
         self.joint = any(call.needs_grad for call in calls)
         pair = calls[0].op == "send" and calls[-1].op == "recv"
-        wrong = objection_to_pair(calls[0], calls[1]) if pair else objection(calls)
+        ranks = self._group.ranks
+        wrong = objection_to_pair(calls[0], calls[1], ranks) if pair else objection(calls, ranks)
         if wrong is not None:
             self.fail(wrong)
             return
         try:
-            small = _bytes(seats[0].inputs) <= SMALL
-            shared = small and calls[0].op in _SAME_EVERYWHERE and _ask_alike(seats)
-            self._place_outputs(seats[:1] if shared else seats, calls, pair)
+            self._place_outputs(seats, calls, pair)
             work = self._delivery(seats) if pair else steps(calls, [seat.inputs for seat in seats], self.outputs)
-            self._run(work, small, shared)
+            self._run(work, _bytes(seats[0].inputs) <= SMALL)
         except Exception as error:
             self._fail_with(error)
 
@@ -127,23 +166,15 @@ class Meeting:
             raise AssertionError("send and recv carry one tensor")  # the communicator posts nothing else
         return [partial(target.copy_, source)]
 
-    def _run(self, work: list[Step], small: bool, shared: bool) -> None:
+    def _run(self, work: list[Step], small: bool) -> None:
         if small:
             for step in work:
                 step()
-            if shared:
-                self._copy_first_output()
             self._finish()
         else:
             self._steps.extend(work)
             self._open_gates()
             self.help()
-
-    def _copy_first_output(self) -> None:
-        """One result was computed for all; each rank gets memory of its own."""
-        first = self.outputs[0]
-        for place in range(1, len(self.outputs)):
-            self.outputs[place] = first.clone() if isinstance(first, torch.Tensor) else copied(first)
 
     def help(self) -> None:
         """Take steps until none is left; the last step to end finishes the meeting."""
@@ -190,7 +221,11 @@ class Meeting:
     def who_did_not_come(self, ranks: Sequence[int]) -> str:
         """The error text that names the absent ranks and where they were instead."""
         board = self._group.board
-        absent = "; ".join(f"rank {rank} {board.whereabouts(self._group.ranks[rank])}" for rank in ranks)
+        told = [f"rank {rank} {board.whereabouts(self._group.ranks[rank])}" for rank in ranks]
+        came = [(seat.rank, str(seat.call)) for seat in self._seats if seat is not None]
+        if len({call for _, call in came}) > 1:  # then who came may be why the others are elsewhere
+            told += [f"rank {rank} came with {call}" for rank, call in came]
+        absent = "; ".join(told) + in_the_world(self._group.ranks)
         return f"{self.calls[0]}: {len(ranks)} of {self._group.size} ranks did not come: {absent}"
 
     def _expire(self, timeout: float) -> None:
@@ -212,7 +247,9 @@ class Meeting:
     def _finish(self) -> None:
         with self._lock:
             self.finished = True
-        self._open_gates()
+            gates, self._gates = self._gates, []
+        for gate in gates:
+            gate.release()
 
     def _open_gates(self) -> None:
         with self._lock:
@@ -225,12 +262,6 @@ class Meeting:
         failure.__cause__ = error
         self._steps.clear()
         self.fail(failure)
-
-
-def _ask_alike(seats: Sequence[Seat]) -> bool:
-    """Whether every rank wants fresh memory, in the same form."""
-    form = seats[0].call.expects
-    return all(seat.outputs is None and seat.call.expects == form for seat in seats)
 
 
 def _bytes(parts: Parts | None) -> int:

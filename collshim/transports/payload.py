@@ -17,6 +17,7 @@ from torch.distributed import ProcessGroup, ReduceOp, ReduceScatterOptions
 from collshim.arithmetic import reduce_into, scaled
 from collshim.call import Call
 from collshim.layout import Parts, cut, fill, flat, joined, listed
+from collshim.transports.plain import FLOATS, INTEGERS
 from collshim.transports.point_to_point import PointToPoint
 from collshim.transports.slots import as_bytes
 
@@ -35,9 +36,9 @@ def _method(*names: str) -> Callable[..., Any]:
     return found
 
 
-_all_gather_single = _method("all_gather_single", "_allgather_base")
-_reduce_scatter_single = _method("reduce_scatter_single", "_reduce_scatter_base")
-_all_to_all_single = _method("all_to_all_single", "alltoall_base")
+all_gather_single = _method("all_gather_single", "_allgather_base")
+reduce_scatter_single = _method("reduce_scatter_single", "_reduce_scatter_base")
+all_to_all_single = _method("all_to_all_single", "alltoall_base")
 
 _NATIVE_OPS = {
     "sum": ReduceOp.SUM,
@@ -50,9 +51,7 @@ _NATIVE_OPS = {
     "bor": ReduceOp.BOR,
     "bxor": ReduceOp.BXOR,
 }
-_FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
-_INTEGERS = {torch.int64, torch.int32, torch.int8, torch.uint8}
-_MOVABLE = _FLOATS | _INTEGERS
+_MOVABLE = FLOATS | INTEGERS
 
 
 class Ends(NamedTuple):
@@ -72,7 +71,7 @@ def start(ends: Ends, call: Call, source: Parts | None, target: Parts | None) ->
 def _native(call: Call) -> bool:
     """Whether gloo and NCCL both reduce this dtype with this operation as collshim defines it."""
     if call.reduce_op in ("band", "bor", "bxor"):
-        return call.dtype in _INTEGERS and call.device == "cpu"
+        return call.dtype in INTEGERS and call.device == "cpu"
     if call.dtype in (torch.complex64, torch.complex128):
         return call.reduce_op in ("sum", "avg") and call.device == "cpu"
     return call.dtype in _MOVABLE
@@ -108,7 +107,7 @@ def _all_reduce(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
 
 def _gathered_reduce(ends: Ends, call: Call, source: Tensor, target: Tensor | None) -> Payload:
     everything = source.new_empty((ends.size, *source.shape))
-    work = _all_gather_single(ends.group, _carried(everything), _carried(source))
+    work = all_gather_single(ends.group, _carried(everything), _carried(source))
     if target is None:
         return Payload([work])
     return Payload([work], partial(reduce_into, target, everything.unbind(0), call.reduce_op or "sum", call.factor))
@@ -130,7 +129,7 @@ def _reduce_scatter(ends: Ends, call: Call, source: Parts, target: Any) -> Paylo
         return _exchanged_reduce(ends, call, source, target)
     options: Any = ReduceScatterOptions()
     options.reduceOp = _NATIVE_OPS[call.reduce_op or "sum"]
-    work = _reduce_scatter_single(ends.group, target.view(-1), flat(source), options)
+    work = reduce_scatter_single(ends.group, target.view(-1), flat(source), options)
     return Payload([work], _averaged(call, target, ends.size))
 
 
@@ -144,7 +143,7 @@ def _ragged_reduce_scatter(ends: Ends, call: Call, parts: list[Tensor], target: 
 
 def _exchanged_reduce(ends: Ends, call: Call, source: Parts, target: Tensor) -> Payload:
     mine = target.new_empty((ends.size, *target.shape))
-    work = _all_to_all_single(ends.group, _carried(mine), _carried(flat(source)), [], [])
+    work = all_to_all_single(ends.group, _carried(mine), _carried(flat(source)), [], [])
     return Payload([work], partial(reduce_into, target, mine.unbind(0), call.reduce_op or "sum", call.factor))
 
 
@@ -159,7 +158,7 @@ def _all_gather(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
         return _ragged_all_gather(ends, source, listed(target))
     whole = joined(target)
     if whole is not None:
-        return Payload([_all_gather_single(ends.group, _carried(whole), _carried(source))])
+        return Payload([all_gather_single(ends.group, _carried(whole), _carried(source))])
     return Payload([ends.group.allgather([_carried(part) for part in listed(target)], _carried(source))])
 
 
@@ -207,7 +206,7 @@ def _all_to_all(ends: Ends, call: Call, source: Parts, target: Parts) -> Payload
     out = torch.empty_like(flat(target)) if whole is None else whole
     given, taken = _carried(flat(source)), _carried(out)
     lengths = (_lengths(target, taken), _lengths(source, given)) if ends.ragged else ([], [])
-    work = _all_to_all_single(ends.group, taken, given, *lengths)
+    work = all_to_all_single(ends.group, taken, given, *lengths)
     shapes = [part.shape for part in listed(target)]
     return Payload([work], None if whole is not None else partial(_spread, target, out, shapes))
 

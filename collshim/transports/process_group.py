@@ -17,9 +17,10 @@ from collshim.errors import BrokenCommunicatorError, CollshimError, Communicatio
 from collshim.layout import Parts
 from collshim.transports import Posted
 from collshim.transports.background import Background
+from collshim.transports.express import ProcessExpress
 from collshim.transports.flight import Flight
 from collshim.transports.letters import Postbox
-from collshim.transports.payload import _all_gather_single
+from collshim.transports.payload import all_gather_single
 from collshim.transports.point_to_point import PointToPoint
 from collshim.transports.rendezvous import Rendezvous
 from collshim.transports.slots import encode, slot_bytes, travels_in_slots
@@ -56,6 +57,7 @@ class ProcessGroupTransport:
         self._failure: CommunicationError | None = None
         self._unseen: list[Flight] = []
         self._postbox = Postbox(self)
+        self.express = None if checks else ProcessExpress(self, self._queue, self._unseen, self._latest)
         rendezvous.entrust(self)
 
     @property
@@ -90,7 +92,7 @@ class ProcessGroupTransport:
     def _post_slots(self, flight: Flight, inputs: Parts | None) -> None:
         slot = encode(flight.call._replace(posted=time.time()), inputs, self.size)
         slots = torch.empty((self.size, slot_bytes(self.size)), dtype=torch.uint8)
-        self._latest["slots"] = _all_gather_single(self._groups["slots"], slots.view(-1), slot)
+        self._latest["slots"] = all_gather_single(self._groups["slots"], slots.view(-1), slot)
         flight.exchange(self._latest["slots"], slots)
         self._queue.append(flight)
         if flight.call.device == "cuda":
@@ -101,7 +103,7 @@ class ProcessGroupTransport:
                 Background.watch(self)  # data that follows the slots must depart though nobody waits here
 
     def _remember(self, flight: Flight) -> None:
-        self._unseen = [known for known in self._unseen if not known.departed or known.failure is not None]
+        self._unseen[:] = [known for known in self._unseen if not known.departed or known.failure is not None]
         self._unseen.append(flight)
 
     def agree_up_to(self, flight: Flight, limit: float | None) -> None:
@@ -192,6 +194,7 @@ class ProcessGroupTransport:
         """Drop the groups; gloo ends its calls first, however long that takes, so where some are left, in a thread."""
         groups = list(self._groups.values())
         self._groups.clear()
+        self.express = None
         if all(work.is_completed() for work in self._latest.values()):
             groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
         else:

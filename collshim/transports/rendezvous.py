@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
+from collshim.call import call_site
 from collshim.errors import CommunicationError, DeadlineError, PeerError, WorldError
 from collshim.transports.absence import Noticeboard
 
@@ -73,10 +74,14 @@ class Rendezvous:
         store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
         group = ProcessGroup(store, rank, size)
         store.set(f"came/{rank}", "")
+        self.board.post_making(ranks, call_site())
         try:
             gloo = self._gloo(store, rank, size)
         except RuntimeError as error:
+            self.board.give_up()
             raise self._incomplete(store, ranks) from error
+        finally:
+            self.board.clear()
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():
@@ -90,11 +95,12 @@ class Rendezvous:
             absent = [rank for rank in range(len(ranks)) if not store.check([f"came/{rank}"])]
         except RuntimeError:
             return PeerError("the process that served the world's store has ended")
+        what = f"making a group of ranks {list(ranks)} at {call_site()}"
         if not absent:
-            return PeerError(f"making a group of ranks {list(ranks)}: the connection to one of them broke")
+            return PeerError(f"{what}: the connection to one of them broke")
         told = "; ".join(f"rank {rank} {self.board.whereabouts(ranks[rank])}" for rank in absent)
         count = f"{len(absent)} of {len(ranks)} ranks did not come within {self.timeout:g} s"
-        return DeadlineError(f"making a group of ranks {list(ranks)}: {count}: {told}")
+        return DeadlineError(f"{what}: {count}: {told}")
 
     def farewell(self, size: int) -> None:
         """Where this process serves the store, give the others time to leave: small messages lie in it."""

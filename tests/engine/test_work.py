@@ -22,6 +22,7 @@ class Started:
         self.finished = False
         self.waits: list[float | None] = []
         self.token: Tensor | None = None
+        self.source: int | None = None
 
     def wait(self, timeout: float | None) -> Any:
         self.waits.append(timeout)

@@ -1,0 +1,80 @@
+"""``python -m collshim.conformance.faults``: score collshim, and torch beside it; exits with 1 where collshim misses.
+
+With names of programs, those alone. ``make faults`` runs all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from collshim.conformance.faults.page import page
+from collshim.conformance.faults.program import Program, programs
+from collshim.conformance.faults.rank import FACES
+from collshim.conformance.faults.report import record, show
+from collshim.conformance.faults.scorer import Result, reached, score
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; the exit status."""
+    asked = _parsed(arguments)
+    known = {program.name: program for program in programs()}
+    unknown = [name for name in asked.names if name not in known]
+    if unknown:
+        print(f"no such program: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    chosen = [program for program in known.values() if program.name in (asked.names or known)]
+    results = _scored(chosen, asked.faces, asked.jobs)
+    if asked.texts:
+        _print_texts(results)
+    show(results, asked.faces)
+    if asked.json is not None:
+        asked.json.write_text(json.dumps(list(map(record, results)), indent=1), encoding="utf-8")
+    if asked.write is not None:
+        asked.write.write_text(page(results, asked.faces), encoding="utf-8")
+        print(f"written: {asked.write}")
+    return 0 if reached(results, asked.faces) else 1
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m collshim.conformance.faults", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="programs; all by default")
+    parser.add_argument("--faces", nargs="+", choices=FACES, default=list(FACES), help="ways of running them")
+    parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 1), help="programs at once")
+    parser.add_argument("--texts", action="store_true", help="print what every rank was told")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what came of every program to this file")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables to this page, docs/faults.md")
+    return parser.parse_args(arguments)
+
+
+def _scored(chosen: Sequence[Program], faces: Sequence[str], jobs: int) -> list[Result]:
+    total = sum(program.runs_on(face) for program in chosen for face in faces)
+    seen = 0
+
+    def said(result: Result) -> None:
+        nonlocal seen
+        seen += 1
+        if sys.stderr.isatty():
+            print(f"\r{seen} of {total} \x1b[K{result.program.name}, {result.face}", end="\r", file=sys.stderr)
+
+    found = score(chosen, faces, jobs=jobs, said=said)
+    if sys.stderr.isatty():
+        print("\x1b[K", end="", file=sys.stderr)
+    return found
+
+
+def _print_texts(results: Sequence[Result]) -> None:
+    for result in results:
+        print(f"{result.program.name}, {result.face}: {result.program.summary}")
+        for rank, text in sorted(result.score.texts.items()):
+            told = text.replace("\n", "\n    ")
+            print(f"  rank {rank}: {told}")
+        print()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

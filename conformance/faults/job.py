@@ -1,0 +1,128 @@
+"""All ranks of one run of a program: started, heard until they have ended or their time is over, and ended."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple
+
+from collshim.conformance.faults.program import SIZE
+from collshim.conformance.faults.rank import PATIENCE, THREADS, Ending, Task, main
+from collshim.transports.rendezvous import serve_store
+
+_IMPORTED = ["collshim.conformance.faults.rank", "collshim.torch.distributed", "collshim.transports.process_group"]
+
+_LEAVING = 5.0
+"""Seconds that a process gets to end after its ranks have told how they ended."""
+
+
+class Run(NamedTuple):
+    """What became of a run.
+
+    Attributes:
+        endings: how the program ended, by rank; a rank that died or hung has none.
+        signals: the signal that ended a rank's process, by rank; ours are not counted.
+        lingering: ranks whose program had ended and whose process had not, seconds later.
+    """
+
+    endings: dict[int, Ending]
+    signals: dict[int, int]
+    lingering: frozenset[int]
+
+
+def run(face: str, name: str, part: str, *, deadline: float, patience: float) -> Run:
+    """Run one part of a program on all ranks.
+
+    Args:
+        face: the way of running it, of ``rank.FACES``.
+        name: the program.
+        part: "fault" or "twin".
+        deadline: seconds that a wait in a collective may take.
+        patience: seconds after the start of its last rank at which what has not ended counts as hung.
+    """
+    store = None if face == THREADS else serve_store("127.0.0.1")
+    ranks = range(1) if store is None else range(SIZE)
+    port = 0 if store is None else store.port
+    with _Processes([Task(face, name, part, deadline, rank, port) for rank in ranks]) as processes:
+        return processes.hear(patience)
+
+
+class _Processes:
+    """The processes of a run: one per rank, or a single one whose threads are the ranks."""
+
+    def __init__(self, tasks: list[Task]) -> None:
+        context = _context()
+        self._owner: dict[Connection, int] = {}
+        self._processes: list[BaseProcess] = []
+        self._started: set[int] = set()
+        self._endings: dict[int, Ending] = {}
+        for task in tasks:
+            ours, theirs = context.Pipe(duplex=False)
+            process = context.Process(target=main, args=(task, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            self._owner[ours] = task.rank
+            self._processes.append(process)
+
+    def __enter__(self) -> _Processes:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for process in self._processes:
+            process.kill()
+            process.join()
+            process.close()
+        for end in self._owner:
+            end.close()
+
+    def hear(self, patience: float) -> Run:
+        limit = time.monotonic() + PATIENCE.total_seconds()
+        open_ends = set(self._owner)
+        while open_ends and time.monotonic() < limit:
+            for end in wait(list(open_ends), max(0.0, limit - time.monotonic())):
+                if isinstance(end, Connection) and not self._hears(end):
+                    open_ends.discard(end)
+            if len(self._started) == SIZE:
+                limit = min(limit, self._begun + patience)
+        return self._result()
+
+    def _hears(self, end: Connection) -> bool:
+        """Whether more may come from this end."""
+        try:
+            rank, ending = end.recv()
+        except (EOFError, ConnectionError):
+            return False
+        if isinstance(ending, str):
+            raise RuntimeError(f"rank {rank} could not start the program:\n{ending}")
+        if ending is None:
+            self._started.add(rank)
+            self._begun = time.monotonic()
+        else:
+            self._endings[rank] = ending
+        return True
+
+    def _result(self) -> Run:
+        hung = len(self._endings) < SIZE
+        limit = time.monotonic() + (0.0 if hung else _LEAVING)
+        for process in self._processes:
+            process.join(max(0.2, limit - time.monotonic()))
+        codes = self._codes()
+        signals = {rank: -code for rank, code in codes.items() if code is not None and code < 0}
+        lingering = set() if hung else {rank for rank, code in codes.items() if code is None}
+        return Run(self._endings, signals, frozenset(lingering))
+
+    def _codes(self) -> dict[int, int | None]:
+        codes = [process.exitcode for process in self._processes]
+        return dict(enumerate(codes if len(codes) == SIZE else codes * SIZE))
+
+
+def _context() -> ForkServerContext | SpawnContext:
+    """A server that has imported what they need already forks the processes, where the system can."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)
+    return context

@@ -1,0 +1,100 @@
+"""``docs/faults.md``: the rules, the tables and an error as a user sees it, from one run of the scorer."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from itertools import groupby
+
+import torch
+
+from collshim.conformance.faults.program import place
+from collshim.conformance.faults.rank import FACES, PROCESSES
+from collshim.conformance.faults.report import Row, count_rows, fault_rows, summary
+from collshim.conformance.faults.scorer import DEADLINE, PATIENCE, Result
+from collshim.conformance.faults.verdict import SLACK
+
+EXAMPLE = "op_other_collective"
+
+_HEAD = f"""# Faults
+
+`conformance/faults/programs/` holds small programs that are wrong across three ranks, each with a corrected twin,
+written once against the names of `torch.distributed`. `make faults` runs each of them through collshim, with ranks
+as threads and as processes, and on `torch.distributed` over gloo with and without `TORCH_DISTRIBUTED_DEBUG=DETAIL`;
+`python -m collshim.conformance.faults NAME ...` runs some, `--texts` prints what every rank was told. `make faults`
+fails where collshim misses its goal: every class caught on both transports, no twin that fails, no rank killed by a
+signal, every rank told within {SLACK:g} s after the deadline.
+
+## How they are judged
+
+A program's header names the class of the fault, the ranks to blame and the ranks that must hear of it, and marks the
+wrong line. Only the scorer reads it. A wait may take {DEADLINE:g} s in every program.
+
+- *Detected*: every rank that must hear of it got an error from the library. Not so: one went on with what it had
+  (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal, which is named.
+- *Ranks named*: who is wrong cannot always be known from within, so the error's text on each rank that is not itself
+  to blame must name every rank that is; where two calls contradict each other, it may name both.
+- *Line shown*: file and line of the wrong call stand in an error's text; or, where the ranks are named, in the
+  traceback of a rank that is to blame.
+- *False alarms*: twins that did not end well on every rank.
+
+A tick stands for all of the first three in time. Where it is missing, *no rank* and *no line* say what was.
+"""
+
+
+def page(results: Sequence[Result], faces: Sequence[str]) -> str:
+    """The page's text."""
+    titles = ("", *(f"{face}" for face in faces))
+    parts = [
+        _HEAD,
+        "## The score\n",
+        _where(),
+        _listed([f"*{face}*: {FACES[face]}" for face in faces]),
+        _table(titles, count_rows(results, faces)),
+        f"{_sentence(summary(results, faces))}\n",
+        "## Every program\n",
+        _table(titles, fault_rows(results, faces)),
+        *_errors(results),
+        "## The programs\n",
+        _listed(_programs(results)),
+    ]
+    return "\n".join(parts)
+
+
+def _where() -> str:
+    return f"torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}.\n"
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "".join(f"- {line}\n" for line in lines)
+
+
+def _table(heads: Row, rows: Sequence[Row]) -> str:
+    blank = ("",) * (len(heads) - 1)
+    full: list[Row] = [heads, ("---",) * len(heads)]
+    full += [row if len(row) > 1 else (f"**{''.join(row)}**", *blank) for row in rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in full)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _errors(results: Sequence[Result]) -> list[str]:
+    shown = [result for result in results if result.program.name == EXAMPLE and result.face == PROCESSES]
+    if not shown:
+        return []
+    return [f"What rank 0 is told of `{EXAMPLE}`:\n", f"```\n{shown[0].score.texts.get(0, '')}\n```\n"]
+
+
+def _programs(results: Sequence[Result]) -> list[str]:
+    programs = sorted({result.program for result in results}, key=place)
+    lines = []
+    for fault, members in groupby(programs, lambda program: program.fault):
+        told = [f"`{each.name}`: {each.summary}{_beyond(each.limit)}" for each in members]
+        lines.append(f"{fault}\n" + "\n".join(f"  - {line}" for line in told))
+    return lines
+
+
+def _beyond(limit: str) -> str:
+    return f" (no check can tell: {limit})" if limit else ""

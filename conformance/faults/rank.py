@@ -1,0 +1,179 @@
+"""One rank of a run: the program's function, in a world that is made as a script would make it, and how it ended."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import torch
+from torch.distributed import PrefixStore, Store, TCPStore
+
+import collshim
+from collshim.conformance.faults.program import SIZE, Program, read
+
+THREADS, PROCESSES, TORCH, DETAIL = "threads", "processes", "torch", "torch+detail"
+FACES = {
+    THREADS: "collshim, ranks as threads",
+    PROCESSES: "collshim, ranks as processes",
+    TORCH: "torch.distributed, gloo",
+    DETAIL: "torch.distributed, gloo, TORCH_DISTRIBUTED_DEBUG=DETAIL",
+}
+"""The ways of running a program."""
+
+OURS = (THREADS, PROCESSES)
+PATIENCE = timedelta(seconds=60)
+"""How long ranks wait for each other before the program starts."""
+
+
+class Task(NamedTuple):
+    """What one process is told: for threads it is all ranks, else one."""
+
+    face: str
+    name: str
+    part: str
+    deadline: float
+    rank: int = 0
+    port: int = 0
+
+
+class Ending(NamedTuple):
+    """How the program ended on a rank.
+
+    Attributes:
+        error: the name of what it raised; empty where it returned.
+        text: what the error says.
+        told: whether a library raised it, not the program itself; collshim's own errors alone where collshim runs.
+        lines: lines of the program that its traceback passes.
+        started, ended: when, in seconds of the machine's monotonic clock.
+    """
+
+    error: str
+    text: str
+    told: bool
+    lines: tuple[int, ...]
+    started: float
+    ended: float
+
+
+Message = tuple[int, Ending | str | None]
+"""A rank, and None when the program starts on it, its ending when it has ended, a text where it never started."""
+
+Tell = Callable[[Message], None]
+
+
+def main(task: Task, end: Connection) -> None:
+    """One process of a run."""
+    _mute()
+    torch.set_num_threads(1)
+    lock = threading.Lock()
+
+    def tell(message: Message) -> None:
+        with lock:
+            end.send(message)
+
+    try:
+        code = _run(task, tell)
+    except Exception:
+        tell((task.rank, traceback.format_exc()))
+        raise
+    atexit._run_exitfuncs()  # a script's end runs them, an end of multiprocessing's does not in every Python
+    os._exit(code)
+
+
+def _run(task: Task, tell: Tell) -> int:
+    program = read(task.name)
+    with contextlib.ExitStack() as stack:
+        if task.face in OURS:
+            stack.enter_context(collshim.options(timeout=task.deadline, **dict.fromkeys(program.options, True)))
+        return (_run_threads if task.face == THREADS else _run_process)(task, program, tell)
+
+
+def _mute() -> None:
+    """What ranks print belongs to nobody: their errors are told."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout.fileno(), sys.stderr.fileno()):
+        os.dup2(nowhere, stream)
+
+
+def _run_threads(task: Task, program: Program, tell: Tell) -> int:
+    import collshim.torch.distributed as dist
+
+    def rank() -> None:
+        mine = collshim.current().rank
+        dist.init_process_group("gloo", timeout=timedelta(seconds=task.deadline))
+        _play(dist, program, task, mine, tell)
+
+    try:
+        collshim.launch(rank, SIZE)
+    except collshim.RankError:
+        return 1
+    return 0
+
+
+def _run_process(task: Task, program: Program, tell: Tell) -> int:
+    dist = _torch(task.face == DETAIL) if task.face != PROCESSES else _stand_in()
+    store = TCPStore("127.0.0.1", task.port, is_master=False, timeout=PATIENCE)
+    _meet(store, "forked")
+    deadline = timedelta(seconds=task.deadline)
+    ours = PrefixStore("world", store)
+    dist.init_process_group("gloo", store=ours, rank=task.rank, world_size=SIZE, timeout=deadline)
+    _meet(store, "started")
+    try:
+        _play(dist, program, task, task.rank, tell)
+    except BaseException as error:  # told already
+        sys.last_value = error  # as the interpreter keeps what nobody caught
+        return 1
+    return 0
+
+
+def _torch(detail: bool) -> Any:
+    from torch import distributed
+
+    os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL" if detail else "OFF"
+    distributed.set_debug_level_from_env()
+    return distributed
+
+
+def _stand_in() -> Any:
+    from collshim.torch import distributed
+
+    return distributed
+
+
+def _meet(store: Store, name: str) -> None:
+    if store.add(f"{name}/count", 1) == SIZE:
+        store.set(name, "")
+    store.wait([name], PATIENCE)
+
+
+def _play(dist: Any, program: Program, task: Task, rank: int, tell: Tell) -> None:
+    """Run the function; an exception is told and goes on its way, as out of a script."""
+    function = program.function(task.part)
+    tell((rank, None))
+    started = time.monotonic()
+    try:
+        function(dist)
+    except BaseException as error:
+        tell((rank, _ending(error, program, task, started)))
+        raise
+    tell((rank, Ending("", "", False, (), started, time.monotonic())))
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def _ending(error: BaseException, program: Program, task: Task, started: float) -> Ending:
+    ended = time.monotonic()
+    frames = traceback.extract_tb(error.__traceback__)
+    own = isinstance(error, collshim.CollshimError) or task.face not in OURS
+    told = own and frames[-1].filename != program.file
+    lines = tuple(frame.lineno or 0 for frame in frames if frame.filename == program.file)
+    return Ending(type(error).__name__, str(error), told, lines, started, ended)

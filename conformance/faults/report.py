@@ -1,0 +1,134 @@
+"""What the scorer tells: rows of words, for a terminal with or without rich and for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+from collshim.conformance.faults.program import place
+from collshim.conformance.faults.rank import OURS
+from collshim.conformance.faults.scorer import DEADLINE, Result, reached, tally
+from collshim.conformance.faults.verdict import SLACK
+
+Row = tuple[str, ...]
+
+NOT_THERE = "·"
+
+_LONG = 300
+"""Letters after which a line about a miss is cut; ``--texts`` prints all."""
+
+
+def fault_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
+    """A row per program, under a row with its class alone; a column per way of running."""
+    found = {(result.program.name, result.face): result for result in results}
+    programs = sorted({result.program for result in results}, key=place)
+    rows: list[Row] = []
+    for (fault, beyond), members in groupby(programs, lambda program: (program.fault, bool(program.limit))):
+        rows.append((f"{fault}, beyond any check" if beyond else fault,))
+        for program in members:
+            cells = [found.get((program.name, face)) for face in faces]
+            rows.append((program.name, *(NOT_THERE if cell is None else _cell(cell) for cell in cells)))
+    return rows
+
+
+def _cell(result: Result) -> str:
+    alarm = "; twin fails" if result.alarm else ""
+    return f"{'✓' if result.caught else '✗'} {_told(result)}{alarm}"
+
+
+def _told(result: Result) -> str:
+    score = result.score
+    if score.seconds is None:
+        return score.outcome
+    lacks = "" if result.caught else ", no rank" if not score.named else ", no line" if not score.line else ", late"
+    return f"{score.seconds:.2f} s{lacks}"
+
+
+def count_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
+    """A row per thing that is counted, a column per way of running."""
+    found = [tally(results, face) for face in faces]
+    return [
+        ("fault detected", *(f"{each.detected} of {each.programs}" for each in found)),
+        ("right ranks named", *(f"{each.named} of {each.programs}" for each in found)),
+        ("right line shown", *(f"{each.shown} of {each.programs}" for each in found)),
+        ("... in the error's text", *(f"{each.in_text} of {each.programs}" for each in found)),
+        ("every rank knew, at the latest", *(f"{each.slowest:.2f} s" for each in found)),
+        ("false alarms", *(f"{each.alarms}" for each in found)),
+        ("ranks killed by a signal", *(f"{each.killed}" for each in found)),
+        ("classes caught", *(f"{each.caught} of {each.classes}" for each in found)),
+    ]
+
+
+def summary(results: Sequence[Result], faces: Sequence[str]) -> str:
+    """One line: what collshim reached."""
+    ours = [face for face in faces if face in OURS]
+    if not ours:
+        return f"{len(results)} runs, none of them of collshim"
+    counts = [(face, tally(results, face)) for face in ours]
+    classes = ", ".join(f"{count.caught} of {count.classes} between {face}" for face, count in counts)
+    alarms, killed = (sum(getattr(count, name) for _, count in counts) for name in ("alarms", "killed"))
+    slowest = max(count.slowest for _, count in counts)
+    word = "reached" if reached(results, faces) else "missed"
+    return (
+        f"goal {word}: classes caught {classes}; {alarms} false alarms, {killed} ranks killed by a signal, "
+        f"every rank knew after {slowest:.2f} s at most (deadline {DEADLINE:g} s, allowed {DEADLINE + SLACK:g} s)"
+    )
+
+
+def misses(results: Sequence[Result]) -> Iterator[str]:
+    """What collshim missed, with what it said instead."""
+    for result in results:
+        fair = result.caught or (result.program.limit and not result.score.killed)
+        if result.face in OURS and not (fair and not result.alarm):
+            yield _cut(f"missed: {result.program.name}, {result.face}: {_told(result)}: {result.score.headline}")
+            if result.alarm:
+                yield _cut(f"  its twin: {result.alarm}")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONG else f"{line[:_LONG]} ..."
+
+
+def record(result: Result) -> dict[str, object]:
+    """What came of a program, for other programs to read."""
+    score = result.score
+    return {
+        "program": result.program.name,
+        "class": result.program.fault,
+        "limit": result.program.limit,
+        "face": result.face,
+        "caught": result.caught,
+        "outcome": score.outcome,
+        "named": score.named,
+        "line": score.line,
+        "seconds": score.seconds,
+        "killed": score.killed,
+        "twin": result.alarm,
+        "texts": dict(score.texts),
+    }
+
+
+def show(results: Sequence[Result], faces: Sequence[str]) -> None:
+    """Print both tables, what was missed, and the line of counts."""
+    render = _renderer()
+    render(("", *faces), fault_rows(results, faces))
+    render(("", *faces), count_rows(results, faces))
+    for line in [*misses(results), summary(results, faces)]:
+        print(line)
+
+
+def _renderer() -> Callable[[Row, Sequence[Row]], None]:
+    try:
+        from collshim.conformance.faults.terminal import render
+    except ModuleNotFoundError:  # rich is an extra
+        return _render_plainly
+    return render
+
+
+def _render_plainly(heads: Row, rows: Sequence[Row]) -> None:
+    full = [heads, *(row for row in rows if len(row) > 1)]
+    widths = [max(len(row[place]) for row in full) for place in range(len(heads))]
+    for row in [heads, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join(cells).rstrip())
+    print()

@@ -1,0 +1,118 @@
+"""Runs every program and its twin in every way asked for, and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from collshim.conformance.faults.job import run
+from collshim.conformance.faults.program import Program
+from collshim.conformance.faults.rank import OURS
+from collshim.conformance.faults.verdict import Score, judge, passed, why_not
+
+DEADLINE = 2.0
+"""Seconds that a wait in a collective may take, in every program."""
+
+PATIENCE = 8.0
+"""Seconds after which a rank that has not ended counts as hung; torch waits more than once for some deadlines."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One program in one way of running it.
+
+    Attributes:
+        score: what the fault was worth.
+        alarm: what went wrong with its twin; empty where it passed.
+    """
+
+    program: Program
+    face: str
+    score: Score
+    alarm: str
+
+    @property
+    def caught(self) -> bool:
+        """Whether the fault was told as it should be."""
+        return self.score.caught(DEADLINE)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The counts of one way of running; programs of which nobody could tell are left out.
+
+    Attributes:
+        programs: how many programs mean something there.
+        detected, named, shown: of how many the fault was detected, the ranks named, the line shown.
+        in_text: of how many the line is in the error's text.
+        classes: how many classes there are.
+        caught: of how many classes every program was caught.
+        slowest: seconds until every rank knew, at most, among those detected.
+        killed: ranks that a signal ended.
+        alarms: twins that failed.
+    """
+
+    programs: int
+    detected: int
+    named: int
+    shown: int
+    in_text: int
+    classes: int
+    caught: int
+    slowest: float
+    killed: int
+    alarms: int
+
+    @property
+    def perfect(self) -> bool:
+        """Whether every class was caught, with no false alarm and nobody killed."""
+        return self.caught == self.classes and not self.alarms and not self.killed
+
+
+def score(
+    programs: Sequence[Program],
+    faces: Sequence[str],
+    *,
+    jobs: int,
+    patience: float = PATIENCE,
+    said: Callable[[Result], None] = lambda result: None,
+) -> list[Result]:
+    """Run the programs in these ways, ``jobs`` at once; ``said`` hears each result as it comes."""
+
+    def one(program: Program, face: str) -> Result:
+        found = judge(program, run(face, program.name, "fault", deadline=DEADLINE, patience=patience))
+        twin = run(face, program.name, "twin", deadline=DEADLINE, patience=patience)
+        result = Result(program, face, found, "" if passed(twin) else why_not(twin))
+        said(result)
+        return result
+
+    asked = [(program, face) for face in faces for program in programs if program.runs_on(face)]
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(lambda pair: one(*pair), asked))
+
+
+def tally(results: Sequence[Result], face: str) -> Tally:
+    """Count what came of the programs that ran in this way."""
+    mine = [result for result in results if result.face == face]
+    fair = [result for result in mine if not result.program.limit]
+    scores = [result.score for result in fair]
+    classes = {result.program.fault for result in fair}
+    missed = {result.program.fault for result in fair if not result.caught}
+    return Tally(
+        programs=len(fair),
+        detected=sum(score.detected for score in scores),
+        named=sum(score.named for score in scores),
+        shown=sum(bool(score.line) for score in scores),
+        in_text=sum(score.line == "text" for score in scores),
+        classes=len(classes),
+        caught=len(classes - missed),
+        slowest=max((score.seconds for score in scores if score.seconds is not None), default=0.0),
+        killed=sum(result.score.killed for result in mine),
+        alarms=sum(bool(result.alarm) for result in mine),
+    )
+
+
+def reached(results: Sequence[Result], faces: Sequence[str]) -> bool:
+    """Whether collshim reached its goal in every way of it that was asked for."""
+    return all(tally(results, face).perfect for face in faces if face in OURS)

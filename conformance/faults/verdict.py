@@ -1,0 +1,125 @@
+"""What a run is worth: was the fault detected, were the right ranks named and the right line shown, and how soon.
+
+Who is wrong cannot always be known from within, so the judge asks for what leads a reader there:
+
+- *detected*: every rank that must hear of the fault got an error from the library; none went on with what it had, hung,
+  or was ended by a signal;
+- *named*: the error's text on each of them that is not itself to blame names every rank that is;
+- *line*: "text" where an error's text shows file and line of every wrong call; "traceback" where only the traceback
+  does that a blamed rank leaves, and the ranks are named, so that a reader knows which one to open.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from collshim.conformance.faults.job import Run
+from collshim.conformance.faults.program import SIZE, Program
+
+SLACK = 1.0
+"""Seconds after the deadline by which every rank must have been told."""
+
+_RANKS = re.compile(r"\branks?[ :]*\[?(\d+(?:(?:, | and |,)\d+)*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one fault was worth in one way of running it.
+
+    Attributes:
+        outcome: "told"; else what happened instead: "silent", "hang", "SIGABRT", ...
+        named: whether the right ranks were named.
+        line: "text", "traceback", or "" where the wrong line was not shown.
+        seconds: until every rank knew; None where not all did.
+        killed: ranks' processes that a signal ended, those aside that ended themselves.
+        texts: what each rank was told, with the class of the error before it.
+    """
+
+    outcome: str
+    named: bool
+    line: str
+    seconds: float | None
+    killed: int
+    texts: Mapping[int, str]
+
+    @property
+    def headline(self) -> str:
+        """The first line of what the first rank was told."""
+        return self.texts[min(self.texts)].partition("\n")[0] if self.texts else "no rank was told anything"
+
+    @property
+    def detected(self) -> bool:
+        """Whether every rank that must hear of it did."""
+        return self.outcome == "told"
+
+    def caught(self, deadline: float) -> bool:
+        """Whether this is all that a user can ask for."""
+        soon = self.seconds is not None and self.seconds <= deadline + SLACK
+        return self.detected and self.named and bool(self.line) and soon and not self.killed
+
+
+def judge(program: Program, run: Run) -> Score:
+    """Judge how a fault ended."""
+    outcome = _outcome(program, run)
+    told = {rank: ending for rank, ending in run.endings.items() if ending.told}
+    innocent = program.told - program.blame
+    named = outcome == "told" and all(program.blame <= ranks_named(told[rank].text) for rank in innocent)
+    seconds = _seconds(program, run) if outcome == "told" else None
+    texts = {rank: f"{ending.error}: {ending.text}" for rank, ending in sorted(told.items())}
+    return Score(outcome, named, _line(program, run, named), seconds, len(_killed(program, run)), texts)
+
+
+def passed(run: Run) -> bool:
+    """Whether a twin ended well on every rank."""
+    returned = [ending for ending in run.endings.values() if not ending.error]
+    return len(returned) == SIZE and not run.signals and not run.lingering
+
+
+def why_not(run: Run) -> str:
+    """Why a twin did not end well, in words."""
+    for rank, ending in sorted(run.endings.items()):
+        if ending.error:
+            return f"rank {rank}: {ending.error}: {ending.text}"
+    signals = ", ".join(f"rank {rank}: {_signal(number)}" for rank, number in run.signals.items())
+    return signals or f"ended on ranks {sorted(run.endings)}, lingering {sorted(run.lingering)}"
+
+
+def ranks_named(text: str) -> set[int]:
+    """The ranks that a text names, as in "rank 1", "Ranks 1, 2" and "ranks [0, 1]"."""
+    return {int(number) for match in _RANKS.finditer(text) for number in re.findall(r"\d+", match[1])}
+
+
+def _outcome(program: Program, run: Run) -> str:
+    killed = _killed(program, run)
+    if killed:
+        return ", ".join(sorted({_signal(run.signals[rank]) for rank in killed}))
+    missing = [rank for rank in program.told if rank not in run.endings]
+    if missing:
+        return "hang"
+    if run.lingering:
+        return "told, never ends"
+    return "told" if all(run.endings[rank].told for rank in program.told) else "silent"
+
+
+def _killed(program: Program, run: Run) -> Set[int]:
+    return run.signals.keys() - program.dead
+
+
+def _seconds(program: Program, run: Run) -> float:
+    begun = max(ending.started for ending in run.endings.values())
+    return max(0.0, max(run.endings[rank].ended for rank in program.told) - begun)
+
+
+def _line(program: Program, run: Run, named: bool) -> str:
+    texts = "\n".join(ending.text for ending in run.endings.values() if ending.told)
+    if all(re.search(rf"\b{re.escape(program.file)}:{line}\b", texts) for line in program.lines):
+        return "text"
+    passed_by = {line for rank in program.blame & run.endings.keys() for line in run.endings[rank].lines}
+    return "traceback" if named and passed_by >= set(program.lines) else ""
+
+
+def _signal(number: int) -> str:
+    return signal.Signals(number).name

@@ -1,0 +1,96 @@
+"""Arrays of other libraries, where those are installed: the standard's reference, JAX, and CuPy without a GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from collshim.conformance import reference
+from tests.engine.other_kinds import COLLECTIVES, DTYPES
+
+LIBRARIES = ("array_api_strict", "jax")
+
+
+@cache
+def found_with(library: str) -> dict[str, Any]:
+    if find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    command = [sys.executable, "-W", "ignore", "-m", "tests.engine.other_kinds", library]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_memory_is_shared_both_ways_in_every_dtype(library: str) -> None:
+    numbers = np.arange(6).reshape(2, 3)
+    wanted = {name: [f"torch.{name}", name, real_and_imaginary(numbers.astype(name)), True] for name in DTYPES}
+    assert found_with(library)["round trips"] == wanted
+
+
+def real_and_imaginary(numbers: np.ndarray[Any, Any]) -> Any:
+    found = numbers.astype(np.complex64)
+    return np.stack([found.real, found.imag], -1).tolist()
+
+
+def wanted_of(name: str) -> list[Any]:
+    """By rank: numbers, or None where a rank gets nothing."""
+    parts = [np.full((2, 2), value, np.float32) for value in (1, 2)]
+    lists = [[part, part] for part in parts]
+    by_name: dict[str, Any] = {
+        "all_gather_ragged": [parts[0][:1], parts[0][:1]],
+        "scatter": [parts[0], parts[0]],
+        "reduce_scatter": reference.reduce_scatter(lists),
+        "all_to_all": [received[0] for received in reference.all_to_all(lists)],
+        "ring": reference.ring(parts),
+    }
+    return list(by_name[name] if name in by_name else getattr(reference, name)(parts))
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_collective_gives_the_caller_its_kind_back(library: str, name: str) -> None:
+    wanted = [None if part is None else [np.asarray(part).tolist(), True] for part in wanted_of(name)]
+    assert [rank[name] for rank in found_with(library)["played"]] == wanted
+
+
+def test_an_array_that_can_be_written_is_an_output() -> None:
+    assert found_with("array_api_strict")["written"] == [[], "", [5, 5, 5]]
+
+
+def test_an_array_that_never_changes_is_no_output() -> None:
+    raised, text, values = found_with("jax")["written"]
+    assert (raised, values) == (["ArgumentValueError"], [0, 0, 0])
+    assert "output is a" in text
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU: tests/gpu has CuPy arrays that can be read")
+def test_a_cupy_array_without_a_gpu_is_refused_with_cudas_word() -> None:
+    known, raised, text = found_with("cupy")["without a GPU"]
+    assert known
+    assert raised == [["ArgumentTypeError"]] * 3
+    assert "all_reduce: input is a ndarray that torch cannot take: cuda" in text
+
+
+def test_no_array_library_is_imported_unasked() -> None:
+    code = """
+import importlib, sys
+import numpy as np
+import collshim
+for name in ("torch.distributed", "oneflow", "mindspore.communication", "tensorflow", "megengine.functional"):
+    importlib.import_module(f"collshim.{name}")
+print(collshim.launch(lambda: collshim.current().communicator.all_reduce(np.ones(2)).wait().tolist(), 2))
+print([name for name in ("cupy", "jax", "tensorflow", "array_api_strict", "ml_dtypes") if name in sys.modules])
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout.splitlines() == ["[[2.0, 2.0], [2.0, 2.0]]", "[]"], done.stderr[-2000:]

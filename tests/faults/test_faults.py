@@ -1,0 +1,99 @@
+"""Every program of ``conformance/faults`` is told on both transports, and its corrected twin passes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collshim.conformance.faults.program import Program, programs
+from collshim.conformance.faults.rank import OURS
+
+CLASSES = {
+    "NaN in a sum",
+    "dead rank",
+    "different op",
+    "dtype",
+    "group",
+    "late rank",
+    "mismatched object collective",
+    "missing rank",
+    "order swapped",
+    "recv buffer too small",
+    "reduce op",
+    "root",
+    "send to a rank that does not exist",
+    "shape",
+    "split sizes",
+    "use after destroy",
+}
+PROGRAMS = programs()
+FAIR = [program for program in PROGRAMS if not program.limit]
+WAITED = 500
+"""Seconds for all programs, most of which are spent waiting for a deadline; on a loaded machine too."""
+
+Scores = dict[tuple[str, str], dict[str, Any]]
+
+pytestmark = pytest.mark.timeout(WAITED + 20)
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Scores:
+    """What came of every program, in a process of its own, as ``make faults`` runs them."""
+    out = tmp_path_factory.mktemp("faults") / "scores.json"
+    command = [sys.executable, "-m", "collshim.conformance.faults", "--jobs", "4", "--json", str(out)]
+    done = subprocess.run([*command, "--faces", *OURS], capture_output=True, text=True, timeout=WAITED)
+    assert out.exists(), done.stdout + done.stderr
+    return {(found["program"], found["face"]): found for found in json.loads(out.read_text(encoding="utf-8"))}
+
+
+def _cases(chosen: list[Program]) -> list[Any]:
+    return [
+        pytest.param(program.name, face, id=f"{program.name}-{face}")
+        for program in chosen
+        for face in OURS
+        if program.runs_on(face)
+    ]
+
+
+@pytest.mark.parametrize(("name", "face"), _cases(FAIR))
+def test_every_rank_is_told_who_and_where(scores: Scores, name: str, face: str) -> None:
+    found = scores[name, face]
+    assert (found["outcome"], found["named"], bool(found["line"])) == ("told", True, True), found
+
+
+@pytest.mark.parametrize(("name", "face"), _cases(PROGRAMS))
+def test_the_twin_passes(scores: Scores, name: str, face: str) -> None:
+    assert scores[name, face]["twin"] == ""
+
+
+def test_no_rank_is_killed_by_a_signal(scores: Scores) -> None:
+    assert {key: found["outcome"] for key, found in scores.items() if found["killed"]} == {}
+
+
+@pytest.mark.parametrize(("name", "face"), _cases([program for program in PROGRAMS if program.limit]))
+def test_what_no_check_can_tell_is_silent(scores: Scores, name: str, face: str) -> None:
+    """Where this fails the engine has learnt to tell it: take ``limit`` out of the header."""
+    assert scores[name, face]["outcome"] == "silent"
+
+
+@pytest.mark.parametrize(("name", "face"), _cases([program for program in FAIR if program.fault == "dead rank"]))
+def test_of_a_death_nobody_else_is_accused(scores: Scores, name: str, face: str) -> None:
+    program = next(program for program in FAIR if program.name == name)
+    texts = scores[name, face]["texts"].values()
+    assert texts
+    assert all("2 of 3 ranks did not come" not in text for text in texts), program
+
+
+def test_the_sixteen_classes_are_there() -> None:
+    assert {program.fault for program in FAIR} == CLASSES
+
+
+def test_the_page_shows_every_program() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
+    missing = [program.name for program in PROGRAMS if f"| {program.name} |" not in page]
+    assert missing == [], "write it with python -m collshim.conformance.faults --write docs/faults.md"
