@@ -50,11 +50,10 @@ class Call(NamedTuple):
     needs_grad: bool = False
     discovers: bool = False
     tag: int = 0
-    sequence: int = 0
     site: str = ""
-    posted: float = 0.0
     content: str = ""
     nan: str = ""
+    sequence: int = 0
 
     @property
     def name(self) -> str:

@@ -37,7 +37,7 @@ _REDUCE_SCATTER: dict[Any, Any] = {name: _reducing(ReduceScatterOptions(), op) f
 class Dispatch:
     """A call that went the short way. ``described`` is its op, input, reduce op and root, for when it fails."""
 
-    __slots__ = ("_described", "_result", "_transport", "_work")
+    __slots__ = ("_described", "_result", "_sequence", "_transport", "_work")
     joint = False
     token: Tensor | None = None
     source: int | None = None
@@ -47,6 +47,7 @@ class Dispatch:
         self._work = work
         self._result = result
         self._described = described
+        self._sequence = transport.sequence - 1
 
     def done(self) -> bool:
         """Whether ``wait`` would return, or raise, at once."""
@@ -69,7 +70,7 @@ class Dispatch:
     def _watch(self, timeout: float | None) -> None:
         op, tensor, reduce_op, root = self._described
         shape = tuple(tensor.shape[1:] if op in _PARTED else tensor.shape)
-        call = Call(op, shape, tensor.dtype, tensor.device.type, reduce_op, root=root)
+        call = Call(op, shape, tensor.dtype, tensor.device.type, reduce_op, root=root, sequence=self._sequence)
         flight = Flight(self._transport, call, None, None, tensor.device)
         flight.follow(self._work)
         flight.wait(timeout)
@@ -151,7 +152,9 @@ class ProcessExpress:
     def _sent(
         self, work: Any, target: Tensor, array: Any, out: Any, described: tuple[Any, ...], timeout: float
     ) -> Work[Any]:
+        transport = self._transport
+        transport.sequence += 1
         self._latest["payload"] = work
         if out is None:
-            return Work(Dispatch(self._transport, work, target, described), (), kind_of_fresh(array), timeout)
-        return Work(Dispatch(self._transport, work, out, described), (), None, timeout)
+            return Work(Dispatch(transport, work, target, described), (), kind_of_fresh(array), timeout)
+        return Work(Dispatch(transport, work, out, described), (), None, timeout)

@@ -95,7 +95,7 @@ class Flight:
         self.await_work(work, limit)
         slots = decode(gathered)
         self.calls = [slot.call for slot in slots]
-        posted = [call.posted for call in self.calls]
+        posted = [slot.posted for slot in slots]
         if max(posted) - min(posted) > FIRST_SLICE:
             self._refuse_if_ended()  # the others may have given this call up before its last rank came
         wrong = objection(self.calls, self._transport.ranks)

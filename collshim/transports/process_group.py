@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -20,10 +19,13 @@ from collshim.transports.background import Background
 from collshim.transports.express import ProcessExpress
 from collshim.transports.flight import Flight
 from collshim.transports.letters import Postbox
-from collshim.transports.payload import all_gather_single
+from collshim.transports.payload import all_gather_single, all_to_all_single
 from collshim.transports.point_to_point import PointToPoint
 from collshim.transports.rendezvous import Rendezvous
 from collshim.transports.slots import encode, slot_bytes, travels_in_slots
+
+_FEW = 32
+"""Ranks up to which slots go from each to each."""
 
 
 class ProcessGroupTransport:
@@ -51,7 +53,7 @@ class ProcessGroupTransport:
             "slots": rendezvous.group(f"{key}/slots", ranks, cuda=False),
         }
         self._latest: dict[str, Any] = {}
-        self._sequence = 0
+        self.sequence = 0
         self._queue: deque[Flight] = deque()
         self._driving = threading.RLock()
         self._failure: CommunicationError | None = None
@@ -78,8 +80,8 @@ class ProcessGroupTransport:
         self._raise_unseen()
         if call.op in ("send", "recv"):
             return self._postbox.post(call, inputs, outputs, device)
-        flight = Flight(self, call._replace(sequence=self._sequence), inputs, outputs, device)
-        self._sequence += 1
+        flight = Flight(self, call._replace(sequence=self.sequence), inputs, outputs, device)
+        self.sequence += 1
         if self.checks or call.discovers or call.op == "barrier":
             self._post_slots(flight, inputs)
         elif self._queue:
@@ -90,9 +92,9 @@ class ProcessGroupTransport:
         return flight
 
     def _post_slots(self, flight: Flight, inputs: Parts | None) -> None:
-        slot = encode(flight.call._replace(posted=time.time()), inputs, self.size)
+        slot = encode(flight.call, inputs, self.size)
         slots = torch.empty((self.size, slot_bytes(self.size)), dtype=torch.uint8)
-        self._latest["slots"] = all_gather_single(self._groups["slots"], slots.view(-1), slot)
+        self._latest["slots"] = _exchanged(self._groups["slots"], slot, slots)
         flight.exchange(self._latest["slots"], slots)
         self._queue.append(flight)
         if flight.call.device == "cuda":
@@ -199,3 +201,10 @@ class ProcessGroupTransport:
             groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
         else:
             threading.Thread(target=groups.clear, name="collshim-ending", daemon=True).start()
+
+
+def _exchanged(group: ProcessGroup, slot: torch.Tensor, slots: torch.Tensor) -> Any:
+    """Every rank's slot to every rank; for few ranks gloo is quicker where each sends its own to each."""
+    if len(slots) <= _FEW:
+        return all_to_all_single(group, slots, slot.expand_as(slots).contiguous(), [], [])
+    return all_gather_single(group, slots.view(-1), slot)

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import json
+import struct
+import time
 import zlib
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from collshim.call import Call, Shape
+from collshim.call import Call, Shape, name_of
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, cut, flat
 
 INLINE = 1024
 """Bytes of data that travel in the slot itself, so that a small call is one round trip."""
 
-_LENGTHS = 8
+_HEADER = struct.Struct("<IId")
+"""Bytes of the description, bytes of the data, and the time."""
+
 _PARTED = ("scatter", "reduce_scatter", "all_to_all")
 _ROOT_GIVES = ("broadcast", "scatter")
 _NO_DATA = 2**32 - 1
 
 
 class Slot(NamedTuple):
-    """A decoded slot: a rank's call, and the bytes that it gives where they fitted."""
+    """A decoded slot: a rank's call, the bytes that it gives where they fitted, and when it came, in Unix seconds."""
 
     call: Call
-    data: Tensor | None
+    data: bytearray | None
+    posted: float
 
 
 def description_bytes(size: int) -> int:
@@ -37,46 +42,53 @@ def description_bytes(size: int) -> int:
 
 def slot_bytes(size: int) -> int:
     """The slot's length in bytes, the same for every call of a group of ``size``."""
-    return _LENGTHS + description_bytes(size) + INLINE
+    return _HEADER.size + description_bytes(size) + INLINE
 
 
 def encode(call: Call, inputs: Parts | None, size: int) -> Tensor:
     """The slot of this rank's call; its data goes along where it fits, nothing where it gives none."""
-    slot = np.zeros(slot_bytes(size), np.uint8)
-    text = _described(call, description_bytes(size))
+    slot = bytearray(slot_bytes(size))
+    text = _described(call[:-1], description_bytes(size))
     data = _inline(inputs)
-    slot[:_LENGTHS].view(np.uint32)[:] = len(text), _NO_DATA if data is None else data.size
-    slot[_LENGTHS : _LENGTHS + len(text)] = np.frombuffer(text, np.uint8)
+    _HEADER.pack_into(slot, 0, len(text), _NO_DATA if data is None else len(data), time.time())
+    slot[_HEADER.size : _HEADER.size + len(text)] = text
     if data is not None:
-        slot[len(slot) - INLINE : len(slot) - INLINE + data.size] = data
-    return torch.from_numpy(slot)
+        start = len(slot) - INLINE
+        slot[start : start + len(data)] = data
+    return torch.frombuffer(slot, dtype=torch.uint8)
 
 
 def decode(slots: Tensor) -> list[Slot]:
     """Every rank's slot, in rank order, from the gathered bytes ``(size, slot_bytes)``."""
-    return [_decoded(row) for row in slots.numpy()]
+    size, length = slots.shape
+    memory = slots.numpy().data.cast("B", (size * length,)) if slots.numel() else memoryview(b"")
+    return [_decoded(memory, rank * length, length) for rank in range(size)]
 
 
-def _decoded(row: np.ndarray[Any, np.dtype[np.uint8]]) -> Slot:
-    length, count = (int(number) for number in row[:_LENGTHS].view(np.uint32))
-    call = call_from(row[_LENGTHS : _LENGTHS + length].tobytes())
-    start = len(row) - INLINE
-    return Slot(call, None if count == _NO_DATA else torch.from_numpy(row[start : start + count]))
+def _decoded(memory: memoryview, start: int, length: int) -> Slot:
+    described, count, posted = _HEADER.unpack_from(memory, start)
+    text, data = start + _HEADER.size, start + length - INLINE
+    call = call_from(bytes(memory[text : text + described]))
+    return Slot(call, None if count == _NO_DATA else bytearray(memory[data : data + count]), posted)
 
 
 def travels_in_slots(call: Call, inputs: Parts | None) -> bool:
     """Whether this rank can tell by itself that all ranks' data is in their slots, once their calls agree."""
     alike = call.op not in _ROOT_GIVES and call.sends is None and call.expects is None
-    return alike and _inline(inputs) is not None
+    return alike and _fits(inputs)
 
 
-def _inline(inputs: Parts | None) -> np.ndarray[Any, Any] | None:
+def _fits(inputs: Parts | None) -> bool:
+    if inputs is None or isinstance(inputs, Tensor):
+        return inputs is None or (inputs.nbytes <= INLINE and inputs.is_cpu)
+    return sum(tensor.nbytes for tensor in inputs) <= INLINE and inputs[0].is_cpu
+
+
+def _inline(inputs: Parts | None) -> Any:
+    """The data as a buffer of bytes, or None where it does not fit."""
     if inputs is None:
-        return np.zeros(0, np.uint8)
-    tensors = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    if sum(tensor.nbytes for tensor in tensors) > INLINE or tensors[0].device.type != "cpu":
-        return None
-    return as_bytes(flat(inputs)).numpy()
+        return b""
+    return as_bytes(flat(inputs)).numpy().data if _fits(inputs) else None
 
 
 def as_bytes(tensor: Tensor) -> Tensor:
@@ -97,7 +109,7 @@ def given(slot: Slot, rank: int, size: int) -> Parts | None:
     call = slot.call
     if slot.data is None or call.dtype is None or not _gives(call, rank):
         return None
-    whole = from_bytes(slot.data, call.dtype)
+    whole = torch.frombuffer(slot.data, dtype=call.dtype) if slot.data else torch.empty(0, dtype=call.dtype)
     if call.sends is not None:
         return cut(whole, call.sends)
     shape = call.shape or ()
@@ -108,20 +120,23 @@ def _gives(call: Call, rank: int) -> bool:
     return call.op != "barrier" and (call.op not in _ROOT_GIVES or call.root == rank)
 
 
-def _described(call: Call, limit: int) -> bytes:
-    plain = list(call)
-    plain[2] = None if call.dtype is None else str(call.dtype).removeprefix("torch.")
+@lru_cache(1024)
+def _described(fields: tuple[Any, ...], limit: int) -> bytes:
+    """A call's fields but the sequence number, which no other rank reads; scripts repeat themselves."""
+    plain = list(fields)
+    plain[2] = None if plain[2] is None else name_of(plain[2])
     text = json.dumps(plain, separators=(",", ":")).encode()
     if len(text) > limit:
         text = zlib.compress(text, 9)
     if len(text) > limit:
         raise ArgumentValueError(
-            f"{call.op}: the description of the parts takes {len(text)} bytes, should be at most {limit}: "
+            f"{plain[0]}: the description of the parts takes {len(text)} bytes, should be at most {limit}: "
             "give parts with fewer dimensions"
         )
     return text
 
 
+@lru_cache(1024)
 def call_from(text: bytes) -> Call:
     """The call that ``description`` described."""
     fields: list[Any] = json.loads(text if text[:1] == b"[" else zlib.decompress(text))
@@ -142,7 +157,7 @@ def call_from(text: bytes) -> Call:
 
 def describe(call: Call) -> bytes:
     """A call as bytes of no fixed length, for letters."""
-    return _described(call, 1 << 20)
+    return _described(call[:-1], 1 << 20)
 
 
 def _shape(shape: list[int] | None) -> Shape | None:

@@ -32,7 +32,6 @@ CALLS = {
         needs_grad=True,
         discovers=True,
         tag=2**40,
-        sequence=2**40,
         site="ein längerer name.py:17",
     ),
     "no shapes are known": Call("all_gather", (), torch.bool, expects=()),
