@@ -1,7 +1,7 @@
 """PyTorch: ``import collshim.torch as torch`` is torch with ``torch.distributed`` over collshim.
 
 ``collshim.torch.distributed`` is collshim's; every other name is torch's own object, the same that ``import torch``
-gives. Torch's submodules are reached as attributes (``collshim.torch.nn.functional``), not by an import of that path.
+gives, submodules included (``import collshim.torch.nn.functional as F``).
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Any
 import torch as _torch
 
 from collshim.torch import distributed as distributed
+from collshim.torch import fall_through as _fall_through
+
+_fall_through.install()
 
 
 def __getattr__(name: str) -> Any:

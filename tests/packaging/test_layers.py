@@ -39,7 +39,8 @@ MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in ("transports.*", 
 NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.local"
 
 # What runs on the real framework as well, in an environment without collshim, and what it may import there.
-STAND_ALONE = ("collshim.conformance.record", "collshim.conformance.bindings.*")
+SPOKEN = ("record", "recorder", "bindings", "cases", "values", "reference", "gradients")
+STAND_ALONE = tuple(f"collshim.conformance.{name}{more}" for name in SPOKEN for more in ("", ".*"))
 THERE = {*sys.stdlib_module_names, "numpy", *FRAMEWORKS}
 
 FOLDERS = {"collshim": "collshim", "adapters": "collshim", "conformance": "collshim.conformance"}
@@ -146,7 +147,8 @@ def foreign_imports(modules: Modules) -> list[str]:
         for name in modules
         if _matches(name, STAND_ALONE)
         for target in _imports(name, modules[name])
-        if target.split(".")[0] not in THERE and not target.startswith("collshim.conformance.bindings.")
+        if target.split(".")[0] not in THERE
+        and not f"{target}.".startswith(tuple(f"collshim.conformance.{name}." for name in SPOKEN))
     ]
 
 

@@ -5,6 +5,7 @@ Each error is ours and the class that torch 2.13.0 raises.
 
 from __future__ import annotations
 
+import warnings
 from datetime import timedelta
 from itertools import chain
 from typing import Any, NoReturn
@@ -89,6 +90,12 @@ def reduction(op: Any) -> str | tuple[str, float]:
         refuse(TypeError, f"incompatible function arguments: op is {op!r}, should be a ReduceOp")
     factor = _factor(op) if kind == ReduceOp.PREMUL_SUM and type(op) is ReduceOp else None
     return _OPS[kind] if factor is None else (_OPS[kind], float(factor))
+
+
+def renamed(old: str, new: str) -> None:
+    """Warn as torch 2.13 does of a function's earlier name."""
+    text = f"`torch.distributed.{old}` is deprecated. Please use `torch.distributed.{new}` instead."
+    warnings.warn(text, FutureWarning, stacklevel=3)
 
 
 def seconds(timeout: Any) -> float | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.distributed import is_nccl_available
+from torch.distributed import Backend, is_nccl_available
+from torch.distributed.distributed_c10d import BackendConfig
 
 from collshim.torch.distributed.arguments import refuse
 
 UNDEFINED = "undefined"
-_CARRIED = ("gloo", "nccl", UNDEFINED)
+_CARRIED = ("gloo", "nccl", "collshim", UNDEFINED)
 _KNOWN = (*_CARRIED, "mpi", "ucc", "xccl", "fake")
 
 
@@ -27,6 +28,13 @@ def backend_named(backend: Any) -> str:
     for part in backend.lower().split(","):
         _require_there(part.rpartition(":")[2])
     return backend.lower()
+
+
+def device_backends(backend: str) -> dict[str, str]:
+    """Each device's backend, as torch reads the name of one."""
+    name = backend.lower()
+    config: Any = BackendConfig(Backend(name))  # pyright: ignore[reportArgumentType]
+    return {device: str(there) for device, there in config.get_device_backend_map().items()}
 
 
 def default_backend(device_id: Any) -> str:

@@ -51,7 +51,14 @@ def all_to_all(
     require_list("output_tensor_list", output_tensor_list)
     require_list("input_tensor_list", input_tensor_list)
     outputs, parts = same_dtype(output_tensor_list, input_tensor_list)
-    return posted(ranks, async_op, lambda comm: comm.all_to_all(values(parts), out=outputs))
+    return posted(
+        ranks,
+        async_op,
+        "all_to_all",
+        lambda comm: comm.all_to_all(values(parts), out=outputs),
+        output_tensor_list,
+        input_tensor_list,
+    )
 
 
 def all_to_all_single(
@@ -95,4 +102,4 @@ def all_to_all_single(
         into = place(target, "all_to_all_single: output")
         return comm.all_to_all(parts, out=pieces("all_to_all_single: output", into, received, comm))
 
-    return posted(ranks, async_op, exchange)
+    return posted(ranks, async_op, "all_to_all", exchange, [output], [input])

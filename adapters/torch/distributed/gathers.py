@@ -6,13 +6,21 @@ inputs, complex numbers in ``gather``, every dtype.
 
 from __future__ import annotations
 
-import warnings
-
 from collshim.arrays import Array
-from collshim.torch.distributed.arguments import list_or_nothing, refuse, require_list, require_tensor, same_dtype
+from collshim.communicator import Communicator
+from collshim.torch.distributed.arguments import (
+    list_or_nothing,
+    refuse,
+    renamed,
+    require_list,
+    require_tensor,
+    same_dtype,
+)
+from collshim.torch.distributed.coalescing import posted_or_held
 from collshim.torch.distributed.forms import parts_like, place, values
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.work import Work, posted
+from collshim.work import Work as EngineWork
 
 
 def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, async_op: bool = False) -> Work | None:
@@ -41,7 +49,9 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
     if ranks is None:
         outside("all_gather")
         return None
-    return posted(ranks, async_op, lambda comm: comm.all_gather(values(mine), out=outputs))
+    return posted(
+        ranks, async_op, "all_gather", lambda comm: comm.all_gather(values(mine), out=outputs), tensor_list, [tensor]
+    )
 
 
 def all_gather_single(
@@ -71,22 +81,26 @@ def all_gather_single(
         outside("all_gather_single")
         return None
     mine, what = values(input_tensor), "all_gather_single: output_tensor"
-    return posted(
-        ranks,
-        async_op,
-        lambda comm: comm.all_gather(mine, out=parts_like(what, place(output_tensor, what), mine, comm)),
-    )
+
+    def call(comm: Communicator) -> EngineWork[object]:
+        return comm.all_gather(mine, out=parts_like(what, place(output_tensor, what), mine, comm))
+
+    return posted_or_held(ranks, async_op, "all_gather_single", call, output_tensor, input_tensor)
 
 
 def all_gather_into_tensor(
     output_tensor: Array, input_tensor: Array, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """``all_gather_single`` under its name until torch 2.12, with torch 2.13's FutureWarning."""
-    warnings.warn(
-        "`torch.distributed.all_gather_into_tensor` is deprecated, `all_gather_single` does the same.",
-        FutureWarning,
-        stacklevel=2,
-    )
+    renamed("all_gather_into_tensor", "all_gather_single")
+    return all_gather_single(output_tensor, input_tensor, group, async_op)
+
+
+def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
+    output_tensor: Array, input_tensor: Array, group: Group = None, async_op: bool = False
+) -> Work | None:
+    """``all_gather_single`` under its first name, with torch 2.13's FutureWarning."""
+    renamed("_all_gather_base", "all_gather_single")
     return all_gather_single(output_tensor, input_tensor, group, async_op)
 
 
@@ -128,4 +142,7 @@ def gather(
         refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
     if outputs and not there:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    return posted(ranks, async_op, lambda comm: comm.gather(values(mine), root, out=outputs if there else None))
+    target = outputs if there else None
+    return posted(
+        ranks, async_op, "gather", lambda comm: comm.gather(values(mine), root, out=target), gather_list or [], [tensor]
+    )

@@ -6,19 +6,22 @@ other groups each of them is in (torch: they may derive different names for it, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from collshim.communicator import Communicator
 from collshim.torch.distributed.arguments import refuse, seconds
-from collshim.torch.distributed.backends import backend_named
+from collshim.torch.distributed.backends import backend_named, device_backends
+from collshim.torch.distributed.c10d.backend import introduce
+from collshim.torch.distributed.c10d.group import CollectiveGroup
 from collshim.torch.distributed.membership import (
     NON_GROUP_MEMBER,
     Group,
     ProcessGroup,
     group_of,
     group_rank_of,
-    is_registered,
     membership,
     required,
 )
@@ -77,11 +80,17 @@ def new_group(
     if use_local_synchronization and ranks is not None and found.default.rank() not in ranks:
         return None
     members = _members(ranks, found.default.size(), sort_ranks)
+    found.made += 1
     part = found.default.communicator.subgroup(members)
     if part is None:
         return NON_GROUP_MEMBER
-    made = ProcessGroup(part, name, part.name, group_desc, deadline)
-    found.groups.add(made)
+    return registered(part, name, group_desc, deadline)
+
+
+def registered(comm: Communicator, backend: str, desc: str | None, deadline: float | None) -> CollectiveGroup:
+    """A group of this rank's over a communicator."""
+    made = required().add(CollectiveGroup(comm, backend, comm.name, desc, deadline))
+    introduce(made)
     return made
 
 
@@ -99,6 +108,11 @@ def _members(ranks: Sequence[int] | None, size: int, sort_ranks: bool) -> list[i
         if not 0 <= rank < size:
             refuse(ValueError, f"Rank {rank} is out of range. Valid ranks are 0 to {size - 1} (world_size={size})")
     return sorted(found) if sort_ranks else found
+
+
+def _rank_not_in_group(group: Group) -> bool:  # pyright: ignore[reportUnusedFunction]
+    """Whether ``group`` is what ``new_group`` returns on a rank that is not in the new group."""
+    return isinstance(group, int) and group == NON_GROUP_MEMBER
 
 
 def get_rank(group: Group = None) -> int:
@@ -132,9 +146,43 @@ def get_backend(group: Group = None) -> str:
         return found.default.backend
     if group == NON_GROUP_MEMBER:
         refuse(ValueError, f"Invalid process group specified: this rank is outside it, {group!r}")
-    if not is_registered(found, group) or not isinstance(group, ProcessGroup):
+    known = found.known(group)
+    if known is None:
         refuse(ValueError, f"Process group {group} is not initialized in the world group map")
-    return group.backend
+    return known.backend
+
+
+def get_backend_config(group: Group = None) -> str:
+    """Each device's backend, such as "cpu:gloo,cuda:nccl".
+
+    Raises:
+        ValueError: no default group yet; outside the group.
+    """
+    name = get_backend(group)
+    return ",".join(f"{device}:{backend}" for device, backend in device_backends(name).items())
+
+
+def get_pg_count() -> int:
+    """How many groups this rank has heard of: the default one, and each call of ``new_group``; 0 without any."""
+    found = membership()
+    return 0 if found is None else found.made
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This rank among those of its machine, as the launcher's LOCAL_RANK tells.
+
+    Args:
+        fallback_rank: the answer where there is no LOCAL_RANK.
+
+    Raises:
+        RuntimeError: neither is there.
+    """
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is None:
+        text = "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank`"
+        refuse(RuntimeError, f"{text} to work where nothing launched this rank")
+    return int(fallback_rank)
 
 
 def get_process_group_ranks(group: Group) -> list[int]:

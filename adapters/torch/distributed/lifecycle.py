@@ -2,31 +2,36 @@
 
 Where ``collshim.launch`` or another adapter has made this rank's world, ``init_process_group`` joins it; else it makes
 the process's world by the method that it is told: env://, tcp://, file://, a store, or what
-``register_rendezvous_handler`` knows. Torch's own default group is left alone.
+``register_rendezvous_handler`` knows, or by torch's default group where there is one and nothing else is told.
+
+Where ranks are processes torch's own ``torch.distributed`` has the same default group, so that unmodified modules such
+as DistributedDataParallel find it; a default group that torch has already stays as it is.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 from datetime import timedelta
 from typing import Any, NoReturn
-from urllib.parse import urlparse
 
 import torch
-from torch.distributed import TCPStore, rendezvous
+from torch.distributed import rendezvous
 
 from collshim import world
 from collshim.errors import WorldError, also
 from collshim.options import get as current_options
 from collshim.torch.distributed.arguments import refuse, seconds
 from collshim.torch.distributed.backends import backend_named, default_backend
+from collshim.torch.distributed.c10d.backend import (
+    address_of,
+    dismiss,
+    dismiss_stale_default,
+    enter_default,
+)
 from collshim.torch.distributed.membership import (
     NON_GROUP_MEMBER,
     Group,
     Membership,
-    ProcessGroup,
-    enter,
     is_registered,
     membership,
     required,
@@ -69,13 +74,13 @@ def init_process_group(
     _require_device(device_id)
     name = default_backend(device_id) if backend is None else backend_named(backend)
     deadline = seconds(timeout)
+    dismiss_stale_default()
     found, made = world.peek(), False
     if found is None:
         found, made = _made(init_method, store, rank, world_size, deadline), True
     else:
         _require_agreement(found, rank, world_size)
-    default = ProcessGroup(found.communicator, name, "0", "default_pg", deadline)
-    enter(Membership(default, world.close if made else None))
+    enter_default(found, name, deadline, world.close if made else None)
 
 
 def destroy_process_group(group: Group = None) -> None:
@@ -108,15 +113,14 @@ def is_available() -> bool:
 
 
 def _leave(found: Membership, group: Group) -> None:
-    if isinstance(group, ProcessGroup) and group is not found.default:
-        found.groups.remove(group)
-        group.communicator.close()
+    known = found.default if group is None else found.known(group)
+    if known is None:
         return
-    for part in found.groups - {found.default}:
-        part.communicator.close()
-    enter(None)
-    if found.leave is not None:
-        found.leave()
+    if group is None or known is group or known is found.default:
+        dismiss(known)
+    elif isinstance(group, torch.distributed.ProcessGroup):  # torch's own
+        found.forget(group)
+        torch.distributed.destroy_process_group(group)
 
 
 def _require_one_method(init_method: Any, store: Any, rank: int, world_size: int) -> None:
@@ -160,9 +164,20 @@ def _made(init_method: Any, store: Any, rank: int, size: int, deadline: float | 
     for name, what, given in (("RANK", "rank", rank), ("WORLD_SIZE", "world_size", size)):
         if given != -1 and os.environ.get(name, str(given)) != str(given):
             _contradicts(what, given, os.environ[name], f"in the environment's {name}")
+    if store is None and init_method is None and torch.distributed.is_initialized():
+        store, rank, size = _torchs(rank, size)
     if store is None:
         store, rank, size = _met(init_method or "env://", rank, size, deadline)
-    return world.init(rank, size, store=store, address=_address(init_method, store), timeout=deadline)
+    return world.init(rank, size, store=store, address=address_of(store, init_method), timeout=deadline)
+
+
+def _torchs(rank: int, size: int) -> tuple[Any, int, int]:
+    """The store of torch's default group, which rank this is in it, and its size."""
+    place = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    for what, given, there in zip(("rank", "world_size"), (rank, size), place, strict=True):
+        if given not in (-1, there):
+            _contradicts(what, given, there, "in torch's default process group")
+    return torch.distributed.distributed_c10d._get_default_store(), *place
 
 
 def _met(init_method: str, rank: int, size: int, deadline: float | None) -> tuple[Any, int, int]:
@@ -174,12 +189,3 @@ def _met(init_method: str, rank: int, size: int, deadline: float | None) -> tupl
         ours = also(WorldError, type(error))
         raise ours(f"init_process_group: {error}") from error
     return store, rank, size
-
-
-def _address(init_method: str | None, store: Any) -> str:
-    """The master's address; a loopback one keeps gloo off the other interfaces, so a file says this host's name."""
-    while hasattr(store, "underlying_store"):
-        store = store.underlying_store
-    if isinstance(store, TCPStore):
-        return store.host
-    return urlparse(init_method or "").hostname or socket.gethostname()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+import torch.distributed
 
 from collshim.communicator import Communicator
 from collshim.errors import WorldError, also
@@ -15,47 +17,64 @@ NON_GROUP_MEMBER = -100
 _STATE = "torch.distributed"
 
 
-class ProcessGroup:
-    """An ordered group of ranks; the default group's are all ranks, the others are made by ``new_group``.
+_TorchsGroup: Any = torch.distributed.ProcessGroup  # its stubs have overloads that a method in Python cannot follow
 
-    Of torch's methods it has those that ask; the collectives are the functions of ``torch.distributed``.
+
+class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
+    """An ordered group of ranks; the default group's are all ranks, the others are made by ``new_group``.
 
     Attributes:
         communicator: the engine's communicator of these ranks.
         deadline: seconds that a wait may take; None for the communicator's own.
         backend: the backend's name, as it was given.
-        group_name: a name that is the same on every rank of the group; "0" for the default group.
-        group_desc: the description that was given.
+        held: the calls that an open ``_coalescing_manager`` holds back; None where none is open.
     """
 
     def __init__(
         self, communicator: Communicator, backend: str, name: str, desc: str | None, deadline: float | None
     ) -> None:
+        super().__init__(communicator.rank, communicator.size)
         self.communicator = communicator
         self.deadline = deadline
         self.backend = backend
-        self.group_name = name
-        self.group_desc = desc or "undefined"
+        self.held: list[Any] | None = None
+        self._name = name
+        self._desc = desc or "undefined"
+        self._leave: Callable[[], None] | None = None
+
+    @property
+    def group_name(self) -> str:
+        """A name that is the same on every rank of the group."""
+        return self._name
+
+    @property
+    def group_desc(self) -> str:
+        """The description that was given."""
+        return self._desc
 
     def __repr__(self) -> str:
         ranks = list(self.communicator.ranks)
         return f"<ProcessGroup {self.group_name}: rank {self.rank()} of {self.size()}, global ranks {ranks}>"
 
-    def rank(self) -> int:
-        """This rank in the group."""
-        return self.communicator.rank
-
-    def size(self) -> int:
-        """How many ranks the group has."""
-        return self.communicator.size
-
     def name(self) -> str:
         """The backend's name."""
         return self.backend
 
+    def leaves_by(self, leave: Callable[[], None]) -> None:
+        """What ``shutdown`` does."""
+        self._leave = leave
 
-Group: TypeAlias = "ProcessGroup | int | None"
-"""What ``group=`` takes: a group, None for the default one, -100 for one that this rank is not in."""
+    def shutdown(self) -> None:
+        """The group is left, once; torch's ``destroy_process_group`` calls this too."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+
+Group: TypeAlias = "torch.distributed.ProcessGroup | int | None"
+"""What ``group=`` takes: a group, torch's own too, None for the default one, -100 for one that this rank is not in."""
+
+G = TypeVar("G", bound=ProcessGroup)
 
 
 class Membership:
@@ -64,13 +83,51 @@ class Membership:
     Attributes:
         default: the group of all ranks.
         groups: every group that this rank is in.
+        made: how many groups were made, this rank's and those that it heard of.
         leave: what destroys the world, where ``init_process_group`` made it.
+
+    ``adopt`` is how a group of torch's own becomes one of this rank's.
     """
 
-    def __init__(self, default: ProcessGroup, leave: Callable[[], None] | None) -> None:
+    def __init__(
+        self,
+        default: ProcessGroup,
+        leave: Callable[[], None] | None,
+        adopt: Callable[[Membership, Any], ProcessGroup | None],
+    ) -> None:
         self.default = default
         self.groups = {default}
+        self.made = 1
         self.leave = leave
+        self._adopt = adopt
+        self._adopted: dict[Any, ProcessGroup] = {}
+
+    def add(self, group: G) -> G:
+        """``group``, which this rank is in until it is shut down."""
+        self.groups.add(group)
+        group.leaves_by(lambda: self._left(group))
+        return group
+
+    def known(self, group: Any) -> ProcessGroup | None:
+        """This rank's group that is meant by ``group``, one of torch's own included; None for no live group."""
+        if isinstance(group, ProcessGroup) and group in self.groups:
+            return group
+        if not isinstance(group, torch.distributed.ProcessGroup):
+            return None
+        found = self._adopted.get(group) or self._adopt(self, group)
+        if found is not None and found not in self.groups:
+            self._adopted[group] = self.add(found)
+        return found
+
+    def forget(self, theirs: Any) -> None:
+        """A group of torch's own is no more."""
+        found = self._adopted.pop(theirs, None)
+        if found is not None:
+            found.shutdown()
+
+    def _left(self, group: ProcessGroup) -> None:
+        self.groups.discard(group)
+        group.communicator.close()
 
 
 def membership() -> Membership | None:
@@ -107,14 +164,15 @@ def group_of(group: Group) -> ProcessGroup | None:
     found = required()
     if group is None:
         return found.default
-    if not isinstance(group, ProcessGroup) or group not in found.groups:
+    known = found.known(group)
+    if known is None:
         refuse(ValueError, f"Group {group} is not registered, please create group with torch.distributed.new_group API")
-    return group
+    return known
 
 
 def is_registered(membership: Membership, group: Any) -> bool:
-    """Whether ``group`` is one of this rank's live groups."""
-    return isinstance(group, ProcessGroup) and group in membership.groups
+    """Whether ``group`` is one of this rank's live groups, or of torch's own."""
+    return membership.known(group) is not None
 
 
 def outside(function: str, stacklevel: int = 3) -> None:

@@ -11,7 +11,7 @@ from collshim.arrays import Array
 from collshim.torch.distributed.arguments import refuse, require_tensor
 from collshim.torch.distributed.forms import values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
-from collshim.torch.distributed.work import Work, accepted
+from collshim.torch.distributed.work import Work, started
 
 
 def send(
@@ -39,7 +39,7 @@ def send(
     if ranks is None:
         outside("send")
         return None
-    _refuse_self(ranks, to, "destination")
+    refuse_self(ranks, to, "destination")
     require_tensor("tensor", tensor)
     _sent(ranks, tensor, to, tag).wait()
     return None
@@ -72,7 +72,7 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
     work.wait()
     if source is None:
         source = work.source_rank()
-        _refuse_self(ranks, source, "source")
+        refuse_self(ranks, source, "source")
     return ranks.communicator.ranks[source]
 
 
@@ -126,15 +126,16 @@ def irecv(
 
 
 def _sent(ranks: ProcessGroup, tensor: Array, to: int, tag: int) -> Work:
-    return Work(accepted(ranks, lambda comm: comm.send(values(tensor), to, tag)), ranks.deadline)
+    return started(ranks, "send", [lambda comm: comm.send(values(tensor), to, tag)], [tensor])
 
 
 def _received(ranks: ProcessGroup, tensor: Array, source: int | None, tag: int) -> Work:
-    work = accepted(ranks, lambda comm: comm.recv(source, out=tensor, tag=tag))
-    return Work(work, ranks.deadline, lambda: work.source)
+    title = "recvAnySource" if source is None else "recv"
+    return started(ranks, title, [lambda comm: comm.recv(source, out=tensor, tag=tag)], [tensor])
 
 
-def _refuse_self(ranks: ProcessGroup, rank: int, what: str) -> None:
+def refuse_self(ranks: ProcessGroup, rank: int, what: str) -> None:
+    """The rank itself is no partner of a blocking send or receive."""
     if rank == ranks.rank():
         text = f"Invalid {what} rank: {what} rank should not be the same as the rank of the current process"
         refuse(ValueError, text)

@@ -6,30 +6,34 @@ eight-bit dtypes; ``reduce`` leaves the other ranks' tensors as they were.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from torch.distributed import ReduceOp, supports_complex
 
 from collshim.arrays import Array
+from collshim.communicator import Communicator
 from collshim.torch.distributed.arguments import (
     is_complex,
     reduction,
     refuse,
+    renamed,
     require_list,
     require_tensor,
     same_dtype,
 )
+from collshim.torch.distributed.coalescing import posted_or_held
 from collshim.torch.distributed.forms import parts_like, values
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
-from collshim.torch.distributed.work import Work, posted
+from collshim.torch.distributed.sparse import is_sparse, sum_sparse
+from collshim.torch.distributed.work import Call, Work, posted
+from collshim.work import Work as EngineWork
 
 
 def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False) -> Work | None:
     """Every rank's ``tensor`` holds the reduction of all ranks' tensors, in place.
 
     Args:
-        tensor: shape and dtype alike on every rank.
+        tensor: shape and dtype alike on every rank; may be a sparse COO tensor where ``op`` is SUM.
         op: a ReduceOp: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with its factor.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -54,9 +58,12 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
         outside("all_reduce")
         return None
     reduce_op = reduction(op)
+    if is_sparse(tensor):
+        return posted(ranks, async_op, "sparse_all_reduce", lambda comm: sum_sparse(comm, tensor, reduce_op), [tensor])
     if is_complex(tensor) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
-    return posted(ranks, async_op, lambda comm: comm.all_reduce(tensor, reduce_op, out=tensor))
+    call: Call = lambda comm: comm.all_reduce(tensor, reduce_op, out=tensor)  # noqa: E731
+    return posted_or_held(ranks, async_op, "all_reduce", call, tensor, tensor, reduce_op)
 
 
 def reduce(
@@ -92,7 +99,9 @@ def reduce(
         return None
     reduce_op = reduction(op)
     out = tensor if root == ranks.rank() else None
-    return posted(ranks, async_op, lambda comm: comm.reduce(values(tensor), root, reduce_op, out=out))
+    return posted(
+        ranks, async_op, "reduce", lambda comm: comm.reduce(values(tensor), root, reduce_op, out=out), [tensor]
+    )
 
 
 def reduce_scatter(
@@ -124,7 +133,14 @@ def reduce_scatter(
         outside("reduce_scatter")
         return None
     reduce_op = reduction(op)
-    return posted(ranks, async_op, lambda comm: comm.reduce_scatter(values(input_list), reduce_op, out=output))
+    return posted(
+        ranks,
+        async_op,
+        "reduce_scatter",
+        lambda comm: comm.reduce_scatter(values(input_list), reduce_op, out=output),
+        [output],
+        input_list,
+    )
 
 
 def reduce_scatter_single(
@@ -155,22 +171,25 @@ def reduce_scatter_single(
         outside("reduce_scatter_single")
         return None
     reduce_op = reduction(op)
-    return posted(
-        ranks,
-        async_op,
-        lambda comm: comm.reduce_scatter(
-            parts_like("reduce_scatter_single: input", values(input), values(output), comm), reduce_op, out=output
-        ),
-    )
+
+    def call(comm: Communicator) -> EngineWork[object]:
+        parts = parts_like("reduce_scatter_single: input", values(input), values(output), comm)
+        return comm.reduce_scatter(parts, reduce_op, out=output)
+
+    return posted_or_held(ranks, async_op, "reduce_scatter_single", call, output, input, reduce_op)
 
 
 def reduce_scatter_tensor(
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """``reduce_scatter_single`` under its name until torch 2.12, with torch 2.13's FutureWarning."""
-    warnings.warn(
-        "`torch.distributed.reduce_scatter_tensor` is deprecated, `reduce_scatter_single` does the same.",
-        FutureWarning,
-        stacklevel=2,
-    )
+    renamed("reduce_scatter_tensor", "reduce_scatter_single")
+    return reduce_scatter_single(output, input, op, group, async_op)
+
+
+def _reduce_scatter_base(  # pyright: ignore[reportUnusedFunction]
+    output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
+) -> Work | None:
+    """``reduce_scatter_single`` under its first name, with torch 2.13's FutureWarning."""
+    renamed("_reduce_scatter_base", "reduce_scatter_single")
     return reduce_scatter_single(output, input, op, group, async_op)

@@ -39,7 +39,7 @@ def broadcast(
     if ranks is None:
         outside("broadcast")
         return None
-    return posted(ranks, async_op, lambda comm: comm.broadcast(tensor, root, out=tensor))
+    return posted(ranks, async_op, "broadcast", lambda comm: comm.broadcast(tensor, root, out=tensor), [tensor])
 
 
 def scatter(
@@ -81,4 +81,6 @@ def scatter(
     if parts and not there:
         refuse(ValueError, "Argument ``scatter_list`` must NOT be specified on non-source ranks.")
     given = values(parts) if there else None
-    return posted(ranks, async_op, lambda comm: comm.scatter(given, root, out=output))
+    return posted(
+        ranks, async_op, "scatter", lambda comm: comm.scatter(given, root, out=output), [tensor], scatter_list or []
+    )

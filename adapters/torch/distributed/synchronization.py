@@ -1,12 +1,25 @@
-"""barrier. Conventions of torch 2.13.0."""
+"""barrier and monitored_barrier. Conventions of torch 2.13.0."""
 
 from __future__ import annotations
 
+import time
+import warnings
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
+import torch
+
+import collshim.work
+from collshim.communicator import Communicator
+from collshim.errors import CommunicationError, DeadlineError
 from collshim.torch.distributed.arguments import seconds
-from collshim.torch.distributed.membership import Group, group_of, outside
-from collshim.torch.distributed.work import Work, accepted
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
+from collshim.torch.distributed.work import Work, posted
+
+_TAG = 2**29
+"""Of monitored_barrier's messages; nobody's own sends carry it."""
+_POLL = 0.002
 
 
 def barrier(
@@ -36,9 +49,89 @@ def barrier(
     if ranks is None:
         outside("barrier")
         return None
-    deadline = seconds(timeout) or ranks.deadline
-    work = Work(accepted(ranks, lambda comm: comm.barrier()), deadline)
-    if async_op:
-        return work
-    work.wait()
-    return None
+    limit = seconds(timeout)
+    return posted(ranks, async_op, "barrier", lambda comm: comm.barrier(), [], deadline=limit)
+
+
+def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    """Returns when every rank of the group has called it; else the group's rank 0 says who did not come.
+
+    Torch offers it over gloo alone; here it is there whatever backend is named.
+
+    Args:
+        group: None for all ranks.
+        timeout: how long rank 0 waits for the others; None for the group's timeout. A float is taken for seconds,
+            with a UserWarning.
+        wait_all_ranks: whether rank 0's error names all ranks that did not come, or the first.
+
+    Returns:
+        None; with a UserWarning on a rank outside the group.
+
+    Raises:
+        TypeError: ``timeout`` is no timedelta.
+        ValueError: no default group yet.
+        RuntimeError: on rank 0, that ranks did not come; on the ranks that did come, that rank 0 found so, or did
+            not come itself.
+    """
+    ranks = group_of(group)
+    if ranks is None:
+        outside("monitored_barrier")
+        return
+    if isinstance(timeout, float):
+        text = f"Please specify timeout arg as a timedelta. Taking the current value of {timeout} for seconds"
+        warnings.warn(text, stacklevel=2)
+        timeout = timedelta(seconds=timeout)
+    monitor(ranks, timeout, wait_all_ranks)
+
+
+def monitor(group: ProcessGroup, timeout: timedelta | None, wait_all_ranks: bool) -> None:
+    """``monitored_barrier`` on a group that this rank is in."""
+    comm, given = group.communicator, seconds(timeout)
+    limit = (group.deadline or comm.timeout) if given is None else given
+    if comm.rank == 0:
+        _monitor(comm, limit, wait_all_ranks)
+    else:
+        _report(comm, limit, group.deadline or comm.timeout)
+
+
+def _monitor(comm: Communicator, limit: float, wait_all_ranks: bool) -> None:
+    """Rank 0: hear of every rank, and tell those that came whether all did."""
+    told = [comm.recv(rank, out=_flag(), tag=_TAG) for rank in range(1, comm.size)]
+    absent = _absent(told, time.monotonic() + limit)
+    for rank in range(1, comm.size):
+        if rank not in absent:
+            comm.send(_flag(not absent), rank, _TAG)
+    if not absent:
+        return
+    named = f"Ranks {', '.join(map(str, absent))}" if wait_all_ranks and len(absent) > 1 else f"Rank {absent[0]}"
+    text = f"[Rank 0]: {named} failed to pass monitoredBarrier in {1000 * limit:g} ms"
+    if limit == 0:
+        text = f"[Rank 0]: Rank 0 timed out in monitoredBarrier after 0 ms: {text}"
+    raise DeadlineError(text)
+
+
+def _absent(told: Sequence[collshim.work.Work[Any]], limit: float) -> list[int]:
+    waiting = dict(enumerate(told, start=1))
+    while True:
+        waiting = {rank: work for rank, work in waiting.items() if not work.done() or work.exception() is not None}
+        if not waiting or time.monotonic() >= limit:
+            return sorted(waiting)
+        time.sleep(_POLL)
+
+
+def _report(comm: Communicator, limit: float, patience: float) -> None:
+    """Another rank: tell rank 0 that it has come, and hear whether all have."""
+    text = f"Rank {comm.rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv "
+    text += "from rank 0. Please check rank 0 logs for faulty rank."
+    answer = _flag()
+    try:
+        comm.send(_flag(), 0, _TAG)
+        comm.recv(0, out=answer, tag=_TAG).wait(patience + limit)  # rank 0 may come late, and then waits for others
+    except CommunicationError as error:
+        raise DeadlineError(f"{text} {error}") from error
+    if not answer.item():
+        raise DeadlineError(text)
+
+
+def _flag(value: bool = False) -> torch.Tensor:
+    return torch.tensor([value])

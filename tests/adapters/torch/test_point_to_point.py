@@ -88,7 +88,7 @@ def test_source_rank_is_asked_of_receives_alone(run: Run, refused: Refused) -> N
         work = dist.barrier(async_op=True)
         assert work is not None
         work.wait()
-        refused(RuntimeError, work.source_rank, "source_rank may only be asked")
+        refused(RuntimeError, work.source_rank, "recv-from-any call")
 
     run(rank, 2)
 

@@ -1,0 +1,110 @@
+"""P2POp and batch_isend_irecv: sends and receives that do not wait for one another. Conventions of torch 2.13.0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch.distributed
+
+from collshim.arrays import as_torch
+from collshim.point_to_point import Recv, Send
+from collshim.torch.distributed.arguments import refuse, require_tensor
+from collshim.torch.distributed.forms import values
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in
+from collshim.torch.distributed.point_to_point import irecv, isend
+from collshim.torch.distributed.profiling import begun
+from collshim.torch.distributed.work import Work, accepted
+
+_OWN: dict[Any, Callable[..., Any]] = {
+    isend: isend,
+    irecv: irecv,
+    torch.distributed.isend: isend,
+    torch.distributed.irecv: irecv,
+}
+
+
+class P2POp:
+    """One send or receive of ``batch_isend_irecv``.
+
+    Args:
+        op: ``isend`` or ``irecv``.
+        tensor: what is sent, or where what is received goes.
+        peer, group_peer: the other rank, as a global rank or as a rank in the group: one of the two.
+        group: None for all ranks.
+        tag: a number that the other side's must equal.
+
+    Raises:
+        ValueError: another ``op``; a peer given twice or not at all, or outside the group.
+        TypeError: no array.
+    """
+
+    def __init__(
+        self,
+        op: Callable[..., Any],
+        tensor: Any,
+        peer: int | None = None,
+        group: Group = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
+        if not any(op is known for known in _OWN):
+            text = "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
+            refuse(ValueError, f"{text}``torch.distributed.irecv``.")
+        require_tensor("tensor", tensor)
+        found = group_of(group)
+        if found is None:
+            refuse(ValueError, f"Group {group} is not registered: this rank is outside it")
+        self.op = _OWN[op]
+        self.tensor = tensor
+        self.group: ProcessGroup = found
+        self.group_peer: int = rank_in(found, peer, group_peer)
+        self.peer = _global(found, self.group_peer) if peer is None else peer
+        self.tag = tag
+
+    def __repr__(self) -> str:
+        mine, peer = self.group.rank(), self.group_peer
+        source, destination = (mine, peer) if self.op is isend else (peer, mine)
+        tensor = as_torch(self.tensor)
+        ends = f"pg={self.group.group_name}, group_src={source}, group_dst={destination}"
+        return f"P2POp({self.op.__name__} {ends},  {tensor.shape}, {tensor.dtype})"
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """All the list's sends and receives are posted, in any order of the two; none is where one is refused.
+
+    Several between the same two ranks in one direction, with one tag, meet in the order of the lists.
+
+    Returns:
+        One Work per P2POp, as ``isend`` and ``irecv`` return them.
+
+    Raises:
+        ValueError: no list of P2POp; not all of one group.
+        IndexError: an empty list.
+        RuntimeError: as ``isend`` and ``irecv``.
+    """
+    if not isinstance(p2p_op_list, list) or not all(isinstance(each, P2POp) for each in p2p_op_list):
+        text = "Invalid ``p2p_op_list``. Each op is expected to be of type ``torch.distributed.P2POp``."
+        refuse(ValueError, text)
+    if not p2p_op_list:
+        refuse(IndexError, "batch_isend_irecv: list index out of range: p2p_op_list is empty")
+    group = p2p_op_list[0].group
+    if any(each.group is not group for each in p2p_op_list):
+        refuse(ValueError, "All ops need to use the same group.")
+    letters = [_letter(each) for each in p2p_op_list]
+    events = [begun(group.backend, each.op.__name__[1:], [each.tensor]) for each in p2p_op_list]
+    works = accepted(group, lambda comm: comm.batch(letters))
+    posted = zip(works, p2p_op_list, events, strict=True)
+    return [Work([work], group.deadline, [each.tensor], event) for work, each, event in posted]
+
+
+def _letter(each: P2POp) -> Send | Recv:
+    if each.op is isend:
+        return Send(values(each.tensor), each.group_peer, each.tag)
+    return Recv(each.group_peer, out=each.tensor, tag=each.tag)
+
+
+def _global(group: ProcessGroup, rank: Any) -> int:
+    if rank not in range(group.size()):
+        refuse(ValueError, f"Group rank {rank} is not part of group {group}")
+    return int(group.communicator.ranks[rank])

@@ -1,0 +1,152 @@
+"""The backend ``collshim``: groups of torch's own ``torch.distributed`` whose calls the engine carries.
+
+``import collshim.torch.distributed`` registers it; then ``torch.distributed.init_process_group(backend="collshim")``
+makes the process's world, or joins the one that is there, and both modules have the same default group. A timeout that
+is torch's default one counts as none: a wait's deadline is ``collshim.options``' then.
+"""
+
+from __future__ import annotations
+
+import inspect
+import socket
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlparse
+
+import torch.distributed
+from torch.distributed import Backend, PrefixStore, TCPStore, default_pg_timeout
+
+from collshim import world
+from collshim.errors import WorldError
+from collshim.torch.distributed.c10d.adoption import adopt
+from collshim.torch.distributed.c10d.group import CollectiveGroup
+from collshim.torch.distributed.membership import Membership, ProcessGroup, enter, membership
+
+NAME = "collshim"
+
+_handing = threading.local()
+"""The group of ours that torch is about to ask the backend for."""
+
+
+def register() -> None:
+    """Torch knows the backend from now on, for CPU and CUDA tensors."""
+    Backend.register_backend(NAME, _asked_for, extended_api=True, devices=["cpu", "cuda"])
+
+
+def enter_default(found: world.World, backend: str, deadline: float | None, leave: Callable[[], None] | None) -> None:
+    """This rank has a default group over all ranks of its world; where ranks are processes torch has it too.
+
+    ``leave`` is what ends the world, where it was made for the group.
+    """
+    group = _default_over(found, backend, "0", deadline, leave)
+    if found.store is None or torch.distributed.is_initialized():  # by another backend: that group stays torch's
+        return
+    init, store = torch.distributed.init_process_group, PrefixStore("torch", found.store)
+    _hand(group, lambda: init(NAME, store=store, rank=found.rank, world_size=found.size))
+
+
+def introduce(group: CollectiveGroup) -> None:
+    """Torch's modules take ``group`` as one of torch's own from now on, where ranks are processes."""
+    found, ranks = world.peek(), list(group.communicator.ranks)
+    if found is None or found.store is None or not torch.distributed.is_initialized():
+        return
+    order: dict[str, Any] = {} if ranks == sorted(ranks) else {"sort_ranks": False}
+    if not order.keys() <= inspect.signature(torch.distributed.new_group).parameters.keys():
+        return  # before torch 2.13 its groups are sorted
+    desc = group.group_desc
+    new_group = torch.distributed.new_group
+    _hand(group, lambda: new_group(ranks, backend=NAME, use_local_synchronization=True, group_desc=desc, **order))
+
+
+def dismiss(group: ProcessGroup) -> None:
+    """The group is left; where torch knows it, torch forgets it, with all others where it is torch's default one."""
+    if group in torch.distributed.distributed_c10d._world.pg_map:
+        torch.distributed.destroy_process_group(group)
+    else:
+        group.shutdown()
+
+
+def dismiss_stale_default() -> None:
+    """Forget a default group of torch's over a world of ours that has ended without ``destroy_process_group``."""
+    if torch.distributed.is_initialized() and isinstance(torch.distributed.group.WORLD, CollectiveGroup):
+        found = world.peek()
+        if found is None or torch.distributed.group.WORLD.communicator is not found.communicator:
+            torch.distributed.destroy_process_group()
+
+
+def address_of(store: Any, init_method: str | None = None) -> str:
+    """The master's address; a loopback one keeps gloo off the other interfaces, so a file says this host's name."""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    if isinstance(store, TCPStore):
+        return store.host
+    return urlparse(init_method or "").hostname or socket.gethostname()
+
+
+def _hand(group: CollectiveGroup, make: Callable[[], object]) -> None:
+    _handing.group = group
+    try:
+        make()
+    finally:
+        _handing.group = None
+
+
+def _asked_for(options: Any, backend_options: Any) -> CollectiveGroup:
+    """What torch calls to make a group: the one that we have for it, or a new one."""
+    handed: CollectiveGroup | None = getattr(_handing, "group", None)
+    if handed is not None:
+        return handed
+    ranks = list(options.global_ranks_in_group)
+    return _part(options, ranks) if ranks else _default(options)
+
+
+def _default(options: Any) -> CollectiveGroup:
+    deadline = _deadline(options.timeout)
+    found, leave, place = world.peek(), None, (options.group_rank, options.group_size)
+    if found is None:
+        found = world.init(*place, store=options.store, address=address_of(options.store), timeout=deadline)
+        leave = world.close
+    elif found.store is None:
+        raise WorldError("torch's default group is the process's, and ranks of this process are threads")
+    elif (found.rank, found.size) != place:
+        told = f"rank {place[0]} of {place[1]}"
+        raise WorldError(f"init_process_group: this is {told} as an argument and in {found}, should be the same")
+    return _default_over(found, NAME, options.group_id, deadline, leave)
+
+
+def _default_over(
+    found: world.World, backend: str, name: str, deadline: float | None, leave: Callable[[], None] | None
+) -> CollectiveGroup:
+    group = CollectiveGroup(found.communicator, backend, name, "default_pg", deadline)
+    entered = Membership(group, leave, adopt)
+    group.leaves_by(lambda: _left(entered))
+    enter(entered)
+    return group
+
+
+def _part(options: Any, ranks: list[int]) -> CollectiveGroup:
+    found, entered = world.peek(), membership()
+    if found is None or found.store is None or entered is None:
+        raise WorldError(
+            "a group of the backend collshim needs a default group of it: call collshim.torch.distributed."
+            "init_process_group, or torch.distributed.init_process_group(backend='collshim'), on all ranks"
+        )
+    part = found.communicator.subgroup(ranks)
+    if part is None:
+        raise WorldError(f"rank {found.rank} is not among the new group's, {ranks}")
+    return entered.add(CollectiveGroup(part, NAME, options.group_id, None, _deadline(options.timeout)))
+
+
+def _deadline(timeout: timedelta) -> float | None:
+    return None if timeout == default_pg_timeout else timeout.total_seconds()
+
+
+def _left(entered: Membership) -> None:
+    """The default group is left, and all others with it."""
+    for group in entered.groups - {entered.default}:
+        dismiss(group)
+    enter(None)
+    if entered.leave is not None:
+        entered.leave()

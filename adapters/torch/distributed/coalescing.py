@@ -1,0 +1,237 @@
+"""Several calls as one: all_reduce_coalesced, all_gather_coalesced, _coalescing_manager. As torch 2.13.0."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, cast
+
+import torch.distributed
+from torch.distributed import ReduceOp, supports_complex
+from torch.futures import Future
+
+from collshim.arrays import Array, as_torch, is_array
+from collshim.communicator import Communicator
+from collshim.torch.distributed.arguments import is_complex, reduction, refuse, require_list, same_dtype
+from collshim.torch.distributed.forms import parts_like, place, values
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
+from collshim.torch.distributed.work import Call, Work, posted, started
+
+_DEPRECATED = "`torch.distributed.{}` will be deprecated."
+
+
+class _Held(NamedTuple):
+    """A call that waits for the end of its ``_coalescing_manager``: ``call`` alone, or as one with the others."""
+
+    title: str
+    call: Call
+    output: Any
+    given: Any
+    reduce_op: Any
+
+
+class _IllegalWork(torch.distributed.Work):
+    """What ``async_op=True`` gives inside a ``_coalescing_manager``: the manager is what can be waited for."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("is_success", "exception", "wait", "source_rank", "_source_rank", "result", "synchronize"):
+            refuse(ValueError, f"Illegal to call {name} on IllegalWork object")
+        return super().__getattribute__(name)
+
+
+class _CoalescingManager:
+    """The works of what a ``_coalescing_manager`` with ``async_ops=True`` has posted."""
+
+    def __init__(self) -> None:
+        self.works: list[Work] = []
+
+    def append(self, work: Work | None = None) -> None:
+        """One work more to wait for."""
+        if work is not None:
+            self.works.append(work)
+
+    def wait(self) -> None:
+        """Wait for all works."""
+        for work in self.works:
+            work.wait()
+
+
+@contextmanager
+def _coalescing_manager(group: Group = None, device: Any = None, async_ops: bool = False) -> Iterator[Any]:
+    """The calls of all_reduce, all_gather_single or reduce_scatter_single inside are posted as one at the end.
+
+    Args:
+        group: None for all ranks; calls on other groups are posted at once.
+        device: accepted and not needed.
+        async_ops: whether to return at once, when the manager's ``wait`` waits.
+
+    Raises:
+        ValueError: a manager of the group is open already.
+        RuntimeError: different functions were called; what the calls raise.
+    """
+    ranks = group_of(group)
+    if ranks is None:
+        refuse(ValueError, f"Invalid process group specified: this rank is outside it, {group!r}")
+    if ranks.held is not None:
+        refuse(ValueError, "ProcessGroup has non-empty op list at the start of coalescing")
+    manager = _CoalescingManager()
+    held: list[_Held] = []
+    ranks.held = held
+    try:
+        yield manager
+    finally:
+        ranks.held = None
+    if held:
+        work = _together(ranks, held)
+        manager.append(work) if async_ops else work.wait()
+
+
+def posted_or_held(
+    group: ProcessGroup,
+    async_op: bool,
+    title: str,
+    call: Call,
+    output: Any,
+    given: Any,
+    reduce_op: Any = None,
+) -> Work | None:
+    """``posted``, or kept for the end of the group's ``_coalescing_manager`` where one is open."""
+    if group.held is None:
+        return posted(group, async_op, title, call, [output], [given])
+    group.held.append(_Held(title, call, output, given, reduce_op))
+    return cast("Work", _IllegalWork()) if async_op else None
+
+
+def all_reduce_coalesced(
+    tensors: list[Array] | Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
+) -> Future[list[Any]] | None:
+    """Every rank's ``tensors[i]`` holds the reduction of all ranks' i-th tensor, in place.
+
+    Deprecated in torch 2.13, which is told by a FutureWarning.
+
+    Args:
+        tensors: a list of arrays of one dtype, or one array; shapes alike on every rank.
+        op: a ReduceOp, as for ``all_reduce``.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None; with ``async_op`` a torch Future of the list. None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``all_reduce``; not one dtype.
+    """
+    warnings.warn(_DEPRECATED.format("all_reduce_coalesced"), FutureWarning, stacklevel=2)
+    given = [tensors] if is_array(tensors) else tensors
+    require_list("tensor", given)
+    _require_one_dtype(given)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_reduce_coalesced")
+        return None
+    reduce_op = reduction(op)
+    if any(map(is_complex, given)) and not supports_complex(op):
+        refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
+    call: Call = lambda comm: comm.all_reduce_coalesced(values(given), reduce_op, out=given)  # noqa: E731
+    return _promised(started(ranks, "all_reduce", [call], given), async_op)
+
+
+def all_gather_coalesced(
+    output_tensor_lists: list[list[Array]],
+    input_tensor_list: list[Array],
+    group: Group = None,
+    async_op: bool = False,
+) -> Future[list[Any]] | None:
+    """Every rank's ``output_tensor_lists[r][i]`` holds rank r's ``input_tensor_list[i]``.
+
+    Deprecated in torch 2.13, which is told by a FutureWarning.
+
+    Args:
+        output_tensor_lists: a list with one list per rank of the group, each of arrays like the inputs.
+        input_tensor_list: arrays of one dtype, whose shapes may differ.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None; with ``async_op`` a torch Future of the lists. None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays, or no lists.
+        ValueError: dtypes differ; no default group yet.
+        RuntimeError: a list's length or a shape does not fit; the ranks disagree or one is missing.
+    """
+    warnings.warn(_DEPRECATED.format("all_gather_coalesced"), FutureWarning, stacklevel=2)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_gather_coalesced")
+        return None
+    require_list("input_tensor_list", input_tensor_list)
+    _require_one_dtype(input_tensor_list)
+    _require_outputs(output_tensor_lists, input_tensor_list, ranks.size())
+    places = [[place(array, "output") for array in part] for part in output_tensor_lists]
+
+    def fill(found: list[Array]) -> None:
+        for index, stacked in enumerate(found):
+            for rank, part in enumerate(as_torch(stacked)):
+                places[rank][index].copy_(part)
+
+    call: Call = lambda comm: comm.all_gather_coalesced(values(input_tensor_list)).then(fill)  # noqa: E731
+    return _promised(started(ranks, "all_gather", [call], output_tensor_lists, input_tensor_list), async_op)
+
+
+def _require_outputs(lists: Any, inputs: list[Any], size: int) -> None:
+    """``lists[r][i]`` are arrays in the shape and dtype of ``inputs[i]``."""
+    if not isinstance(lists, list):
+        refuse(TypeError, "Invalid function argument: output_tensor_lists should be a list")
+    for part in lists:
+        require_list("output_tensor_lists", part)
+        _require_one_dtype([*part, *inputs])
+    wanted = [tuple(array.shape) for array in inputs]
+    found = [[tuple(array.shape) for array in part] for part in lists]
+    if found != [wanted] * size:
+        text = f"invalid output tensor list: its shapes are {found}, should be {size} times {wanted}"
+        refuse(RuntimeError, f"all_gather_coalesced: {text}")
+
+
+def _require_one_dtype(arrays: list[Any]) -> None:
+    same_dtype(arrays)
+
+
+def _together(group: ProcessGroup, held: list[_Held]) -> Work:
+    """One call for what was held back, per reduce operation."""
+    titles = sorted({one.title for one in held})
+    if len(titles) > 1:
+        text = "Coalescing manager requires all collectives to be the same type, but got mixed types"
+        refuse(RuntimeError, f"{text}: {', '.join(titles)}")
+    ops = dict.fromkeys(one.reduce_op for one in held)
+    calls = [_as_one([one for one in held if one.reduce_op == op], op) for op in ops]
+    return started(group, titles[0], calls, [one.output for one in held], [one.given for one in held])
+
+
+def _as_one(held: list[_Held], reduce_op: Any) -> Call:
+    if len(held) == 1:
+        return held[0].call
+    title = held[0].title
+
+    def call(comm: Communicator) -> Any:
+        outputs = [place(one.output, f"{title}: output") for one in held]
+        given = [values(one.given) for one in held]
+        if title == "all_reduce":
+            return comm.all_reduce_coalesced(given, reduce_op, out=outputs)
+        if title == "all_gather_single":
+            return comm.all_gather_coalesced(given, out=_cut(f"{title}: output_tensor", outputs, given, comm))
+        return comm.reduce_scatter_coalesced(_cut(f"{title}: input", given, outputs, comm), reduce_op, out=outputs)
+
+    return call
+
+
+def _cut(what: str, wholes: list[Any], parts: list[Any], comm: Communicator) -> list[torch.Tensor]:
+    return [parts_like(what, whole, part, comm) for whole, part in zip(wholes, parts, strict=True)]
+
+
+def _promised(work: Work, async_op: bool) -> Future[list[Any]] | None:
+    if async_op:
+        return work.get_future()
+    work.wait()
+    return None

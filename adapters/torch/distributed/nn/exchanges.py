@@ -1,0 +1,140 @@
+"""all_gather, all_to_all and their forms of one tensor, differentiable. Conventions of torch 2.13.0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array, as_torch
+from collshim.communicator import Communicator
+from collshim.layout import concatenated, listed
+from collshim.torch.distributed.arguments import require_list, require_tensor
+from collshim.torch.distributed.forms import ints, parts_like, pieces
+from collshim.torch.distributed.membership import Group, group_of, outside
+from collshim.torch.distributed.nn.calls import deprecated, each, result_of
+from collshim.torch.distributed.nn.graph import delivered, require_fit
+from collshim.work import Work
+
+
+def all_gather(tensor: Array, group: Group = None) -> tuple[Array, ...]:
+    """Every rank returns all ranks' tensors, in the group's order.
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        group: None for all ranks.
+
+    Raises:
+        TypeError: no array.
+        ValueError: no default group yet.
+        RuntimeError: the ranks disagree or one is missing.
+
+    >>> sum(all_gather(x)).sum().backward()  # on n ranks  # doctest: +SKIP
+    >>> x.grad  # n everywhere: every rank's loss has every rank's x in it  # doctest: +SKIP
+    """
+    deprecated("all_gather", "all_gather_single")
+    require_tensor("tensor", tensor)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_gather")
+        return ()
+    return tuple(result_of(ranks, lambda comm: comm.all_gather(tensor).then(each)))
+
+
+def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
+    output_tensor: Array, input_tensor: Array, group: Group = None
+) -> Array:
+    """Every rank returns ``output_tensor``, which holds all ranks' ``input_tensor`` end to end, or stacked.
+
+    Args:
+        output_tensor: ``(N * shape[0], *shape[1:])`` or ``(N, *shape)``; written.
+        input_tensor: ``shape``, alike on every rank.
+        group: None for all ranks.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``all_gather``; the output's shape does not fit.
+    """
+    require_tensor("output_tensor", output_tensor)
+    require_tensor("input_tensor", input_tensor)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("_all_gather_base")
+        return output_tensor
+    given = as_torch(input_tensor)
+
+    def call(comm: Communicator) -> Work[Tensor]:
+        parts = parts_like("_all_gather_base: output_tensor", output_tensor, given, comm)
+        require_fit("_all_gather_base: output_tensor", parts.detach(), given.expand(parts.shape))
+        return comm.all_gather(given)
+
+    return delivered(output_tensor, result_of(ranks, call).view(as_torch(output_tensor).shape))
+
+
+def all_to_all(
+    output_tensor_list: list[Array], input_tensor_list: list[Array], group: Group = None
+) -> tuple[Array, ...]:
+    """Every rank returns the arrays of ``output_tensor_list``; the r-th holds what rank r's input list had for it.
+
+    Args:
+        output_tensor_list: one array per rank of the group; written. Shapes may differ (gloo: they may not).
+        input_tensor_list: one array per rank of the group; rank s gives ``input_tensor_list[r]`` to rank r.
+        group: None for all ranks.
+
+    Returns:
+        The memory of the outputs; where a gradient is wanted, as tensors of their own with the graph behind them.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``all_gather``; a list's length does not fit.
+    """
+    require_list("output_tensor_list", list(output_tensor_list))
+    require_list("input_tensor_list", list(input_tensor_list))
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_to_all")
+        return tuple(output_tensor_list)
+    outputs, parts = [as_torch(output) for output in output_tensor_list], [as_torch(part) for part in input_tensor_list]
+    received = result_of(ranks, lambda comm: comm.all_to_all(parts, shapes=[tuple(output.shape) for output in outputs]))
+    return tuple(delivered(output, part) for output, part in zip(output_tensor_list, received, strict=True))
+
+
+def all_to_all_single(
+    output: Array,
+    input: Array,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Group = None,
+) -> Array:
+    """Every rank returns ``output``, which holds, end to end in rank order, all ranks' pieces of ``input`` for it.
+
+    Args:
+        output: cut along dimension 0 into one piece per rank of the group; written.
+        input: cut likewise; the r-th piece goes to rank r.
+        output_split_sizes, input_split_sizes: the lengths of the pieces; None, or empty, for equal ones.
+        group: None for all ranks.
+
+    Returns:
+        The memory of ``output``; where a gradient is wanted, as a tensor of its own with the graph behind it.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``all_gather``; the sizes do not fit.
+    """
+    deprecated("all_to_all_single")
+    require_tensor("output", output)
+    require_tensor("input", input)
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_to_all_single")
+        return output
+    received, sent = ints("output_split_sizes", output_split_sizes), ints("input_split_sizes", input_split_sizes)
+
+    def call(comm: Communicator) -> Work[Tensor]:
+        into = pieces("all_to_all_single: output", as_torch(output).detach(), received, comm)
+        parts = pieces("all_to_all_single: input", as_torch(input), sent, comm)
+        if isinstance(into, Tensor) and isinstance(parts, Tensor):
+            require_fit("all_to_all_single: output", into, parts)
+            return comm.all_to_all(parts).then(concatenated)
+        shapes = [tuple(piece.shape) for piece in listed(into)]
+        return comm.all_to_all(listed(parts), shapes=shapes).then(torch.cat)
+
+    return delivered(output, result_of(ranks, call))

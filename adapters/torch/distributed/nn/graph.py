@@ -1,0 +1,72 @@
+"""Results as torch's ``nn.functional`` hands them out: in given outputs, off the root, and with zero gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array, as_output, as_torch, like
+from collshim.torch.distributed.arguments import refuse
+
+
+class _Delivered(torch.autograd.Function):
+    """A result that lies in an output of the caller's; the graph behind it is the result's."""
+
+    @staticmethod
+    def forward(ctx: Any, result: Tensor, output: Tensor) -> Tensor:
+        return output.detach().copy_(result)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0], None
+
+
+class _BesideInputs(torch.autograd.Function):
+    """A result that does not depend on this rank's own inputs, which get zeros all the same."""
+
+    @staticmethod
+    def forward(ctx: Any, result: Tensor, *inputs: Tensor) -> Tensor:
+        ctx.shapes = [(tuple(tensor.shape), tensor.dtype, tensor.device) for tensor in inputs]
+        return result.view_as(result)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        zeros = [torch.zeros(shape, dtype=dtype, device=device) for shape, dtype, device in ctx.shapes]
+        return (gradients[0], *zeros)
+
+
+def require_fit(what: str, output: Array, part: Tensor) -> Tensor:
+    """The memory of ``output``, which has the shape and dtype of ``part``."""
+    found = as_output(output, what=what)
+    if (found.shape, found.dtype) != (part.shape, part.dtype):
+        got, wanted = (f"{tuple(tensor.shape)} of {tensor.dtype}" for tensor in (found, part))
+        refuse(RuntimeError, f"{what} is {got}, should be {wanted}")
+    return found
+
+
+def delivered(output: Array, result: Tensor) -> Array:
+    """``output`` with the result in it; a torch tensor where it can be told from ``output`` by its graph."""
+    if not isinstance(output, Tensor) or not result.requires_grad:
+        as_output(output).detach().copy_(result.detach())
+        return output
+    return _Delivered.apply(result, output.detach())  # type: ignore[no-untyped-call]
+
+
+def beside(result: Array, inputs: Sequence[Array]) -> Array:
+    """``result``, through which a backward gives ``inputs`` gradients of zero, as torch does off the root."""
+    wanting = [tensor for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad]
+    if not wanting or not torch.is_grad_enabled() or not isinstance(result, Tensor):
+        return result
+    return _BesideInputs.apply(result, *wanting)  # type: ignore[no-untyped-call]
+
+
+def off_root(array: Array, token: Tensor | None, *, zeros: bool = False) -> Array:
+    """What a rank without a result holds: its own array's copy, or zeros; a backward through it joins by ``token``."""
+    tensor = as_torch(array).detach()
+    held = torch.zeros_like(tensor) if zeros else tensor.clone()
+    kind = like(array)
+    held = held if token is None else held + token
+    return held if kind is None else kind(held)

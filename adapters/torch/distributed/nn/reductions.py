@@ -1,0 +1,76 @@
+"""all_reduce and reduce_scatter, differentiable for every op that has a derivative. Conventions of torch 2.13.0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+from torch.distributed import ReduceOp, supports_complex
+
+from collshim.arrays import Array, as_torch
+from collshim.communicator import Communicator
+from collshim.torch.distributed.arguments import is_complex, reduction, refuse, require_list, require_tensor
+from collshim.torch.distributed.membership import Group, group_of, outside
+from collshim.torch.distributed.nn.calls import deprecated, outside_with, result_of
+from collshim.torch.distributed.nn.graph import delivered, require_fit
+from collshim.work import Work
+
+
+def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None) -> Array:
+    """Every rank returns the reduction of all ranks' tensors, the same bits everywhere.
+
+    Args:
+        tensor: shape and dtype alike on every rank; not changed.
+        op: a ReduceOp: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with its factor.
+        group: None for all ranks.
+
+    Raises:
+        TypeError: no array, or ``op`` no ReduceOp.
+        ValueError: no default group yet; complex numbers and an ``op`` that needs an order or bits.
+        RuntimeError: the ranks disagree, one is missing, or the dtype does not know the ``op``.
+
+    >>> all_reduce(x, ReduceOp.MAX).sum().backward()  # two ranks, rank 1 has the larger x  # doctest: +SKIP
+    >>> x.grad  # 0 on rank 0; 2 on rank 1, to which both ranks' losses lead  # doctest: +SKIP
+    """
+    deprecated("all_reduce")
+    require_tensor("tensor", tensor)
+    ranks = group_of(group)
+    if ranks is None:
+        return outside_with("all_reduce", tensor)
+    reduce_op = reduction(op)
+    if is_complex(tensor) and not supports_complex(op):
+        refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
+    return result_of(ranks, lambda comm: comm.all_reduce(tensor, reduce_op))
+
+
+def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SUM, group: Group = None) -> Array:
+    """Rank r returns ``output``, which holds the reduction of all ranks' ``input_list[r]``.
+
+    Args:
+        output: in the shape of ``input_list[r]``; written.
+        input_list: one array per rank of the group; shapes alike on every rank, not needfully among each other.
+        op: a ReduceOp.
+        group: None for all ranks.
+
+    Returns:
+        The memory of ``output``; where a gradient is wanted, as a tensor of its own with the graph behind it.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``all_reduce``; the output or the list does not fit.
+    """
+    deprecated("reduce_scatter", "reduce_scatter_single")
+    ranks = group_of(group)
+    require_tensor("output", output)
+    require_list("input_list", list(input_list))
+    if ranks is None:
+        outside("reduce_scatter")
+        return output
+    reduce_op = reduction(op)
+    parts = [as_torch(part) for part in input_list]
+
+    def call(comm: Communicator) -> Work[Tensor]:
+        if len(parts) == comm.size:  # any other length is the engine's to refuse
+            require_fit("reduce_scatter: output", output, parts[comm.rank])
+        return comm.reduce_scatter(parts, reduce_op)
+
+    return delivered(output, result_of(ranks, call))

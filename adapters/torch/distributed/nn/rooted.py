@@ -1,0 +1,107 @@
+"""broadcast, gather, scatter, reduce: between one rank and the others, differentiable. Conventions of torch 2.13.0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch.distributed import ReduceOp
+
+from collshim.arrays import Array
+from collshim.torch.distributed.arguments import list_or_nothing, reduction, require_tensor
+from collshim.torch.distributed.membership import Group, outside
+from collshim.torch.distributed.nn.calls import deprecated, each, outside_with, result_of, rooted
+from collshim.torch.distributed.nn.graph import beside, off_root
+from collshim.torch.distributed.work import accepted
+
+
+def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
+    """Every rank returns a copy of the source's tensor; off the source ``tensor`` tells shape and dtype.
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        src: the source's global rank.
+        group: None for all ranks.
+
+    Raises:
+        TypeError: no array.
+        ValueError: no source in the group; no default group yet.
+        RuntimeError: the ranks disagree or one is missing.
+
+    >>> broadcast(x, 0).sum().backward()  # two ranks  # doctest: +SKIP
+    >>> x.grad  # 2 on rank 0, to which both ranks' losses lead; 0 on rank 1  # doctest: +SKIP
+    """
+    deprecated("broadcast")
+    ranks, root = rooted(group, src)
+    require_tensor("tensor", tensor)
+    if ranks is None:
+        return outside_with("broadcast", tensor)
+    result = result_of(ranks, lambda comm: comm.broadcast(tensor, root))
+    return result if root == ranks.rank() else beside(result, [tensor])
+
+
+def gather(tensor: Array, dst: int = 0, group: Group = None) -> tuple[Array, ...]:
+    """The destination returns all ranks' tensors, in the group's order; the others as many zeros of that shape.
+
+    Args:
+        tensor: shape and dtype alike on every rank.
+        dst: the destination's global rank.
+        group: None for all ranks.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``broadcast``.
+    """
+    ranks, root = rooted(group, dst)
+    require_tensor("tensor", tensor)
+    if ranks is None:
+        outside("gather")
+        return ()
+    work = accepted(ranks, lambda comm: comm.gather(tensor, root).then(each))
+    result = work.wait(ranks.deadline)
+    if result is not None:
+        return tuple(result)
+    return tuple(off_root(tensor, work.token, zeros=True) for _ in range(ranks.size()))
+
+
+def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) -> Array:
+    """Rank r returns a copy of the source's ``tensors[r]``.
+
+    Args:
+        tensors: on the source one array per rank. Elsewhere None, with the check on, as torch documents it; or arrays
+            of the shape and dtype that are awaited, as torch needs them.
+        src: the source's global rank.
+        group: None for all ranks.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``broadcast``; no list on the source.
+    """
+    ranks, root = rooted(group, src)
+    given = list_or_nothing("tensors", None if tensors is None else list(tensors))
+    if ranks is None:
+        return outside_with("scatter", *given)
+    if root == ranks.rank():
+        return result_of(ranks, lambda comm: comm.scatter(given, root))
+    known = given[min(ranks.rank(), len(given) - 1)] if given else None
+    return beside(result_of(ranks, lambda comm: comm.scatter(None, root, like=known)), given)
+
+
+def reduce(tensor: Array, dst: int, op: Any = ReduceOp.SUM, group: Group = None) -> Array:
+    """The destination returns the reduction of all ranks' tensors; the others a copy of their own.
+
+    Args:
+        tensor: shape and dtype alike on every rank; not changed.
+        dst: the destination's global rank.
+        op: a ReduceOp.
+        group: None for all ranks.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as ``all_reduce``.
+    """
+    ranks, root = rooted(group, dst)
+    require_tensor("tensor", tensor)
+    if ranks is None:
+        return outside_with("reduce", tensor)
+    reduce_op = reduction(op)
+    work = accepted(ranks, lambda comm: comm.reduce(tensor, root, reduce_op))
+    result = work.wait(ranks.deadline)
+    return result if root == ranks.rank() else off_root(tensor, work.token)

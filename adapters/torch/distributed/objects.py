@@ -1,0 +1,245 @@
+"""all_gather_object, gather_object, broadcast_object_list, scatter_object_list, send_object_list, recv_object_list.
+
+Conventions of torch 2.13.0. Objects travel pickled, each rank unpickles its own copies, so use these between ranks that
+trust each other. Ranks may give objects of unequal size; one message carries a whole list.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import collshim.work
+from collshim.errors import ArgumentTypeError, CollshimError, MismatchError, also
+from collshim.torch.distributed.arguments import refuse
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
+from collshim.torch.distributed.point_to_point import refuse_self
+from collshim.torch.distributed.work import Call, awaited
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Group = None) -> None:
+    """Every rank's ``object_list[r]`` is a copy of rank r's ``obj``.
+
+    Args:
+        object_list: a list with at least one place per rank of the group.
+        obj: what pickle can save.
+        group: None for all ranks.
+
+    Returns:
+        None; with a UserWarning on a rank outside the group, whose list stays as it is.
+
+    Raises:
+        IndexError: the list is too short; what it has places for is filled.
+        AttributeError, TypeError, pickle.PicklingError: pickle's, where it cannot save ``obj``.
+        ValueError: no default group yet.
+        RuntimeError: the ranks disagree or one is missing.
+    """
+    ranks = group_of(group)
+    if ranks is None:
+        outside("all_gather_object")
+        return
+    found = _awaited(ranks, "all_gather", lambda comm: comm.all_gather_object(obj)).result()
+    _fill("all_gather_object: object_list", object_list, found)
+
+
+def gather_object(
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: Group = None,
+    group_dst: int | None = None,
+) -> None:
+    """The destination's ``object_gather_list[r]`` is a copy of rank r's ``obj``.
+
+    Args:
+        obj: what pickle can save.
+        object_gather_list: on the destination a list with at least one place per rank; None, or empty, elsewhere.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
+        group: None for all ranks.
+
+    Returns:
+        None; with a UserWarning on a rank outside the group.
+
+    Raises:
+        ValueError: no list on the destination, or one elsewhere; the destination given twice; no default group yet.
+        IndexError, AttributeError, TypeError, RuntimeError: as ``all_gather_object``.
+    """
+    ranks = group_of(group)
+    root = rank_in(ranks, 0 if dst is None and group_dst is None else dst, group_dst)
+    if ranks is None:
+        outside("gather_object")
+        return
+    there = root == ranks.rank()
+    if there and not object_gather_list:
+        refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
+    if object_gather_list and not there:
+        refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    found = _awaited(ranks, "gather", lambda comm: comm.gather_object(obj, root)).result()
+    if there and object_gather_list is not None:
+        _fill("gather_object: object_gather_list", object_gather_list, found)
+
+
+def broadcast_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Group = None,
+    device: Any = None,
+    group_src: int | None = None,
+) -> None:
+    """Every rank's ``object_list`` holds copies of the source's objects; the source keeps its own.
+
+    Args:
+        object_list: of equal length on every rank; written in place.
+        src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
+        group: None for all ranks.
+        device: accepted and not needed.
+
+    Returns:
+        None; with a UserWarning on a rank outside the group.
+
+    Raises:
+        ValueError: the source given twice, or outside the group; no default group yet.
+        RuntimeError: the lists' lengths differ; the ranks disagree or one is missing.
+        AttributeError, TypeError, pickle.PicklingError: on the source, pickle's.
+    """
+    ranks = group_of(group)
+    root = rank_in(ranks, 0 if src is None and group_src is None else src, group_src)
+    if ranks is None:
+        outside("broadcast_object_list")
+        return
+    found = _awaited(ranks, "broadcast", lambda comm: comm.broadcast_object(list(object_list), root)).result()
+    if root != ranks.rank():
+        _replace("broadcast_object_list", object_list, found)
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: Group = None,
+    group_src: int | None = None,
+) -> None:
+    """Rank r's ``scatter_object_output_list[0]`` is a copy of the source's r-th object.
+
+    Args:
+        scatter_object_output_list: a list with at least one place.
+        scatter_object_input_list: on the source a list with one object per rank; not looked at elsewhere.
+        src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
+        group: None for all ranks.
+
+    Returns:
+        None; with a UserWarning on a rank outside the group.
+
+    Raises:
+        ValueError: the output is no list, or empty; no input on the source; the source given twice; no default group
+            yet.
+        RuntimeError: the input's length does not fit; the ranks disagree or one is missing.
+        AttributeError, TypeError, pickle.PicklingError: on the source, pickle's.
+    """
+    ranks = group_of(group)
+    root = rank_in(ranks, 0 if src is None and group_src is None else src, group_src)
+    if ranks is None:
+        outside("scatter_object_list")
+        return
+    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+        refuse(ValueError, "Expected argument scatter_object_output_list to be a list of size at least 1.")
+    given = None
+    if root == ranks.rank():
+        given = scatter_object_input_list
+        if given is None:
+            refuse(ValueError, "source rank must provide non-None scatter_object_input_list")
+    work = _awaited(ranks, "scatter", lambda comm: comm.scatter_object(given, root))
+    scatter_object_output_list[0] = work.result()
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: Group = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """The destination's ``recv_object_list`` gets copies of the objects.
+
+    Args:
+        object_list: what pickle can save.
+        dst, group_dst: the destination, as a global rank or as a rank in the group: one of the two.
+        group: None for all ranks.
+        device, use_batch: accepted and not needed.
+
+    Returns:
+        None; with a UserWarning on a rank outside the group.
+
+    Raises:
+        ValueError: a destination given twice or not at all, or outside the group; this rank itself; no default group
+            yet.
+        RuntimeError: the receiver expects something else, or did not come.
+        AttributeError, TypeError, pickle.PicklingError: pickle's.
+    """
+    ranks = group_of(group)
+    to = rank_in(ranks, dst, group_dst)
+    if ranks is None:
+        outside("send_object_list")
+        return
+    refuse_self(ranks, to, "destination")
+    _awaited(ranks, "send", lambda comm: comm.send_object(list(object_list), to))
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Group = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """``object_list`` holds copies of the objects that the source sent.
+
+    Args:
+        object_list: as long as the sender's; written in place.
+        src, group_src: the source, as a global rank or as a rank in the group; any rank where neither is given, as
+            torch documents (and 2.13 refuses).
+        group: None for all ranks.
+        device, use_batch: accepted and not needed.
+
+    Returns:
+        The source's global rank; -1, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        ValueError: a source given twice, or outside the group; this rank itself; no default group yet.
+        RuntimeError: the lists' lengths differ; the source sent something else, or nothing.
+    """
+    ranks = group_of(group)
+    if ranks is None:
+        outside("recv_object_list")
+        return -1
+    source = None if src is None and group_src is None else rank_in(ranks, src, group_src)
+    if source is not None:
+        refuse_self(ranks, source, "source")
+    work = _awaited(ranks, "recv", lambda comm: comm.recv_object(source))
+    _replace("recv_object_list", object_list, work.result())
+    return ranks.communicator.ranks[work.source if work.source is not None else source or 0]
+
+
+def _awaited(ranks: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
+    """The complete call; what pickle refuses is an error of pickle's class too."""
+    try:
+        return awaited(ranks, title, call)
+    except ArgumentTypeError as error:
+        if not isinstance(error.__cause__, Exception):
+            raise
+        raise also(ArgumentTypeError, type(error.__cause__))(*error.args) from error.__cause__
+
+
+def _fill(what: str, places: list[Any], found: list[Any]) -> None:
+    places[: len(found)] = found[: len(places)]
+    if len(places) < len(found):
+        text = f"list assignment index out of range: {what} has {len(places)} places, should have {len(found)}"
+        raise also(CollshimError, IndexError)(text)
+
+
+def _replace(function: str, objects: list[Any], found: Any) -> None:
+    if not isinstance(found, list) or len(found) != len(objects):
+        given = len(found) if isinstance(found, list) else type(found).__qualname__
+        raise MismatchError(f"{function}: the list's length is {len(objects)}, the source's is {given}")
+    objects[:] = found

@@ -1,0 +1,67 @@
+"""What torch's profilers see of a call: an event ``gloo:all_reduce``, with the shapes of what the call is given.
+
+Titles and shapes are those of torch 2.13.0 over gloo: the backend's name, then the call's; complex tensors as pairs of
+real ones; ``torch.distributed.record_comm`` gives another title. An event ends when the call is complete.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch.autograd import profiler
+
+from collshim.arrays import as_torch
+
+T = TypeVar("T")
+_C: Any = torch._C
+
+
+class Event:
+    """A call that a profiler watches."""
+
+    def __init__(self, backend: str, title: str, tensors: list[torch.Tensor]) -> None:
+        event = _C._profiler._RecordFunctionFast(_titled(backend, title, tensors), tensors)
+        event.__enter__()
+        self._held = [event]  # alone: it has to be freed on the thread that ends it, or freeing it ends it once more
+
+    def around(self, step: Callable[[], T]) -> T:
+        """Do a step of the call; what the engine does for it, gloo's calls among it, is no event of its own."""
+        _C._autograd._enable_record_function(False)
+        try:
+            return step()
+        finally:
+            _C._autograd._enable_record_function(True)
+
+    def end(self) -> None:
+        """End it, on another thread: that is how the profilers tell an asynchronous event."""
+        if self._held:
+            thread = threading.Thread(target=self._leave, name="collshim-profiling")
+            thread.start()
+            thread.join()
+
+    def _leave(self) -> None:
+        self._held.pop().__exit__(None, None, None)
+
+
+def begun(backend: str, title: str, given: Sequence[Any]) -> Event | None:
+    """Begin an event; None where no profiler runs."""
+    if not profiler._is_profiler_enabled:
+        return None
+    return Event(backend, title, [_as_gloo_sees(array) for array in given])
+
+
+def _titled(backend: str, title: str, tensors: Sequence[torch.Tensor]) -> str:
+    named = getattr(_C._distributed_c10d, "_get_comm_profiling_name", str)()  # from torch 2.13 on
+    if named:
+        return str(named)
+    if ":" in backend or backend == "undefined":
+        backend = "nccl" if any(tensor.is_cuda for tensor in tensors) else "gloo"
+    return f"{backend}:{title}"
+
+
+def _as_gloo_sees(array: Any) -> torch.Tensor:
+    tensor = as_torch(array).detach()
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

@@ -1,0 +1,37 @@
+"""all_reduce of sparse COO tensors: the sum, as torch 2.13.0 offers it over gloo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.communicator import Communicator
+from collshim.errors import MismatchError
+from collshim.torch.distributed.arguments import refuse
+from collshim.work import Work, together
+
+
+def is_sparse(array: Any) -> bool:
+    """Whether an array is a torch tensor in COO form."""
+    return isinstance(array, Tensor) and array.layout is torch.sparse_coo
+
+
+def sum_sparse(comm: Communicator, tensor: Tensor, reduce_op: Any) -> Work[Any]:
+    """Every rank's ``tensor`` holds the sum of all ranks', coalesced, in place; they may hold unequal elements."""
+    if reduce_op != "sum":
+        refuse(RuntimeError, f"all_reduce: op is {reduce_op}, should be sum for sparse tensors: unsupported reduction")
+    own = tensor.detach().coalesce()
+    shapes = comm.all_gather(torch.tensor([own.sparse_dim(), *own.shape]))
+    parts = [comm.all_gather_ragged(own.indices()), comm.all_gather_ragged(own.values())]
+
+    def settle(found: list[Any]) -> Tensor:
+        known, indices, values = found
+        if any(not torch.equal(one, known[comm.rank]) for one in known):
+            raise MismatchError(f"all_reduce: the sparse tensors' shapes differ: {[one[1:].tolist() for one in known]}")
+        total = torch.sparse_coo_tensor(torch.cat(indices, 1), torch.cat(values), own.shape, check_invariants=False)
+        with torch.no_grad():
+            return tensor.copy_(total.coalesce())  # not a detached one: its elements are its own, not the tensor's
+
+    return together([shapes, *parts]).then(settle)

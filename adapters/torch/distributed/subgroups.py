@@ -1,0 +1,161 @@
+"""new_subgroups, new_subgroups_by_enumeration, split_group: several groups at once. Conventions of torch 2.13.0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+
+from collshim.torch.distributed.arguments import refuse, seconds
+from collshim.torch.distributed.backends import device_backends
+from collshim.torch.distributed.groups import get_process_group_ranks, get_rank, get_world_size, new_group, registered
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: Group = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[ProcessGroup | None, list[Group]]:
+    """The group's ranks in groups of ``group_size``, in order; every rank of the world calls this.
+
+    Args:
+        group_size: ranks per group; None for the number of this machine's CUDA devices.
+        group: what is divided; None for all ranks. Every rank divides the group that it is in.
+        timeout, backend, pg_options, group_desc: as for ``new_group``.
+
+    Returns:
+        The group that this rank is in, and a list of all; a group that it is not in is -100 there.
+
+    Raises:
+        ValueError: the size is not positive, larger than the group, or does not divide it; no size and no CUDA; no
+            default group yet.
+    """
+    if group_size is None:
+        if not torch.cuda.is_available():
+            refuse(ValueError, "Default group size only takes effect when CUDA is available: pass in 'group_size'")
+        group_size = torch.cuda.device_count()
+    if group_size <= 0:
+        refuse(ValueError, f"The arg 'group_size' ({group_size}) must be positive")
+    size = get_world_size(group)
+    if size < group_size:
+        refuse(ValueError, f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
+    if size % group_size != 0:
+        refuse(ValueError, f"The world size ({size}) must be divisible by 'group_size={group_size}'")
+    ranks = get_process_group_ranks(group)
+    parts = [ranks[start : start + group_size] for start in range(0, size, group_size)]
+    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[ProcessGroup | None, list[Group]]:
+    """A group for each list of global ranks; every rank calls this. No rank may be in two, some may be in none.
+
+    Args:
+        ranks_per_subgroup_list: the global ranks of each group.
+        timeout, backend, pg_options, group_desc: as for ``new_group``.
+
+    Returns:
+        The group that this rank is in, None where it is in none, and a list of all; a group that it is not in is -100
+        there.
+
+    Raises:
+        ValueError: no list; a rank in two; as ``new_group``. Judged before any group is made.
+    """
+    if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
+        refuse(ValueError, "The arg 'ranks_per_subgroup_list' cannot be empty")
+    _require_apart(ranks_per_subgroup_list)
+    mine, groups = None, []
+    for ranks in ranks_per_subgroup_list:
+        made = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        groups.append(made)
+        if get_rank() in ranks and isinstance(made, ProcessGroup):
+            mine = made
+    return mine, groups
+
+
+def split_group(
+    parent_pg: Group = None,
+    split_ranks: list[list[int]] | None = None,
+    timeout: timedelta | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    backend: str | None = None,
+) -> ProcessGroup | None:
+    """The part of a group that this rank is in, as a group; every rank of the parent calls this.
+
+    Torch 2.13 offers it over NCCL alone; here it is there whatever backend is named, and no device is needed.
+
+    Args:
+        parent_pg: what is split; None for all ranks.
+        split_ranks: the ranks of each part, as ranks in the parent, without overlap; a part's order is that of its
+            ranks in the parent.
+        timeout: how long a wait may take; None for the parent's.
+        pg_options: accepted and not needed.
+        group_desc: a description for people.
+        backend: which of the parent's backends to keep, such as "cpu:gloo"; None for all.
+
+    Returns:
+        The group; None on a rank that is in no part.
+
+    Raises:
+        ValueError: no parts; an empty part, a rank twice or out of range; this rank is not in the parent; a backend
+            that the parent does not have; no default group yet.
+        TypeError: ``timeout`` is no timedelta.
+    """
+    if not split_ranks:
+        refuse(ValueError, "split_ranks cannot be None or empty")
+    parent = group_of(parent_pg)
+    if parent is None:
+        refuse(ValueError, f"Group {parent_pg} is not registered: this rank is not part of the parent group")
+    _require_parts(split_ranks, parent.size())
+    name = parent.backend if backend is None else _kept(parent.backend, backend)
+    deadline = parent.deadline if timeout is None else seconds(timeout)
+    part = next((sorted(ranks) for ranks in split_ranks if parent.rank() in ranks), None)
+    made = None if part is None else parent.communicator.subgroup(part)
+    return None if made is None else registered(made, name, group_desc or f"{parent.group_desc}:split", deadline)
+
+
+def _require_apart(parts: Sequence[Sequence[int]]) -> None:
+    seen: dict[int, Sequence[int]] = {}
+    for ranks in parts:
+        for rank in ranks:
+            if rank in seen and seen[rank] is not ranks:
+                refuse(ValueError, f"Rank {rank} has appeared in both subgroup {seen[rank]} and {ranks}")
+            seen[rank] = ranks
+
+
+def _require_parts(parts: list[list[int]], size: int) -> None:
+    for ranks in parts:
+        if len(ranks) == 0:
+            refuse(ValueError, "the split group cannot be empty")
+        if len(ranks) > size:
+            refuse(ValueError, f"the split group's size should be less or equal to the world_size {size}")
+        if len(ranks) != len(set(ranks)):
+            refuse(ValueError, "the split group cannot have duplicate ranks")
+        for rank in ranks:
+            if rank not in range(size):
+                refuse(ValueError, f"Rank {rank} is out of range. Valid ranks are 0 to {size - 1} (of the parent)")
+    _require_apart(parts)
+
+
+def _kept(parent: str, backend: str) -> str:
+    """The parent's backends that ``backend`` names, each with its device."""
+    there = device_backends(parent)
+    for device, wanted in device_backends(backend).items():
+        if device not in there:
+            refuse(ValueError, f"Requested backend for device '{device}' is not present in the parent: {there}")
+        if there[device] != wanted:
+            text = f"Backend mismatch for device '{device}': parent has '{there[device]}', requested '{wanted}'"
+            refuse(ValueError, text)
+    return backend.lower()

@@ -1,0 +1,125 @@
+"""Several calls as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import collshim.torch.distributed as dist
+
+if TYPE_CHECKING:
+    from tests.adapters.torch.conftest import Refused, Run
+
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.distributed.*_coalesced` will be deprecated:FutureWarning")
+
+
+def test_calls_inside_a_manager_are_posted_at_its_end(run: Run) -> None:
+    def rank() -> Any:
+        tensors = [torch.ones(2), torch.ones(3) * dist.get_rank()]
+        with dist._coalescing_manager():
+            for tensor in tensors:
+                dist.all_reduce(tensor)
+            inside = [tensor.tolist() for tensor in tensors]
+        return inside, [tensor.tolist() for tensor in tensors]
+
+    after = [[2.0, 2.0], [1.0, 1.0, 1.0]]
+    assert run(rank, 2) == [([[1.0, 1.0], [float(r)] * 3], after) for r in range(2)]
+
+
+def test_each_call_inside_keeps_its_own_reduce_operation(run: Run) -> None:
+    def rank() -> Any:
+        summed, highest = torch.ones(2), torch.ones(2) * dist.get_rank()
+        with dist._coalescing_manager():
+            dist.all_reduce(summed)
+            dist.all_reduce(highest, dist.ReduceOp.MAX)
+        return summed.tolist(), highest.tolist()
+
+    assert run(rank, 3) == [([3.0, 3.0], [2.0, 2.0])] * 3
+
+
+def test_a_manager_that_is_not_waited_for_by_itself_is_waited_for_by_its_user(run: Run) -> None:
+    def rank() -> Any:
+        wholes, parts = [torch.zeros(4), torch.zeros(2, 3)], [torch.ones(2), torch.ones(3) * dist.get_rank()]
+        with dist._coalescing_manager(async_ops=True) as manager:
+            works = [dist.all_gather_single(*pair, async_op=True) for pair in zip(wholes, parts, strict=True)]
+        manager.wait()
+        assert len(manager.works) == 1
+        with pytest.raises(ValueError, match="Illegal to call wait on IllegalWork"):
+            works[0].wait()  # type: ignore[union-attr]
+        return [whole.tolist() for whole in wholes]
+
+    assert run(rank, 2) == [[[1.0] * 4, [[0.0] * 3, [1.0] * 3]]] * 2
+
+
+def test_reduce_scatters_inside_are_one_call(run: Run) -> None:
+    def rank() -> Any:
+        outputs = [torch.zeros(1), torch.zeros(2)]
+        with dist._coalescing_manager():
+            for output in outputs:
+                dist.reduce_scatter_single(output, torch.arange(2.0 * output.numel()))
+        return [output.tolist() for output in outputs]
+
+    assert run(rank, 2) == [[[0.0], [0.0, 2.0]], [[2.0], [4.0, 6.0]]]
+
+
+def test_other_groups_and_other_functions_do_not_wait_for_a_managers_end(run: Run) -> None:
+    def rank() -> Any:
+        other = dist.new_group()
+        with dist._coalescing_manager():
+            dist.all_reduce(elsewhere := torch.ones(1), group=other)
+            dist.broadcast(sent := torch.tensor(float(dist.get_rank())), 1)
+            return elsewhere.item(), sent.item()
+
+    assert run(rank, 2) == [(2.0, 1.0)] * 2
+
+
+def test_what_a_manager_refuses(run: Run, refused: Refused) -> None:
+    def mixed() -> None:
+        with dist._coalescing_manager():
+            dist.all_reduce(torch.ones(1))
+            dist.all_gather_single(torch.ones(1), torch.ones(1))
+
+    def nested() -> None:
+        with dist._coalescing_manager(), dist._coalescing_manager():
+            pass
+
+    def rank() -> Any:
+        refused(RuntimeError, mixed, "all collectives to be the same type")
+        refused(ValueError, nested, "non-empty op list at the start of coalescing")
+        with dist._coalescing_manager():
+            dist.all_reduce(tensor := torch.ones(1))
+        return tensor.item()
+
+    assert run(rank, 1) == [1.0]
+
+
+def test_lists_of_unequal_shapes_and_kinds_are_reduced_and_gathered(run: Run) -> None:
+    def rank() -> Any:
+        mine = float(dist.get_rank())
+        reduced = [torch.ones(2), torch.ones(2, 2).t() * mine, torch.zeros(0)]
+        dist.all_reduce_coalesced(reduced)
+        outputs = [[torch.zeros(2), torch.zeros(0), torch.zeros(1, 2)] for _ in range(2)]
+        future = dist.all_gather_coalesced(
+            outputs, [torch.ones(2) * mine, torch.ones(0), torch.ones(1, 2)], async_op=True
+        )
+        assert future is not None
+        assert future.wait() is outputs
+        return [each.tolist() for each in reduced], [[each.tolist() for each in part] for part in outputs]
+
+    gathered = [[[r, r], [], [[1.0, 1.0]]] for r in (0.0, 1.0)]
+    assert run(rank, 2) == [([[2.0, 2.0], [[1.0, 1.0]] * 2, []], gathered)] * 2
+
+
+def test_what_the_coalesced_forms_refuse(run: Run, refused: Refused) -> None:
+    one, int32 = torch.ones(1), torch.ones(1, dtype=torch.int32)
+
+    def rank() -> None:
+        refused(ValueError, lambda: dist.all_reduce_coalesced([one, int32]), "different dtypes")
+        refused(TypeError, lambda: dist.all_reduce_coalesced((one,)), "type List")
+        refused(RuntimeError, lambda: dist.all_reduce_coalesced([]), "at least 1")
+        refused(RuntimeError, lambda: dist.all_gather_coalesced([[one]] * 3, [one]), "should be 2 times")
+        refused(RuntimeError, lambda: dist.all_gather_coalesced([[torch.ones(2)]] * 2, [one]), "its shapes are")
+
+    run(rank, 2)

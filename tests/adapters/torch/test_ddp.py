@@ -1,0 +1,161 @@
+"""DistributedDataParallel, fully_shard and DTensor of unmodified torch: ten steps over collshim as over gloo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as torchs
+from torch import Tensor, nn
+
+import collshim
+import collshim.torch.distributed as dist
+
+SIZE, STEPS = 2, 10
+PATIENCE = timedelta(seconds=60)
+
+
+def _model() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+def _batch(step: int, rank: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(100 * step + rank)
+    return torch.randn(5, 8, generator=generator), torch.randn(5, 4, generator=generator)
+
+
+def _train(model: nn.Module, rank: int) -> None:
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for step in range(STEPS):
+        inputs, wanted = _batch(step, rank)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(inputs), wanted).backward()
+        optimizer.step()
+
+
+def _whole(model: nn.Module) -> list[Tensor]:
+    parameters: list[Any] = list(model.parameters())
+    return [getattr(p, "full_tensor", lambda p=p: p)().detach().clone() for p in parameters]
+
+
+def _data_parallel(rank: int) -> list[Tensor]:
+    model = nn.parallel.DistributedDataParallel(_model())
+    _train(model, rank)
+    return _whole(model)
+
+
+def _with_unused_parameters_and_buffers(rank: int) -> list[Tensor]:
+    model = nn.ModuleList([*_model(), nn.BatchNorm1d(8), nn.Linear(3, 3)])
+
+    class Partly(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = model
+
+        def forward(self, x: Tensor) -> Tensor:
+            for part in (model[5], *list(model)[:5]):
+                x = part(x)
+            return x
+
+    parallel = nn.parallel.DistributedDataParallel(Partly(), find_unused_parameters=True)
+    _train(parallel, rank)
+    return _whole(parallel) + [buffer.clone() for buffer in parallel.buffers()]
+
+
+def _fully_sharded(rank: int) -> list[Tensor]:
+    from torch.distributed.fsdp import fully_shard
+
+    model = _model()
+    for layer in model:
+        if isinstance(layer, nn.Linear):
+            fully_shard(layer)
+    fully_shard(model)
+    _train(model, rank)
+    return _whole(model)
+
+
+def _tensor_parallel(rank: int) -> list[Tensor]:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    mesh = init_device_mesh("cpu", (SIZE,))
+    model = parallelize_module(_model(), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    _train(model, 0)
+    return _whole(model)
+
+
+def _tensors(rank: int) -> list[Tensor]:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    mesh = init_device_mesh("cpu", (SIZE,))
+    rows: Any = distribute_tensor(torch.arange(12.0).view(4, 3), mesh, [Shard(0)])
+    columns = rows.redistribute(mesh, [Shard(1)])
+    found = [columns, rows @ columns.T, rows.sum(), rows.redistribute(mesh, [Replicate()])]
+    return [columns.to_local(), *[tensor.full_tensor() for tensor in found]]
+
+
+LESSONS: dict[str, Callable[[int], list[Tensor]]] = {
+    "DistributedDataParallel": _data_parallel,
+    "DistributedDataParallel with unused parameters and buffers": _with_unused_parameters_and_buffers,
+    "fully_shard": _fully_sharded,
+    "tensor parallel": _tensor_parallel,
+    "DTensor": _tensors,
+}
+
+
+def _by_gloo(where: str) -> None:
+    store = torchs.FileStore(where, SIZE)
+    torchs.init_process_group("gloo", store=store, rank=collshim.current().rank, world_size=SIZE, timeout=PATIENCE)
+
+
+def _by_torch(where: str) -> None:
+    torchs.init_process_group("collshim", rank=collshim.current().rank, world_size=SIZE, store=torchs.HashStore())
+
+
+def _by_the_adapter(where: str) -> None:
+    dist.init_process_group("gloo")
+
+
+STARTS: dict[str, Callable[[str], None]] = {"gloo": _by_gloo, "torch": _by_torch, "the adapter": _by_the_adapter}
+
+
+def _taught(where: str) -> dict[str, dict[str, list[Tensor]]]:
+    """By who made the default group, by lesson: what this rank has learnt."""
+    found = {}
+    for start, init in STARTS.items():
+        init(where)
+        found[start] = {name: lesson(torchs.get_rank()) for name, lesson in LESSONS.items()}
+        torchs.destroy_process_group()
+    return found
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, list[Tensor]]]]:
+    where = str(tmp_path_factory.mktemp("store") / "store")
+    with collshim.options(timeout=60):
+        return collshim.launch(_taught, SIZE, ranks="processes", args=(where,), timeout=110)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("start", ["torch", "the adapter"])
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_two_ranks_get_the_bits_that_gloo_gives(
+    taught: list[dict[str, dict[str, list[Tensor]]]], lesson: str, start: str
+) -> None:
+    """The sum of two addends has one order."""
+    for learnt in taught:
+        ours, theirs = learnt[start][lesson], learnt["gloo"][lesson]
+        assert len(ours) == len(theirs) > 0
+        assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
+
+
+def test_a_lesson_changes_the_model(taught: list[dict[str, dict[str, list[Tensor]]]]) -> None:
+    before = _whole(_model())
+    for name in ("DistributedDataParallel", "fully_shard", "tensor parallel"):
+        after = taught[0]["torch"][name]
+        assert all(not torch.equal(one, other) for one, other in zip(before, after, strict=True))

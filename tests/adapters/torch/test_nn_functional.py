@@ -1,0 +1,233 @@
+"""collshim.torch.distributed.nn.functional: signatures, results, warnings, and what is written and returned."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import collshim.torch.distributed as dist
+from collshim.torch.distributed import nn
+from collshim.torch.distributed.nn import functional as F
+
+if TYPE_CHECKING:
+    from tests.adapters.torch.conftest import Refused, Run
+
+SUM = "op=<RedOpType.SUM: 0>"
+SIGNATURES = {
+    "_all_gather_base": "(output_tensor, input_tensor, group=None)",
+    "all_gather": "(tensor, group=None)",
+    "all_reduce": f"(tensor, {SUM}, group=None)",
+    "all_to_all": "(output_tensor_list, input_tensor_list, group=None)",
+    "all_to_all_single": "(output, input, output_split_sizes=None, input_split_sizes=None, group=None)",
+    "broadcast": "(tensor, src, group=None)",
+    "gather": "(tensor, dst=0, group=None)",
+    "reduce": f"(tensor, dst, {SUM}, group=None)",
+    "reduce_scatter": f"(output, input_list, {SUM}, group=None)",
+    "scatter": "(tensors, src=0, group=None)",
+}
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated, use:FutureWarning")
+
+
+def _bare(function: Callable[..., Any]) -> str:
+    signature = inspect.signature(function)
+    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    return str(inspect.Signature(plain))
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_every_signature_is_torchs(name: str) -> None:
+    assert _bare(getattr(F, name)) == SIGNATURES[name]
+
+
+@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the table is torch 2.13's")
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_the_table_is_torchs(name: str) -> None:
+    import torch.distributed.nn.functional as torchs
+
+    assert _bare(getattr(torchs, name)) == SIGNATURES[name]
+
+
+def test_the_functions_are_in_nn_too_and_its_other_names_are_torchs() -> None:
+    import torch.distributed.nn as torchs
+
+    assert all(getattr(nn, name) is getattr(F, name) for name in SIGNATURES if not name.startswith("_"))
+    assert nn.RemoteModule is torchs.RemoteModule
+    assert {name for name in F.__all__ if inspect.isfunction(getattr(F, name))} == set(SIGNATURES)
+
+
+def _tensor() -> Tensor:
+    return torch.tensor([1.0, 2.0]) + dist.get_rank()
+
+
+def _lists(found: Any) -> Any:
+    return [_lists(part) for part in found] if isinstance(found, tuple) else found.tolist()
+
+
+def test_every_rank_returns_what_the_collective_gives(run: Run) -> None:
+    def rank() -> Any:
+        x = _tensor()
+        found = {
+            "broadcast": F.broadcast(x, 1),
+            "reduce": F.reduce(x, 1),
+            "all_reduce": F.all_reduce(x, dist.ReduceOp.MAX),
+            "all_gather": F.all_gather(x),
+            "gather": F.gather(x, 1),
+            "scatter": F.scatter([x, 2 * x], 1),
+            "scatter to who gives nothing": F.scatter([x, 2 * x] if dist.get_rank() == 1 else None, 1),
+        }
+        assert x.tolist() == _tensor().tolist()
+        return {name: _lists(result) for name, result in found.items()}
+
+    both = {
+        "broadcast": [2, 3],
+        "all_reduce": [2, 3],
+        "all_gather": [[1, 2], [2, 3]],
+    }
+    first = {"reduce": [1, 2], "gather": [[0, 0], [0, 0]]}
+    second = {"reduce": [3, 5], "gather": [[1, 2], [2, 3]]}
+    scattered = [dict.fromkeys(("scatter", "scatter to who gives nothing"), part) for part in ([2, 3], [4, 6])]
+    assert run(rank, 2) == [both | first | scattered[0], both | second | scattered[1]]
+
+
+def test_outputs_are_written_and_returned(run: Run) -> None:
+    def rank() -> Any:
+        x, mine = _tensor(), dist.get_rank()
+        wants = x.clone().requires_grad_()
+        for given in (x, wants):
+            part, base, single = torch.zeros(2), torch.zeros(2, 2), torch.zeros(4)
+            parts = [torch.zeros(2), torch.zeros(2)]
+            results = [
+                (part, F.reduce_scatter(part, [given, 2 * given])),
+                (base, F._all_gather_base(base, given)),
+                (single, F.all_to_all_single(single, torch.cat([given, 2 * given]))),
+                *zip(parts, F.all_to_all(parts, [given, 2 * given]), strict=True),
+            ]
+            assert all(one.data_ptr() == other.data_ptr() for one, other in results)
+            assert all(torch.equal(one, other) for one, other in results)
+            assert all(result.requires_grad == given.requires_grad for _, result in results)
+            assert not any(output.requires_grad for output, _ in results)
+            assert part.tolist() == [3 + 3 * mine, 5 + 5 * mine]
+            assert base.tolist() == [[1, 2], [2, 3]]
+            assert single.tolist() == torch.cat(parts).tolist() == [[1, 2, 2, 3], [2, 4, 4, 6]][mine]
+        return True
+
+    assert run(rank, 2) == [True, True]
+
+
+def test_unequal_parts_are_exchanged(run: Run) -> None:
+    def rank() -> Any:
+        mine = dist.get_rank()
+        single = F.all_to_all_single(torch.zeros(2 * (mine + 1)), torch.arange(3.0) + 10 * mine, [mine + 1] * 2, [1, 2])
+        shapes = [(mine + 1, source + 1) for source in range(2)]
+        listed = F.all_to_all(
+            [torch.zeros(shape) for shape in shapes], [torch.full((to + 1, mine + 1), mine + 1.0) for to in range(2)]
+        )
+        return single.tolist(), [tuple(part.shape) for part in listed], [part.unique().tolist() for part in listed]
+
+    assert run(rank, 2) == [
+        ([0, 10], [(1, 1), (1, 2)], [[1], [2]]),
+        ([1, 2, 11, 12], [(2, 1), (2, 2)], [[1], [2]]),
+    ]
+
+
+def test_what_is_given_as_numpy_comes_back_as_numpy(run: Run) -> None:
+    def rank() -> Any:
+        x, output = np.array([1.0, 2.0]) + dist.get_rank(), np.zeros(2)
+        found = [F.all_reduce(x), F.broadcast(x, 0), F.reduce(x, 0), *F.all_gather(x), *F.gather(x, 0)]
+        assert F.reduce_scatter(output, [x, x]) is output
+        return {type(part) for part in found}, output.tolist()
+
+    assert run(rank, 2) == [({np.ndarray}, [3, 5])] * 2
+
+
+def test_roots_are_global_ranks_in_a_subgroup_that_keeps_its_order(run: Run) -> None:
+    def rank() -> Any:
+        group, x = dist.new_group([2, 0], sort_ranks=False), _tensor()
+        if dist.get_rank() == 1:
+            return None
+        found = F.broadcast(x, 2, group), F.gather(x, 0, group), F.scatter([x, 10 * x], 2, group)
+        return [_lists(part) for part in (*found, F.all_gather(x, group))]
+
+    first, second = [3, 4], [1, 2]
+    assert run(rank, 3) == [
+        [first, [first, second], [30, 40], [first, second]],
+        None,
+        [first, [[0, 0], [0, 0]], first, [first, second]],
+    ]
+
+
+def test_a_rank_outside_the_group_is_warned_and_keeps_what_it_has(run: Run) -> None:
+    def rank() -> Any:
+        group, x, output = dist.new_group([0]), _tensor(), torch.zeros(2)
+        if dist.get_rank() == 0:
+            return None
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("ignore", FutureWarning)
+            for same in (F.broadcast(x, 0, group), F.reduce(x, 0, group=group), F.all_reduce(x, group=group)):
+                assert same is x
+            assert F.reduce_scatter(output, [x, x], group=group) is output
+            assert F.all_gather(x, group) == F.gather(x, 0, group) == ()
+        assert {warning.filename for warning in told} == {__file__}
+        return [str(warning.message).split(" which")[0] for warning in told]
+
+    names = ["broadcast", "reduce", "all_reduce", "reduce_scatter", "all_gather", "gather"]
+    assert run(rank, 2) == [None, [f"Running {name} on global rank 1" for name in names]]
+
+
+def test_what_torch_deprecates_warns_where_it_is_called(run: Run) -> None:
+    def rank() -> Any:
+        x = _tensor()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            F.broadcast(x, 0)
+            F.all_reduce(x)
+            F.all_gather(x)
+            F.reduce_scatter(torch.zeros(2), [x])
+            F.all_to_all_single(torch.zeros(2), x)
+            F.gather(x, 0)
+            F.reduce(x, 0)
+            F.scatter([x], 0)
+            F.all_to_all([torch.zeros(2)], [x])
+        assert {(warning.category, warning.filename) for warning in told} == {(FutureWarning, __file__)}
+        return [str(warning.message).split(" is deprecated, use ") for warning in told]
+
+    ours, theirs = "torch.distributed.nn.functional.", "torch.distributed._functional_collectives."
+    assert run(rank, 1) == [
+        [
+            [ours + "broadcast", theirs + "broadcast instead."],
+            [ours + "all_reduce", theirs + "all_reduce instead."],
+            [ours + "all_gather", theirs + "all_gather_single instead."],
+            [ours + "reduce_scatter", theirs + "reduce_scatter_single instead."],
+            [ours + "all_to_all_single", theirs + "all_to_all_single instead."],
+        ]
+    ]
+
+
+def test_what_is_refused_is_refused_before_anything_is_sent(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        x = _tensor()
+        parts = [torch.zeros(2), torch.zeros(2)]
+        refused(TypeError, lambda: F.all_reduce(3), "type torch.Tensor")
+        refused(TypeError, lambda: F.all_reduce(x, 0), "should be a ReduceOp")
+        refused(ValueError, lambda: F.all_reduce(x + 1j, dist.ReduceOp.MAX), "complex")
+        refused(ValueError, lambda: F.broadcast(x, None), "Must specify")  # type: ignore[arg-type]
+        refused(RuntimeError, lambda: F.reduce_scatter(torch.zeros(3), [x, x]), "reduce_scatter: output is")
+        refused(RuntimeError, lambda: F.reduce_scatter(x.double(), [x, x]), "reduce_scatter: output is")
+        refused(RuntimeError, lambda: F.reduce_scatter(x, [x]), "should be 2")
+        refused(RuntimeError, lambda: F._all_gather_base(torch.zeros(3), x), "output_tensor's shape")
+        refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(3), torch.zeros(4)), "divide equally")
+        refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(6), torch.zeros(4)), "output is")
+        refused(RuntimeError, lambda: F.all_to_all(parts[:1], parts), "should be 2")
+        refused(ValueError, lambda: F.all_reduce(x, group="a group"), "not registered")  # type: ignore[arg-type]
+        return F.all_reduce(x).tolist()
+
+    assert run(rank, 2) == [[3, 5]] * 2

@@ -1,0 +1,189 @@
+"""Gradients of nn.functional: the derivative of the sum of all ranks' losses, beside torch's own and by differences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+import torch.distributed as torchs
+from torch import Tensor
+
+import collshim
+import collshim.torch.distributed as dist
+from collshim.torch.distributed.nn import functional as F
+
+if TYPE_CHECKING:
+    from tests.adapters.torch.conftest import Run
+
+SIZE, ROOT = 3, 1
+Op = torchs.ReduceOp
+Call = Callable[[Any, Tensor], Any]
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated, use:FutureWarning")
+
+
+def _blank(x: Tensor, count: int = 1) -> Tensor:
+    return torch.zeros(count * x.numel(), dtype=x.dtype)
+
+
+MOVING: dict[str, Call] = {
+    "broadcast": lambda f, x: f.broadcast(x, ROOT),
+    "gather": lambda f, x: f.gather(x, ROOT),
+    "scatter": lambda f, x: f.scatter([x, 2 * x, 3 * x], ROOT),
+    "all_gather": lambda f, x: f.all_gather(x),
+    "all_to_all": lambda f, x: f.all_to_all([_blank(x) for _ in range(SIZE)], [x, 2 * x, 3 * x]),
+    "all_to_all_single": lambda f, x: f.all_to_all_single(_blank(x, SIZE), torch.cat([x, 2 * x, 3 * x])),
+}
+BASE: dict[str, Call] = {"_all_gather_base": lambda f, x: f._all_gather_base(_blank(x, SIZE), x)}
+OPS = {"SUM": Op.SUM, "AVG": Op.AVG, "MAX": Op.MAX, "MIN": Op.MIN, "PRODUCT": Op.PRODUCT}
+REDUCING: dict[str, Callable[[Any], Call]] = {
+    "all_reduce": lambda op: lambda f, x: f.all_reduce(x, op),
+    "reduce": lambda op: lambda f, x: f.reduce(x, ROOT, op),
+    "reduce_scatter": lambda op: lambda f, x: f.reduce_scatter(_blank(x), [x, 2 * x, 3 * x], op),
+}
+REDUCTIONS = {f"{name} {op}": REDUCING[name](OPS[op]) for name in REDUCING for op in OPS}
+
+
+def _own(dtype: torch.dtype = torch.float64) -> Tensor:
+    """Values whose order differs between the elements."""
+    rank = collshim.current().rank
+    return torch.tensor([[0.5, 3.0], [1.5, -2.0], [-1.0, 0.75]], dtype=dtype)[rank]
+
+
+def _loss(name: str, call: Call, f: Any, x: Tensor) -> Tensor:
+    """This rank's; what ``reduce`` leaves off the root has no meaning, so it does not count."""
+    found = call(f, x)
+    parts = found if isinstance(found, tuple) else (found,)
+    rank = collshim.current().rank
+    weight = 0.0 if name.startswith("reduce ") and rank != ROOT else rank + 1.0
+    return torch.stack([((place + weight) * part.sin()).sum() for place, part in enumerate(parts)]).sum() * weight
+
+
+def _by_graph(name: str, call: Call) -> list[float]:
+    x = _own().requires_grad_()
+    _loss(name, call, F, x).backward()
+    assert x.grad is not None
+    return [float(number) for number in x.grad]
+
+
+def _by_differences(name: str, call: Call, step: float = 1e-5) -> list[float]:
+    """Each rank's each number is moved a little, and the sum of all ranks' losses looked at."""
+    mine: list[float] = []
+    for rank in range(SIZE):
+        for place in range(2):
+            move = torch.zeros(2, dtype=torch.float64)
+            move[place] = step if dist.get_rank() == rank else 0
+            there, back = (_loss(name, call, F, _own() + sign * move) for sign in (1, -1))
+            dist.all_reduce(slope := (there - back) / (2 * step))
+            mine += [float(slope)] if dist.get_rank() == rank else []
+    return mine
+
+
+@pytest.mark.parametrize("name", [*MOVING, *BASE, *REDUCTIONS])
+def test_gradients_are_the_slopes_of_the_sum_of_all_losses(run: Run, name: str) -> None:
+    call = (MOVING | BASE | REDUCTIONS)[name]
+    for graph, slopes in run(lambda: (_by_graph(name, call), _by_differences(name, call)), SIZE):
+        assert graph == pytest.approx(slopes, rel=1e-6, abs=1e-8)
+
+
+def test_a_factor_counts_in_the_gradient(run: Run) -> None:
+    op: Any = torchs._make_nccl_premul_sum(2.5)
+    calls = {f"{name} PREMUL_SUM": reduce(op) for name, reduce in REDUCING.items()}
+
+    def rank() -> Any:
+        return [(_by_graph(name, call), _by_differences(name, call)) for name, call in calls.items()]
+
+    for found in run(rank, SIZE):
+        assert all(graph == pytest.approx(slopes, rel=1e-6, abs=1e-8) for graph, slopes in found)
+
+
+def test_a_gradient_can_be_differentiated_again(run: Run) -> None:
+    """The loss of every rank is the square of the product; d2L/dx_r2 is 2 n times the square of the others' product."""
+
+    def rank() -> Any:
+        x = _own().requires_grad_()
+        (first,) = torch.autograd.grad((F.all_reduce(x, Op.PRODUCT) ** 2).sum(), x, create_graph=True)
+        dist.all_reduce(others := _own().clone(), Op.PRODUCT)
+        (second,) = torch.autograd.grad(first.sum(), x)
+        return second.tolist(), others.tolist(), _own().tolist()
+
+    everyones = run(rank, SIZE)
+    # Summed over the ranks whose gradients are differentiated: the own square, and with each other rank 2 x 2 x's.
+    for mine, (second, product, own) in enumerate(everyones):
+        for place in range(2):
+            x, whole = own[place], product[place]
+            others = [found[2][place] for other, found in enumerate(everyones) if other != mine]
+            wanted = 2 * SIZE * (whole / x) ** 2 + sum(2 * 2 * SIZE * whole**2 / (x * other) for other in others)
+            assert second[place] == pytest.approx(wanted)
+
+
+def test_a_rank_whose_input_wants_no_gradient_joins_all_the_same(run: Run) -> None:
+    def rank() -> Any:
+        x = _own().requires_grad_(dist.get_rank() == 0)
+        for call in (F.all_reduce, lambda x: F.reduce(x, ROOT), lambda x: F.gather(x, ROOT)[0], F.all_gather):
+            found = call(x)
+            torch.stack([part.sum() for part in (found if isinstance(found, tuple) else (found,))]).sum().backward()
+        return None if x.grad is None else x.grad.tolist()
+
+    assert run(rank, SIZE) == [[3 + 1 + 1 + 3] * 2, None, None]
+
+
+def test_ties_all_get_the_whole_gradient(run: Run) -> None:
+    def rank() -> Any:
+        x = torch.ones(2, requires_grad=True)
+        F.all_reduce(x, Op.MAX).sum().backward()
+        assert x.grad is not None
+        return x.grad.tolist()
+
+    assert run(rank, 2) == [[2, 2]] * 2
+
+
+ALIKE = [*MOVING, "all_reduce SUM", "all_reduce AVG", "reduce SUM", "reduce_scatter SUM"]
+"""Whose gradients are torch's over gloo, number by number; docs/gradients.md tells the others'."""
+
+
+def _gradients(f: Any, call: Call) -> Any:
+    x = _own(torch.float32).requires_grad_()
+    found = call(f, x)
+    parts = found if isinstance(found, tuple) else (found,)
+    weight = collshim.current().rank + 1.0
+    try:
+        torch.stack([((place + weight) * part).sum() for place, part in enumerate(parts)]).sum().backward()
+    except RuntimeError as error:
+        return str(error)
+    assert x.grad is not None
+    return x.grad.tolist()
+
+
+def _beside_torch(where: str) -> dict[str, tuple[Any, Any]]:
+    import torch.distributed.nn.functional as theirs
+
+    warnings.simplefilter("ignore", FutureWarning)
+    place = {"rank": collshim.current().rank, "world_size": SIZE}
+    torchs.init_process_group("gloo", store=torchs.FileStore(where, SIZE), **place)  # type: ignore[arg-type]
+    dist.init_process_group("gloo")
+    calls = (MOVING | BASE | REDUCTIONS).items()
+    found = {name: (_gradients(theirs, call), _gradients(F, call)) for name, call in calls}
+    dist.destroy_process_group()
+    torchs.destroy_process_group()
+    return found
+
+
+@pytest.mark.timeout(110)
+@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the factors are torch 2.13's")
+def test_torchs_own_gradients_are_those_that_the_docs_tell(tmp_path: Any) -> None:
+    with collshim.options(timeout=60):
+        arguments = (str(tmp_path / "store"),)
+        ranks = collshim.launch(_beside_torch, SIZE, ranks="processes", args=arguments, timeout=100)
+    for found in ranks:
+        assert [name for name, (theirs, ours) in found.items() if theirs == pytest.approx(ours)] == ALIKE
+        assert found["_all_gather_base"][0] == "Backend not supported!"
+        for op in ("AVG", "MAX", "MIN", "PRODUCT"):
+            for name in ("reduce", "reduce_scatter"):
+                assert found[f"{name} {op}"][0] == found[f"{name} SUM"][0]
+    weights = [rank + 1.0 for rank in range(SIZE)]
+    reduced = {"MAX": max(weights), "MIN": min(weights), "PRODUCT": 1.0 * 2 * 3}
+    assert [ranks[0][f"all_reduce {op}"][0] for op in reduced] == [[weight] * 2 for weight in reduced.values()]

@@ -1,0 +1,129 @@
+"""What async_op=True returns: waiting, results, futures."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import collshim
+import collshim.errors
+import collshim.torch.distributed as dist
+
+if TYPE_CHECKING:
+    from tests.adapters.torch.conftest import Run
+
+
+def test_a_work_is_torchs_too(run: Run) -> None:
+    def rank() -> Any:
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+        assert isinstance(work, torch.distributed.Work)
+        assert isinstance(work, dist.Work)
+        assert isinstance(dist.group.WORLD, torch.distributed.ProcessGroup)
+        return work.wait(), work.synchronize(), work.is_success()  # type: ignore[func-returns-value]
+
+    assert run(rank, 2) == [(True, None, True)] * 2
+
+
+def test_the_result_is_the_tensors_that_were_given(run: Run) -> None:
+    def rank() -> bool:
+        parts, tensor = [torch.zeros(1), torch.zeros(1)], torch.ones(1)
+        gathered, reduced = dist.all_gather(parts, tensor, async_op=True), dist.all_reduce(tensor, async_op=True)
+        assert gathered is not None
+        assert reduced is not None
+        return all(
+            one is two for one, two in zip([*gathered.result(), *reduced.result()], [*parts, tensor], strict=True)
+        )
+
+    assert run(rank, 2) == [True, True]
+
+
+def test_a_futures_callbacks_run_without_anybody_waiting_and_in_the_ranks_world(run: Run) -> None:
+    def rank() -> Any:
+        over, found = threading.Event(), []
+
+        def note(future: Any) -> None:
+            found.extend([dist.get_rank(), future.value()[0].item()])
+            over.set()
+
+        work = dist.all_reduce(torch.tensor(1.0 + dist.get_rank()), async_op=True)
+        assert work is not None
+        assert work.get_future() is work.get_future()
+        work.get_future().then(note)
+        assert over.wait(20)
+        return found
+
+    assert run(rank, 2) == [[0, 3.0], [1, 3.0]]
+
+
+def test_futures_chain_and_the_work_can_be_waited_for_beside_them(run: Run) -> None:
+    def rank() -> Any:
+        work = dist.all_reduce(torch.ones(2), async_op=True)
+        assert work is not None
+        chained = work.get_future().then(lambda done: [each * 2 for each in done.value()])
+        assert work.wait(timedelta(seconds=20))
+        return [each.tolist() for each in chained.wait()]
+
+    assert run(rank, 3) == [[[6.0, 6.0]]] * 3
+
+
+def test_a_failure_reaches_the_future_and_the_wait(run: Run) -> None:
+    def rank() -> Any:
+        group = dist.new_group(timeout=timedelta(seconds=0.3))
+        if dist.get_rank() == 0:
+            work = dist.all_reduce(torch.ones(1), group=group, async_op=True)
+            assert work is not None
+            with pytest.raises(RuntimeError, match="rank 1"):
+                work.get_future().wait()
+            with pytest.raises(collshim.errors.DeadlineError, match=r"rank 1.* Timed out waiting 300ms"):
+                work.wait()
+            assert isinstance(work.exception(), collshim.CollshimError)
+        dist.barrier()
+
+    run(rank, 2)
+
+
+def test_waiting_less_long_than_the_group_allows(run: Run) -> None:
+    def rank() -> Any:
+        if dist.get_rank() == 0:
+            work = dist.barrier(dist.new_group(), async_op=True)
+            assert work is not None
+            with pytest.raises(RuntimeError, match=" Timed out waiting 100ms"):
+                work.wait(timedelta(seconds=0.1))
+        else:
+            dist.new_group()
+        dist.barrier()
+
+    run(rank, 2)
+
+
+def test_two_worlds_of_four_threads_are_at_work_at_the_same_time() -> None:
+    def rank(start: float) -> Any:
+        dist.init_process_group("gloo")
+        mine, _ = dist.new_subgroups(2)
+        totals = []
+        for step in range(20):
+            work = dist.all_reduce(tensor := torch.tensor(start + dist.get_rank() + step), async_op=True)
+            dist.all_gather_object(found := [None] * 2, (start, step), mine)
+            assert work is not None
+            assert work.wait()
+            totals.append((tensor.item(), found))
+        dist.destroy_process_group()
+        return totals
+
+    results: dict[float, Any] = {}
+    starts = [0.0, 1000.0]
+    threads = [
+        threading.Thread(target=lambda s=start: results.update({s: collshim.launch(rank, 4, args=(s,), timeout=60)}))
+        for start in starts
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for start in starts:
+        wanted = [(4 * (start + step) + 6, [(start, step)] * 2) for step in range(20)]
+        assert results[start] == [wanted] * 4
