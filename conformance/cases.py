@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Part: TypeAlias = NDArray[Any]
-Shape: TypeAlias = "tuple[int, ...]"
+from collshim.conformance.values import REDUCTIONS, Part, Shape, numbers, objects
 
 ONE_PART = ("all_reduce", "reduce", "broadcast", "all_gather", "gather", "ring")  # a rank gives one array
 PART_PER_RANK = ("scatter", "reduce_scatter", "all_to_all")  # a rank gives one array for each rank
-REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter")
+OBJECTS = ("all_gather_object", "gather_object", "broadcast_object", "scatter_object", "ring_object")
+COLLECTIVES = (*ONE_PART, *PART_PER_RANK, *OBJECTS, "barrier")
+ROOTED = ("reduce", "broadcast", "gather", "scatter", "gather_object", "broadcast_object", "scatter_object")
+RINGS = ("ring", "ring_object")
 LAYOUTS = ("contiguous", "transposed", "strided")
 
 # Relative, for one rounding of a sum of a few numbers of size 1 in another order; real values only.
@@ -45,8 +46,9 @@ class Case:
         split_axis: along which a rank's array is cut into one part per rank.
         lengths: None where all parts have ``shape``; else their lengths along ``axis``: one per rank, or,
             where a rank has one part per rank, ``lengths[giver][taker]``.
-        reduce_op: of a reduction: sum, prod, min, max, avg.
+        reduce_op: of a reduction: sum, prod, min, max, avg, band, bor, bxor.
         root: rank in the group, of the collectives that have one.
+        shift: how many ranks on each rank sends, in a ring.
         group: global ranks in group order; None for all.
         seed: of the values.
         layout: of the arrays in memory; a 0-d or empty array is a ``shape``.
@@ -54,6 +56,9 @@ class Case:
         family: "exact" for small integers, whatever the dtype, of which every reduction is exact, so that
             answers compare bit for bit; "real" for normally distributed numbers, whose reductions have
             ``TOLERANCE``.
+        gradient: whether each rank differentiates a loss, the sum of its result times ``values.weights``.
+        fault: what is wrong with the call, as in ``bindings.spoiling``; empty where nothing is.
+        given: the values themselves, in place of ``seed`` and ``family``: all parts end to end, giver by giver.
     """
 
     collective: str
@@ -65,11 +70,15 @@ class Case:
     lengths: tuple[int, ...] | tuple[tuple[int, ...], ...] | None = None
     reduce_op: str = "sum"
     root: int = 0
+    shift: int = 1
     group: tuple[int, ...] | None = None
     seed: int = 0
     layout: str = "contiguous"
     kind: str = "torch"
     family: str = "exact"
+    gradient: bool = False
+    fault: str = ""
+    given: tuple[Any, ...] | None = None
 
     @classmethod
     def parse(cls, line: str) -> Case:
@@ -100,6 +109,11 @@ class Case:
         inexact = self.family == "real" and self.collective in REDUCTIONS
         return TOLERANCE.get(self.dtype, 0.0) if inexact else 0.0
 
+    @property
+    def root_rank(self) -> int:
+        """The global rank of the root; a root outside the group as it is, for calls that name one."""
+        return self.ranks[self.root] if self.root in range(len(self.ranks)) else self.root
+
     def part_shape(self, giver: int, taker: int = 0) -> Shape:
         """The shape of the part that rank ``giver`` of the group has for rank ``taker``."""
         if self.lengths is None:
@@ -120,7 +134,21 @@ class Case:
     def values(self, takers: int) -> list[Part]:
         """``takers`` parts for each giver, giver by giver, contiguous."""
         shapes = [self.part_shape(giver, taker) for giver in range(len(self.ranks)) for taker in range(takers)]
-        return _drawn(self, shapes)
+        return numbers(self, shapes)
+
+    def giving(self, parts: Sequence[Part]) -> Case:
+        """The same case with these values, giver by giver; they have the shapes of the case's own."""
+        return replace(self, given=tuple(np.concatenate([part.ravel() for part in parts]).tolist()))
+
+    def objects(self) -> list[Any]:
+        """What each rank of the group gives, where that is one object: fresh."""
+        return objects(self, len(self.ranks))
+
+    def object_parts(self) -> list[list[Any]]:
+        """What each rank of the group gives, where that is one object per rank: ``[giver][taker]``."""
+        size = len(self.ranks)
+        flat = objects(self, size * size)
+        return [flat[rank * size : (rank + 1) * size] for rank in range(size)]
 
     def laid_out(self, part: Part) -> Part:
         """The same values in fresh memory of the case's layout; 0-d arrays have only one."""
@@ -131,42 +159,6 @@ class Case:
             wide[..., ::2] = part
             return wide[..., ::2]
         return np.array(part, order="C")
-
-
-def _drawn(case: Case, shapes: Sequence[Shape]) -> list[Part]:
-    random = np.random.default_rng(case.seed)
-    counts = [int(np.prod(shape, dtype=np.int64)) for shape in shapes]
-    if case.family == "real":
-        whole = random.standard_normal(sum(counts))
-    elif case.collective in REDUCTIONS:
-        whole = _addends(random, sum(counts), case)
-    else:
-        whole = _labels(random, sum(counts), case.dtype)
-    pieces = np.split(whole, np.cumsum(counts)[:-1])
-    return [_typed(piece.reshape(shape), case.dtype) for piece, shape in zip(pieces, shapes, strict=True)]
-
-
-def _addends(random: np.random.Generator, count: int, case: Case) -> Part:
-    """Nonzero, and so small that sums and products of eight are exact in float16; averages are whole."""
-    if case.dtype == "bool":
-        return random.integers(0, 2, count)
-    values = random.integers(1, 3 if case.reduce_op == "prod" else 10, count)
-    if not case.dtype.startswith("uint"):
-        values *= random.choice(np.array([-1, 1]), count)
-    return values * len(case.ranks) if case.reduce_op == "avg" else values
-
-
-def _labels(random: np.random.Generator, count: int, dtype: str) -> Part:
-    """Consecutive numbers, so that an element in a wrong place shows, from a start that the seed picks."""
-    if dtype == "bool":
-        return random.integers(0, 2, count)
-    span = 120 if dtype in ("int8", "uint8") else 2000
-    return (random.integers(0, span) + np.arange(count)) % span
-
-
-def _typed(values: Part, dtype: str) -> Part:
-    typed = values.astype(dtype)
-    return typed + np.array(1j, dtype) * typed[..., ::-1] if dtype.startswith("complex") and typed.ndim else typed
 
 
 def _with(shape: Shape, axis: int, length: int) -> Shape:

@@ -25,6 +25,7 @@ from collshim.conformance.bindings.answers import (
     Opaque,
     Refusal,
     Seen,
+    Shaped,
     Tree,
 )
 from collshim.conformance.bindings.binding import Binding
@@ -48,6 +49,7 @@ def check(bindings: Sequence[Binding], case: Case, answers: Sequence[Answer | Fa
         for rank, (binding, answer) in enumerate(zip(bindings, answers, strict=True))
         for difference in differences(binding, case, rank, answer)
     ]
+    lines += [sentence(bindings[rank], case, rank, difference) for rank, difference in left_too_early(case, answers)]
     if lines:
         raise DifferenceError("\n".join(lines + [answer.trace for answer in answers if isinstance(answer, Failure)]))
 
@@ -72,11 +74,23 @@ def differences(binding: Binding, case: Case, rank: int, answer: Answer | Failur
         yield "the answer of a rank outside the group", repr(answer), repr(OUTSIDE)
 
 
+def left_too_early(case: Case, answers: Sequence[Answer | Failure]) -> Iterator[tuple[int, Difference]]:
+    """Which ranks left a barrier before the last one had come."""
+    stays = {rank: answer.stay for rank, answer in enumerate(answers) if isinstance(answer, Answer)}
+    there = {rank: stays[rank] for rank in case.ranks if stays.get(rank) is not None}
+    last, came = max(
+        ((rank, stay[0]) for rank, stay in there.items() if stay), key=lambda one: one[1], default=(0, 0.0)
+    )
+    for rank, stay in there.items():
+        if stay is not None and stay[1] < came:
+            yield rank, ("leaving", f"before rank {last} had come", "after every rank has come")
+
+
 def _refused(answer: Answer | Failure, refusal: Refusal) -> Iterator[Difference]:
     if isinstance(answer, Answer):
         yield "the exception", "none", refusal.error
     elif refusal.error not in answer.classes:
-        yield "the class of the exception", _brief(answer.classes[0]), refusal.error
+        yield "the class of the exception", answer.classes[0], refusal.error
     elif not re.search(refusal.match, answer.message):
         yield "the text of the exception", repr(answer.message), f"one that matches {refusal.match!r}"
 
@@ -99,6 +113,8 @@ def _names(what: str, found: Any, wanted: Any) -> Iterator[Difference]:
 def _trees(what: str, found: Tree, wanted: Tree, case: Case) -> Iterator[Difference]:
     if isinstance(wanted, np.ndarray | np.generic):
         yield from _arrays(what, found, np.asarray(wanted), case)
+    elif isinstance(wanted, Shaped):
+        yield from _shapes(what, found, wanted, case)
     elif type(found) is not type(wanted):
         yield what, _brief(found), _brief(wanted)
     elif isinstance(wanted, Handle):
@@ -121,16 +137,22 @@ def _sequences(what: str, found: Sequence[Tree], wanted: Sequence[Tree], case: C
 
 
 def _arrays(what: str, found: Tree, wanted: NDArray[Any], case: Case) -> Iterator[Difference]:
+    shape = Shaped(wanted.shape, str(wanted.dtype))
+    different = list(_shapes(what, found, shape, case))
+    yield from different
+    if not different:
+        yield from _values(what, found.values, wanted, case.tolerance)
+
+
+def _shapes(what: str, found: Tree, wanted: Shaped, case: Case) -> Iterator[Difference]:
     if not isinstance(found, Seen):
-        yield what, _brief(found), _brief(Seen(case.kind, wanted))
+        yield what, _brief(found), _brief(wanted)
     elif found.kind != case.kind:
         yield f"the kind of {what}", found.kind, case.kind
-    elif found.values.dtype != wanted.dtype:
-        yield f"the dtype of {what}", str(found.values.dtype), str(wanted.dtype)
+    elif str(found.values.dtype) != wanted.dtype:
+        yield f"the dtype of {what}", str(found.values.dtype), wanted.dtype
     elif found.values.shape != wanted.shape:
         yield f"the shape of {what}", str(found.values.shape), str(wanted.shape)
-    else:
-        yield from _values(what, found.values, wanted, case.tolerance)
 
 
 def _values(what: str, found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -> Iterator[Difference]:
@@ -154,7 +176,7 @@ def _brief(tree: Tree) -> str:
     """A tree without its values."""
     if isinstance(tree, Seen):
         return f"a {tree.kind} array of shape {tree.values.shape} and dtype {tree.values.dtype}"
-    if isinstance(tree, np.ndarray):
+    if isinstance(tree, np.ndarray | Shaped):
         return f"an array of shape {tree.shape} and dtype {tree.dtype}"
     if isinstance(tree, Handle):
         return "a handle"
@@ -162,4 +184,4 @@ def _brief(tree: Tree) -> str:
         return f"a {tree.type}"
     if isinstance(tree, list | tuple):
         return f"a {type(tree).__name__} of {len(tree)}"
-    return str(tree) if isinstance(tree, str) else repr(tree)
+    return repr(tree)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.cases import PART_PER_RANK, Case
+from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
 from collshim.conformance.strategies import groups
+from collshim.conformance.values import REDUCTIONS
 
 
 def corners(binding: Binding, size: int) -> list[Case]:
-    """0-d and empty arrays, each layout, kind, dtype, reduction, group and axis, and unequal parts.
+    """0-d and empty arrays, each layout, kind, dtype, reduction, root, group and axis, unequal parts, gradients.
 
     Those that ``binding`` does not admit are left out.
     """
     plain = Case(binding.collective, size=size, reduce_op=binding.admits.reduce_ops[0], seed=1)
-    plain = replace(plain, dtype="float32")
-    varied = [plain, *_arrays(binding, plain), *_calls(binding, plain)]
+    plain = replace(plain, kind=binding.admits.kinds[0])
+    varied = [plain, *_places(binding, plain)]
+    if binding.collective != "barrier" and binding.collective not in OBJECTS:
+        varied += [*_arrays(binding, plain), *_calls(binding, plain), *_gradients(binding, plain)]
     return [case for case in dict.fromkeys(varied) if binding.supports(case)]
+
+
+def share(cases: Sequence[Case], place: int, shares: int) -> list[Case]:
+    """Every ``shares``-th of ``cases``, from the one at ``place`` on: a part that differs from place to place."""
+    return [case for index, case in enumerate(cases) if index % shares == place % shares]
 
 
 def refusals(binding: Binding, size: int) -> list[Case]:
@@ -26,6 +34,18 @@ def refusals(binding: Binding, size: int) -> list[Case]:
     plain = Case(binding.collective, size=size)
     asked = [replace(plain, **refused.changes) for refused in binding.refused]
     return [case for case in asked if case.size == size]
+
+
+def _places(binding: Binding, plain: Case) -> Iterator[Case]:
+    """Every group, and in it every root or shift."""
+    for group in groups(binding.admits, plain.size):
+        grouped = replace(plain, group=group)
+        yield grouped
+        for rank in range(1, len(grouped.ranks)):
+            if plain.collective in ROOTED:
+                yield replace(grouped, root=rank, seed=rank)
+            if plain.collective in RINGS:
+                yield replace(grouped, shift=rank, seed=rank)
 
 
 def _arrays(binding: Binding, plain: Case) -> Iterator[Case]:
@@ -39,16 +59,29 @@ def _arrays(binding: Binding, plain: Case) -> Iterator[Case]:
 
 def _calls(binding: Binding, plain: Case) -> Iterator[Case]:
     admits = binding.admits
-    yield from (replace(plain, reduce_op=op) for op in admits.reduce_ops)
-    yield from (replace(plain, group=group) for group in groups(admits, plain.size))
+    if plain.collective in REDUCTIONS:
+        yield from (replace(plain, reduce_op=op, dtype=_dtype(op)) for op in admits.reduce_ops)
+        yield from (replace(plain, reduce_op=op, family="real") for op in admits.reduce_ops)
     solid = replace(plain, shape=(2, 3, 4))
     yield from (replace(solid, axis=axis, split_axis=cut) for axis in range(3) for cut in range(3))
     yield replace(plain, lengths=_unequal(plain))
 
 
+def _gradients(binding: Binding, plain: Case) -> Iterator[Case]:
+    for case in (plain, *_places(binding, plain), *_calls(binding, plain)):
+        yield replace(case, gradient=True)
+    yield replace(plain, gradient=True, dtype="float64", shape=(3, 1))
+
+
+def _dtype(op: str) -> str:
+    return "int32" if op in ("band", "bor", "bxor") else "float32"
+
+
 def _unequal(case: Case) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
     """Lengths that differ everywhere, a zero among them."""
     ranks = range(len(case.ranks))
+    if case.collective == "reduce_scatter":
+        return tuple(tuple(taker % 4 for taker in ranks) for _ in ranks)
     if case.collective in PART_PER_RANK:
         return tuple(tuple((giver + 2 * taker) % 4 for taker in ranks) for giver in ranks)
     return tuple(rank % 4 for rank in ranks)

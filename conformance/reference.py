@@ -23,8 +23,12 @@ _FOLDS: dict[str, Callable[[Part, Part], Part]] = {
     "prod": np.multiply,
     "min": np.minimum,
     "max": np.maximum,
+    "band": np.bitwise_and,
+    "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor,
 }
 REDUCE_OPS = tuple(_FOLDS)
+BITWISE = ("band", "bor", "bxor")
 
 
 def all_reduce(parts: Sequence[Part], op: str = "sum") -> list[Part]:
@@ -76,6 +80,28 @@ def all_to_all(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
 def ring(parts: Sequence[Part], shift: int = 1) -> list[Part]:
     """Every rank sends its part ``shift`` ranks on, and holds what came from ``shift`` ranks behind."""
     return [parts[(rank - shift) % len(parts)].copy() for rank in range(len(parts))]
+
+
+def of(case: Any) -> list[Any]:
+    """What each rank of a case's group holds, by the case's collective, reduction, root and shift."""
+    if case.collective in ("scatter", "reduce_scatter", "all_to_all"):
+        return list(_OF_PARTS[case.collective](case, case.parts()))
+    return list(_OF_ARRAYS[case.collective](case, case.arrays()))
+
+
+_OF_ARRAYS: dict[str, Callable[[Any, list[Part]], list[Any]]] = {
+    "all_reduce": lambda case, arrays: list(all_reduce(arrays, case.reduce_op)),
+    "reduce": lambda case, arrays: list(reduce(arrays, case.root, case.reduce_op)),
+    "broadcast": lambda case, arrays: list(broadcast(arrays, case.root)),
+    "all_gather": lambda case, arrays: list(all_gather(arrays)),
+    "gather": lambda case, arrays: list(gather(arrays, case.root)),
+    "ring": lambda case, arrays: list(ring(arrays, case.shift)),
+}
+_OF_PARTS: dict[str, Callable[[Any, list[list[Part]]], list[Any]]] = {
+    "scatter": lambda case, parts: list(scatter(parts, case.root)),
+    "reduce_scatter": lambda case, parts: list(reduce_scatter(parts, case.reduce_op)),
+    "all_to_all": lambda case, parts: list(all_to_all(parts)),
+}
 
 
 def stacked(parts: Sequence[Part]) -> Part:

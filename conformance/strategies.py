@@ -7,9 +7,10 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from collshim.conformance.bindings.admits import COMPLEX, FLOATS, Admits
+from collshim.conformance.bindings.admits import COMPLEX, DIFFERENTIATED, FLOATS, Admits
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.cases import PART_PER_RANK, REDUCTIONS, Case, Shape
+from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
+from collshim.conformance.values import REDUCTIONS, Shape
 
 
 def cases(binding: Binding, size: int) -> st.SearchStrategy[Case]:
@@ -21,19 +22,36 @@ def cases(binding: Binding, size: int) -> st.SearchStrategy[Case]:
 def drawn(draw: st.DrawFn, collective: str, admits: Admits, size: int) -> Case:
     """A case of ``collective`` within ``admits``."""
     group = draw(st.sampled_from(groups(admits, size)))
+    case = Case(collective, size=size, group=group, dtype=admits.dtypes[0], reduce_op=admits.reduce_ops[0])
+    case = draw(_places(admits, replace(case, layout=admits.layouts[0], kind=admits.kinds[0])))
+    if collective == "barrier":
+        return replace(case, dtype="float32") if "float32" in admits.dtypes else case
+    case = replace(case, seed=draw(st.integers(0, 999)))
+    return case if collective in OBJECTS else draw(_arrays(admits, case))
+
+
+@st.composite
+def _places(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
+    """``case`` with a root, or a shift, where it has one."""
+    size = len(case.ranks)
+    if case.collective in ROOTED and admits.roots:
+        return replace(case, root=draw(st.integers(0, size - 1)))
+    return replace(case, shift=draw(st.integers(1, size - 1))) if case.collective in RINGS else case
+
+
+@st.composite
+def _arrays(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
+    """``case`` with arrays of some shape, layout, kind and dtype."""
     shape = draw(shapes(admits))
-    case = Case(
-        collective,
-        size=size,
+    shaped = replace(
+        case,
         shape=shape,
         axis=draw(_axes(admits.axes, shape)),
         split_axis=draw(_axes(admits.split_axes, shape)),
-        group=group,
-        seed=draw(st.integers(0, 999)),
         layout=draw(st.sampled_from(admits.layouts)),
         kind=draw(st.sampled_from(admits.kinds)),
     )
-    return draw(_lengths(admits, draw(_numbers(admits, case))))
+    return draw(_differentiated(admits, draw(_lengths(admits, draw(_numbers(admits, shaped))))))
 
 
 def shapes(admits: Admits) -> st.SearchStrategy[Shape]:
@@ -47,7 +65,7 @@ def groups(admits: Admits, size: int) -> list[tuple[int, ...] | None]:
     if admits.groups is None or size == 1:
         return [None]
     if admits.groups == "sorted":
-        return [None, tuple(range(1, size))]
+        return [None, *([tuple(range(1, size))] if size > admits.least_size else [])]
     return [None, tuple(reversed(range(size))), *([(size - 1, 0)] if size > 2 else [])]
 
 
@@ -75,4 +93,14 @@ def _lengths(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
     row = st.tuples(*[length] * size)
     if case.collective not in PART_PER_RANK:
         return replace(case, lengths=draw(row))
+    if case.collective == "reduce_scatter":  # a taker's part has one shape, whoever gives it
+        return replace(case, lengths=(draw(row),) * size)
     return replace(case, lengths=draw(st.tuples(*[row] * size)))
+
+
+@st.composite
+def _differentiated(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
+    """``case``, with a loss that is differentiated where that is admitted and drawn."""
+    asked = replace(case, gradient=True)
+    able = case.dtype in DIFFERENTIATED and admits.case(asked)
+    return asked if able and draw(st.booleans()) else case

@@ -2,56 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collshim.conformance.bindings import bindings
-from collshim.conformance.bindings.admits import Admits
+from collshim import MismatchError, RankError, current, launch
+from collshim.conformance.bindings import find
+from collshim.conformance.bindings.answers import Failure
 from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.bindings.places import resolve
+from collshim.conformance.bindings.results import Returns
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import check
 from collshim.conformance.effort import DRAWN, TRANSPORTS
-from collshim.conformance.missing import is_missing
+from collshim.conformance.mixed import COMMON, dialects, pairs, shared
 from collshim.conformance.patience import Patience
 from collshim.conformance.pool import Pools
 from collshim.conformance.strategies import drawn
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated.*:FutureWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated.*:FutureWarning")
 
-# What every framework admits: the world, sums of floats along axis 0, arrays that have elements.
-COMMON = Admits(dtypes=("float32",), layouts=("contiguous",), least_ndim=1, empty=False)
-
-
-def dialects(case: Case) -> list[Binding]:
-    """The bindings that ask for ``case`` in one collective and are there."""
-    able = [binding for binding in bindings() if binding.posts == 1 and binding.supports(case)]
-    return [binding for binding in able if not is_missing(f"collshim.{binding.path}")]
-
-
-every_collective = pytest.mark.parametrize("collective", ["all_gather", "all_reduce", "all_to_all"])
+every_collective = pytest.mark.parametrize("collective", shared())
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
 @every_transport
 @every_collective
-def test_every_two_dialects_meet(pools: Pools, collective: str, transport: str) -> None:
+def test_every_two_dialects_meet(pools: Pools, patience: Patience, collective: str, transport: str) -> None:
     case = Case(collective)
-    for pair in product(dialects(case), repeat=2):
-        check(pair, case, pools.of(transport, 2).run(pair, case))
+    for pair in pairs(case):
+        check(pair, case, patience.run(pools.of(transport, 2), pair, case))
 
 
 @every_transport
-@pytest.mark.parametrize("size", [3, 4])
 @every_collective
 @DRAWN
 @given(data=st.data())
 def test_each_rank_may_speak_another_dialect(
-    pools: Pools, patience: Patience, collective: str, size: int, transport: str, data: st.DataObject
+    pools: Pools, patience: Patience, collective: str, transport: str, data: st.DataObject
 ) -> None:
+    size = data.draw(st.sampled_from((3, 4)))
     case = data.draw(drawn(collective, COMMON, size))
     spoken: Sequence[Binding] = data.draw(st.tuples(*[st.sampled_from(dialects(case))] * size))
     check(spoken, case, patience.run(pools.of(transport, size), spoken, case))
+
+
+def by_the_rule(binding: Binding) -> bool:
+    """Whether the gradient is the derivative of the sum of all ranks' losses."""
+    return isinstance(binding, Returns) and binding.rule == "sum"
+
+
+@every_transport
+@pytest.mark.parametrize("collective", ["all_gather", "all_reduce", "reduce_scatter", "all_to_all", "scatter"])
+def test_backwards_meet_where_the_rules_are_the_same(pools: Pools, collective: str, transport: str) -> None:
+    case = Case(collective, gradient=True)
+    able = [pair for pair in pairs(case) if by_the_rule(pair[0]) and by_the_rule(pair[1])]
+    assert able
+    for pair in able:
+        check(pair, case, pools.of(transport, 2).run(pair, case))
+
+
+@pytest.mark.parametrize(
+    ("alone", "collective", "peer"),
+    [
+        ("oneflow.comm.gather", "gather", "torch.distributed.gather"),
+        ("mindspore.communication.comm_func.all_to_all_v_c", "all_to_all", "torch.distributed.all_to_all"),
+    ],
+)
+def test_what_does_not_meet_is_a_mismatch_on_every_rank(pools: Pools, alone: str, collective: str, peer: str) -> None:
+    pair, case = [find(alone), find(peer)], Case(collective)
+    assert find(alone).alone
+    for answer in pools.of("threads", 2).run(pair, case):
+        assert isinstance(answer, Failure), answer
+        assert "MismatchError" in answer.classes, answer.message
+
+
+def gathers_another_shape() -> None:
+    """Six elements each, a row of them in torch's dialect and two rows in OneFlow's."""
+    if current().rank == 0:
+        place("torch.distributed.init_process_group")()
+        place("torch.distributed.all_gather")([torch.empty(6), torch.empty(6)], torch.ones(6))
+    else:
+        place("oneflow.comm.all_gather_into_tensor")(torch.empty(12), torch.ones(2, 3))
+
+
+def averages_integers() -> None:
+    """TensorFlow's mean of integers is a sum and a division; torch's is an average."""
+    if current().rank == 0:
+        place("torch.distributed.init_process_group")()
+        average = place("torch.distributed.ReduceOp").AVG
+        place("torch.distributed.all_reduce")(torch.ones(2, dtype=torch.int32), average)
+    else:
+        strategy = place("tensorflow.distribute.MultiWorkerMirroredStrategy")()
+        strategy.reduce("MEAN", torch.ones(2, dtype=torch.int32), axis=None)
+
+
+def gathers_objects_and_arrays() -> None:
+    """An object beside an array."""
+    if current().rank == 0:
+        place("torch.distributed.init_process_group")()
+        place("torch.distributed.all_gather_object")([None, None], "text")
+    else:
+        place("oneflow.comm.all_gather")([None, None], torch.ones(2))
+
+
+def place(path: str) -> Any:
+    return resolve(f"collshim.{path}")
+
+
+@pytest.mark.parametrize(
+    "play", [gathers_another_shape, averages_integers, gathers_objects_and_arrays], ids=lambda play: play.__name__
+)
+def test_calls_that_the_table_says_do_not_meet_are_a_mismatch(play: Callable[[], None]) -> None:
+    with pytest.raises(RankError) as caught:
+        launch(play, 2, timeout=30)
+    assert isinstance(caught.value.exception, MismatchError)

@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that are made from code: ``docs/demo.md``, from the training examples that ship.
+"""Write the pages of docs/ that are made from code: from the training examples that ship, and from the bindings.
 
 ``python docs/generate.py`` writes them; with ``--check`` it writes nothing and exits with 1 where one is stale.
 """
@@ -39,12 +39,19 @@ def demo_page() -> str:
     return DEMO_HEAD + "".join(_example(name, module) for name, module in DIALECTS.items())
 
 
+def mixed_worlds_page() -> str:
+    """The text of ``docs/mixed-worlds.md``, from the bindings of the conformance suite."""
+    from collshim.conformance.mixed import page
+
+    return page()
+
+
 def _example(name: str, module: str) -> str:
     source = (TRAINING / f"{module}.py").read_text(encoding="utf-8").rstrip()
     return f"\n### {name}\n\n```python\n{source}\n```\n"
 
 
-PAGES = {"docs/demo.md": demo_page}
+PAGES = {"docs/demo.md": demo_page, "docs/mixed-worlds.md": mixed_worlds_page}
 
 
 def main(arguments: list[str]) -> int:

@@ -9,6 +9,8 @@ import numpy as np
 
 FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
+DIFFERENTIATED = ("float32", "float64")
+BITWISE = ("band", "bor", "bxor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +25,8 @@ class Admits:
         least_ndim: 1 where 0-d parts are not admitted.
         empty: whether an array may have no elements.
         integer_avg: whether integers may be averaged.
+        roots: whether any rank of the group may be the root, not the first alone.
+        gradient: whether the results of arrays that require a gradient may be differentiated.
         least_size: 2 where there is no world of a single rank.
     """
 
@@ -37,12 +41,14 @@ class Admits:
     least_ndim: int = 0
     empty: bool = True
     integer_avg: bool = False
+    roots: bool = True
+    gradient: bool = False
     least_size: int = 1
 
     def case(self, case: Any) -> bool:
         """Whether ``case`` lies within the limits."""
-        there = case.size >= self.least_size and self._array(case) and self._shape(case)
-        return there and self._group(case) and self._reduction(case)
+        there = not case.fault and case.size >= self.least_size and self._array(case) and self._shape(case)
+        return there and self._group(case) and self._reduction(case) and self._differentiable(case)
 
     def _array(self, case: Any) -> bool:
         return case.dtype in self.dtypes and case.kind in self.kinds and case.layout in self.layouts
@@ -59,13 +65,22 @@ class Admits:
         return fits and (self.empty or (0 not in case.shape and 0 not in lengths))
 
     def _group(self, case: Any) -> bool:
+        if case.root not in range(len(case.ranks) if self.roots else 1):
+            return False
         if case.group is None or self.groups is None:
             return case.group is None
         return self.groups == "ordered" or list(case.group) == sorted(case.group)
 
     def _reduction(self, case: Any) -> bool:
-        inexact = case.dtype in (*FLOATS, *COMPLEX)
-        averages = inexact or self.integer_avg or case.reduce_op != "avg"
-        means_something = averages and (inexact or case.family == "exact")
-        ordered = case.dtype not in COMPLEX or case.reduce_op in ("sum", "avg")
-        return case.reduce_op in self.reduce_ops and means_something and ordered
+        """Whether the reduction is among those admitted, and means something for numbers of this kind."""
+        op, inexact = case.reduce_op, case.dtype in (*FLOATS, *COMPLEX)
+        if op not in self.reduce_ops or not (inexact or case.family == "exact"):
+            return False
+        if inexact:
+            return op not in BITWISE and (case.dtype not in COMPLEX or op in ("sum", "avg"))
+        return op != "avg" or (self.integer_avg and case.dtype != "bool")
+
+    def _differentiable(self, case: Any) -> bool:
+        if not case.gradient:
+            return True
+        return self.gradient and case.kind == "torch" and case.dtype in DIFFERENTIATED and case.family == "exact"

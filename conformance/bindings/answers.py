@@ -1,7 +1,7 @@
 """What a rank answers to a case, and what it should have answered: plain trees that travel between processes.
 
-A tree's leaves are None, numbers, strings, arrays (``Seen`` in an answer, NumPy arrays in what is expected),
-``Handle`` and ``Opaque``; its nodes are exact lists, tuples and dicts.
+A tree's leaves are None, numbers, strings, arrays (``Seen`` in an answer, NumPy arrays or ``Shaped`` in what is
+expected), ``Handle`` and ``Opaque``; its nodes are exact lists, tuples and dicts.
 """
 
 from __future__ import annotations
@@ -27,6 +27,14 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class Shaped:
+    """An array that should be there, whose values say nothing."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
 class Handle:
     """The handle of an asynchronous call, after it was waited for: what ``wait()`` returned."""
 
@@ -48,11 +56,13 @@ class Answer:
         returned: what the call returned.
         arguments: the arguments that hold arrays, by parameter, as they were after the call.
         facts: of identity and memory, which values do not show: one sentence each, and whether it holds.
+        stay: when the rank came to the call and when it left it, on the machine's clock; of barriers.
     """
 
     returned: Tree = None
     arguments: Mapping[str, Tree] = field(default_factory=dict)
     facts: Mapping[str, bool] = field(default_factory=dict)
+    stay: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,7 @@ def seen(tree: Tree) -> Tree:
         return Handle(seen(tree.waited))
     if type(tree) in (list, tuple, dict):
         return _mapped(tree, seen)
-    plain = tree is None or type(tree) in (bool, int, float, str)
+    plain = tree is None or type(tree) in (bool, int, float, str, bytes)
     return tree if plain else Opaque(f"{type(tree).__module__}.{type(tree).__qualname__}")
 
 
@@ -101,6 +111,13 @@ def waited(tree: Tree) -> Tree:
     if kind_of(tree) is None and callable(getattr(tree, "wait", None)):
         return Handle(tree.wait())
     return tree
+
+
+def leaves(tree: Tree) -> list[Tree]:
+    """The leaves of ``tree``, in order; those of a handle are none."""
+    if type(tree) is dict:
+        tree = list(tree.values())
+    return [leaf for item in tree for leaf in leaves(item)] if type(tree) in (list, tuple) else [tree]
 
 
 def _mapped(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collshim.conformance.bindings.admits import Admits
-from collshim.conformance.bindings.answers import OUTSIDE, Answer, Refusal, seen
+from collshim.conformance.bindings.answers import OUTSIDE, Answer, Refusal, Tree, seen
+from collshim.conformance.bindings.differentiation import by_backward
 from collshim.conformance.bindings.kinds import KINDS
 from collshim.conformance.bindings.places import Place
 
@@ -29,11 +30,13 @@ class Framework:
         name: its package.
         enter: makes a rank ready, once; most frameworks have a function that must be called first.
         group: the group of a case in the framework's terms; called on every rank of the world, as some demand it.
+        differentiate: computes a loss and its gradients, see ``differentiation.by_backward``.
     """
 
     name: str
     enter: Callable[[Place], object]
     group: Callable[[Place, Any], Any]
+    differentiate: Callable[..., Tree] = by_backward
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,17 +60,18 @@ class Binding(ABC):
         options: keyword arguments of every call.
         admits: the limits of what is asked.
         refused: what the framework refuses, one case for each reason.
-        posts: how many collectives one call makes; a peer that speaks another dialect must make as many.
+        alone: why a peer that speaks another dialect does not meet this call; empty where it does.
     """
 
     collective: ClassVar[str]
+    result: ClassVar[str] = "returned"  # where the result lies: what the call returns, or a parameter's name
     framework: Framework
     path: str
     form: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     admits: Admits
     refused: tuple[Refused, ...] = ()
-    posts: int = 1
+    alone: str = ""
 
     @property
     def name(self) -> str:
@@ -101,6 +105,10 @@ class Binding(ABC):
                 return Refusal(refused.error, refused.match)
         return None
 
+    def held(self, answer: Answer) -> Tree:
+        """The result in an answer: where this spelling leaves it, with what it is wrapped in."""
+        return answer.returned if self.result == "returned" else answer.arguments[self.result]
+
     @abstractmethod
     def call(self, place: Place, case: Any, group: Any) -> Answer:
         """Make the arguments, call the function, and tell what is held then; on ranks of the group only."""
@@ -108,6 +116,21 @@ class Binding(ABC):
     @abstractmethod
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """What rank ``rank`` of the group should hold, by the functions of ``reference``."""
+
+
+def refuses(fault: str, error: str, match: str = "") -> Refused:
+    """The refusal of calls with a fault."""
+    return Refused(changes={"fault": fault}, error=error, match=match)
+
+
+def root_as(parameter: str) -> Callable[[Any], Mapping[str, Any]]:
+    """The keyword argument that says a case's root as a global rank."""
+    return lambda case: {parameter: case.root_rank}
+
+
+def group_root_as(parameter: str) -> Callable[[Any], Mapping[str, Any]]:
+    """The keyword argument that says a case's root as a rank in the group."""
+    return lambda case: {parameter: case.root}
 
 
 def own(place: Place, case: Any) -> Any:
@@ -131,9 +154,10 @@ def made(case: Any, values: NDArray[Any]) -> Any:
     return KINDS[case.kind].make(values)
 
 
-def blank(case: Any, shape: Sequence[int]) -> Any:
-    """An array to write into, full of values that no answer has by chance."""
-    return made(case, blank_values(case, shape))
+def blank(case: Any, shape: Sequence[int], *, loose: bool = False) -> Any:
+    """An array to write into, full of values that no answer has by chance; of the case's layout where ``loose``."""
+    values = blank_values(case, shape)
+    return made(case, case.laid_out(values) if loose else values)
 
 
 def blank_values(case: Any, shape: Sequence[int]) -> NDArray[Any]:

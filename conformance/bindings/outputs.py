@@ -10,20 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from collshim.conformance.bindings.answers import Answer, Handle, Tree, waited
-from collshim.conformance.bindings.binding import (
-    Binding,
-    address,
-    blank,
-    blank_values,
-    made,
-    own,
-    own_parts,
-    place_in,
-)
+from collshim.conformance.bindings.binding import Binding, address, blank, blank_values, own, place_in
 from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.spoiling import spoiled
 
 NO_OPTIONS: Mapping[str, Any] = {}
 
@@ -34,16 +24,21 @@ class Writes(Binding):
 
     Attributes:
         with_group: the keyword arguments that say the group.
+        with_op: the keyword arguments that say the reduction.
+        with_root: the keyword arguments that say the root.
         done: what ``wait()`` of a handle returns, on calls whose options ask for one.
     """
 
     with_group: Callable[[Any], Mapping[str, Any]] = lambda group: {"group": group}
+    with_op: Callable[[Place, str], Mapping[str, Any]] = lambda place, op: NO_OPTIONS
+    with_root: Callable[[Any], Mapping[str, Any]] = lambda case: NO_OPTIONS
     done: Tree = None
 
-    def speak(self, place: Place, group: Any, *arguments: Any, **keywords: Any) -> Tree:
+    def speak(self, place: Place, case: Any, group: Any, *arguments: Any, **keywords: Any) -> Tree:
         """Call the function, and wait for the handle that it may return."""
         function = place.function(self.path)
-        return waited(function(*arguments, **keywords, **self.options, **self.with_group(group)))
+        said = {**self.with_root(case), **self.with_op(place, case.reduce_op), **self.with_group(group)}
+        return waited(function(*spoiled(case.fault, arguments), **keywords, **said, **self.options))
 
     @property
     def returned(self) -> Tree:
@@ -52,171 +47,108 @@ class Writes(Binding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllGatherList(Writes):
-    """``all_gather(tensor_list, tensor)``.
-
-    Attributes:
-        replaces: whether the list gets new tensors; else the tensors in it are written.
-        loose: whether the tensors in the list need not be contiguous.
-    """
-
-    collective: ClassVar[str] = "all_gather"
-    replaces: bool = False
-    loose: bool = False
-
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
-        """Gather into a list of blank tensors."""
-        tensor, size = own(place, case), len(case.ranks)
-        given = [self._blank(case, case.part_shape(giver)) for giver in range(size)]
-        tensor_list = list(given)
-        returned = self.speak(place, group, tensor_list, tensor)
-        arguments = {"tensor_list": tensor_list, "tensor": tensor, "the tensors first in tensor_list": given}
-        return Answer(returned, arguments, {"tensor_list holds the tensors given": _same(tensor_list, given)})
-
-    def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """Every rank's tensor, in rank order."""
-        gathered = reference.all_gather(case.arrays())[rank]
-        blanks = [blank_values(case, part.shape) for part in gathered]
-        arguments = {"tensor_list": gathered, "tensor": case.arrays()[rank]}
-        first = {"the tensors first in tensor_list": blanks if self.replaces else gathered}
-        return Answer(self.returned, arguments | first, {"tensor_list holds the tensors given": not self.replaces})
-
-    def _blank(self, case: Any, shape: Sequence[int]) -> Any:
-        values = blank_values(case, shape)
-        return made(case, case.laid_out(values) if self.loose else values)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllGatherInto(Writes):
-    """``all_gather_into_tensor(output_tensor, input_tensor)``.
-
-    Attributes:
-        output: the form of the output: "concatenated" along axis 0, "stacked" or "flat".
-    """
-
-    collective: ClassVar[str] = "all_gather"
-    output: str = "concatenated"
-
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
-        """Gather into one blank tensor."""
-        tensor = own(place, case)
-        whole = blank(case, self._shape(case))
-        before = address(whole, case)
-        returned = self.speak(place, group, whole, tensor)
-        facts = {"output_tensor keeps its memory": address(whole, case) == before}
-        return Answer(returned, {"output_tensor": whole, "input_tensor": tensor}, facts)
-
-    def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """All ranks' tensors, in rank order, in one."""
-        gathered = reference.stacked(reference.all_gather(case.arrays())[rank]).reshape(self._shape(case))
-        arguments = {"output_tensor": gathered, "input_tensor": case.arrays()[rank]}
-        return Answer(self.returned, arguments, {"output_tensor keeps its memory": True})
-
-    def _shape(self, case: Any) -> tuple[int, ...]:
-        size, shape = len(case.ranks), case.shape
-        if self.output == "flat":
-            return (size * int(np.prod(shape)),)
-        return (size, *shape) if self.output == "stacked" else (size * shape[0], *shape[1:])
-
-
-@dataclass(frozen=True, kw_only=True)
 class AllReduceInPlace(Writes):
-    """``all_reduce(tensor)``.
-
-    Attributes:
-        with_op: the keyword arguments that say the reduction.
-    """
+    """``all_reduce(tensor)``."""
 
     collective: ClassVar[str] = "all_reduce"
-    with_op: Callable[[Place, str], Mapping[str, Any]] = lambda place, op: NO_OPTIONS
+    result: ClassVar[str] = "tensor"
 
     def call(self, place: Place, case: Any, group: Any) -> Answer:
         """Reduce in place."""
         tensor = own(place, case)
         before = address(tensor, case)
-        returned = self.speak(place, group, tensor, **self.with_op(place, case.reduce_op))
-        return Answer(returned, {"tensor": tensor}, {"tensor keeps its memory": address(tensor, case) == before})
+        returned = self.speak(place, case, group, tensor)
+        return Answer(returned, {"tensor": tensor}, {KEPT: address(tensor, case) == before})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """The reduction, on every rank."""
         reduced = reference.all_reduce(case.arrays(), case.reduce_op)[rank]
-        return Answer(self.returned, {"tensor": reduced}, {"tensor keeps its memory": True})
+        return Answer(self.returned, {"tensor": reduced}, {KEPT: True})
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllToAllList(Writes):
-    """``all_to_all(output_tensor_list, input_tensor_list)``.
+class ReduceInPlace(Writes):
+    """``reduce(tensor)``: the root's tensor is written, the others' stay as they are."""
 
-    Attributes:
-        aliases_own: whether the output that comes from this rank itself shares memory with its input; arrays
-            that cannot be given other memory (NumPy) are filled.
-    """
-
-    collective: ClassVar[str] = "all_to_all"
-    aliases_own: bool = False
+    collective: ClassVar[str] = "reduce"
+    result: ClassVar[str] = "tensor"
 
     def call(self, place: Place, case: Any, group: Any) -> Answer:
-        """Exchange into a list of blank tensors."""
-        rank = place_in(case, place)
-        sent = own_parts(place, case)
-        given = [blank(case, case.part_shape(giver, rank)) for giver in range(len(case.ranks))]
-        received = list(given)
-        returned = self.speak(place, group, received, sent)
-        aliased = address(received[rank], case) == address(sent[rank], case)
-        facts = {"output_tensor_list holds the tensors given": _same(received, given)}
-        shares = {} if 0 in case.part_shape(rank, rank) else {_SHARES: aliased}
-        return Answer(returned, {"output_tensor_list": received, "input_tensor_list": sent}, facts | shares)
+        """Reduce to the root, in place; where the others' tensors lie is not said."""
+        tensor = own(place, case)
+        before = address(tensor, case)
+        returned = self.speak(place, case, group, tensor)
+        there = place_in(case, place) == case.root
+        facts = {KEPT: address(tensor, case) == before} if there else {}
+        return Answer(returned, {"tensor": tensor}, facts)
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """Every rank's part for this one, in rank order."""
-        parts = case.parts()
-        arguments = {
-            "output_tensor_list": reference.all_to_all(parts)[rank],
-            "input_tensor_list": parts[rank],
-        }
-        aliased = self.aliases_own and case.kind != "numpy"
-        shares = {} if 0 in case.part_shape(rank, rank) else {_SHARES: aliased}
-        return Answer(self.returned, arguments, {"output_tensor_list holds the tensors given": True} | shares)
-
-
-_SHARES = "this rank's own output shares memory with its input"
+        """The reduction on the root."""
+        reduced = reference.reduce(case.arrays(), case.root, case.reduce_op)[rank]
+        if reduced is None:
+            return Answer(self.returned, {"tensor": case.arrays()[rank]})
+        return Answer(self.returned, {"tensor": reduced}, {KEPT: True})
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllToAllSingle(Writes):
-    """``all_to_all_single(output, input, output_split_sizes, input_split_sizes)``; equal parts: no sizes."""
+class BroadcastInPlace(Writes):
+    """``broadcast(tensor)``."""
 
-    collective: ClassVar[str] = "all_to_all"
+    collective: ClassVar[str] = "broadcast"
+    result: ClassVar[str] = "tensor"
 
     def call(self, place: Place, case: Any, group: Any) -> Answer:
-        """Exchange the pieces of one tensor into another, blank one."""
-        given = made(case, joined_input(case, place_in(case, place)))
-        whole = blank(case, _joined_output_shape(case, place_in(case, place)))
-        returned = self.speak(place, group, whole, given, *split_sizes(case, place_in(case, place)))
-        return Answer(returned, {"output": whole, "input": given})
+        """Broadcast in place; a blank tensor of the case's layout off the root."""
+        tensor = own(place, case) if place_in(case, place) == case.root else blank(case, case.shape, loose=True)
+        before = address(tensor, case)
+        returned = self.speak(place, case, group, tensor)
+        return Answer(returned, {"tensor": tensor}, {KEPT: address(tensor, case) == before})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """Every rank's piece for this one, end to end in rank order."""
-        whole = reference.concatenated(reference.all_to_all(case.parts())[rank])
-        return Answer(self.returned, {"output": whole, "input": joined_input(case, rank)})
+        """The root's tensor, on every rank."""
+        held = reference.broadcast(case.arrays(), case.root)[rank]
+        return Answer(self.returned, {"tensor": held}, {KEPT: True})
 
 
-def joined_input(case: Any, rank: int) -> Any:
-    """This rank's parts end to end along axis 0, in the case's layout."""
-    return case.laid_out(np.concatenate(case.parts()[rank]))
+@dataclass(frozen=True, kw_only=True)
+class AllReduceCoalesced(Writes):
+    """``all_reduce_coalesced(tensors)``: several tensors in one call, in place."""
+
+    collective: ClassVar[str] = "all_reduce"
+    result: ClassVar[str] = "tensors"
+
+    def call(self, place: Place, case: Any, group: Any) -> Answer:
+        """Reduce the rank's tensor and a second one of the same values."""
+        tensors = [own(place, case), own(place, case)]
+        return Answer(self.speak(place, case, group, tensors), {"tensors": tensors})
+
+    def expected(self, case: Any, rank: int, reference: Any) -> Answer:
+        """Both reductions, on every rank."""
+        return Answer(self.returned, {"tensors": [reference.all_reduce(case.arrays(), case.reduce_op)[rank]] * 2})
 
 
-def split_sizes(case: Any, rank: int) -> tuple[list[int], list[int]] | tuple[()]:
-    """Lengths along axis 0 of what comes from, and what goes to, each rank; nothing where all are equal."""
-    if case.lengths is None:
-        return ()
-    return [sent[rank] for sent in case.lengths], list(case.lengths[rank])
+@dataclass(frozen=True, kw_only=True)
+class AllGatherCoalesced(Writes):
+    """``all_gather_coalesced(output_tensor_lists, input_tensor_list)``: several tensors in one call."""
+
+    collective: ClassVar[str] = "all_gather"
+    result: ClassVar[str] = "output_tensor_lists"
+
+    def call(self, place: Place, case: Any, group: Any) -> Answer:
+        """Gather the rank's tensor and a second one of the same values: ``output_tensor_lists[rank][tensor]``."""
+        given = [own(place, case), own(place, case)]
+        lists = [[blank(case, case.shape) for _ in given] for _ in case.ranks]
+        return Answer(self.speak(place, case, group, lists, given), {"output_tensor_lists": lists})
+
+    def expected(self, case: Any, rank: int, reference: Any) -> Answer:
+        """For every rank a list of its two tensors."""
+        gathered = reference.all_gather(case.arrays())[rank]
+        return Answer(self.returned, {"output_tensor_lists": [[part, part] for part in gathered]})
 
 
-def _joined_output_shape(case: Any, rank: int) -> tuple[int, ...]:
-    shapes = [case.part_shape(giver, rank) for giver in range(len(case.ranks))]
-    return (sum(shape[0] for shape in shapes), *shapes[0][1:])
+KEPT = "tensor keeps its memory"
 
 
-def _same(ours: Sequence[object], theirs: Sequence[object]) -> bool:
-    return len(ours) == len(theirs) and all(one is other for one, other in zip(ours, theirs, strict=True))
+def blanks_of(case: Any, arrays: Sequence[Any]) -> list[Any]:
+    """The values of blank arrays in the shapes of ``arrays``."""
+    return [blank_values(case, array.shape) for array in arrays]

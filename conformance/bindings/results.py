@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from collshim.conformance.bindings.answers import Answer, Tree, waited
+from collshim.conformance.bindings.answers import Answer, Tree, leaves, waited
 from collshim.conformance.bindings.binding import Binding, made, own, own_parts, place_in
-from collshim.conformance.bindings.outputs import joined_input
+from collshim.conformance.bindings.differentiation import Rule, Weighing, expected_gradient, weights_of
+from collshim.conformance.bindings.joined_outputs import joined_input
 from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.spoiling import spoiled
 
 
 class Asked(NamedTuple):
@@ -37,20 +39,32 @@ class Returns(Binding):
     Attributes:
         speak: makes the call; gets ``options`` too.
         wrap: from the value to what is returned, for those that return more than the value.
+        rule: what the gradient is, of calls that admit one.
+        elsewhere: what a rank finds whose input is not looked at.
     """
 
     speak: Callable[..., Tree]
     wrap: Callable[[Tree], Tree] = _as_it_is
+    rule: Rule = "sum"
+    elsewhere: Literal["none", "zeros"] = "none"
 
     def call(self, place: Place, case: Any, group: Any) -> Answer:
         """Call the function, and wait for the handle that it may return."""
         given, function = self.given(place, case), place.function(self.path)
-        asked = Asked(function, case, group, given, place_in(case, place), place)
-        return Answer(waited(self.speak(asked, **self.options)), {"input": given})
+        (spoilt,) = spoiled(case.fault, (given,))
+        asked = Asked(function, case, group, spoilt, place_in(case, place), place)
+        if not case.gradient:
+            return Answer(waited(self.speak(asked, **self.options)), {"input": given})
+        returned = self._differentiated(asked)
+        return Answer(returned, {"input": given, "the gradient of input": _gradients_of(given)})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """The value as this spelling wraps it, and the input unchanged."""
-        return Answer(self.wrap(self.value(case, rank, reference)), {"input": self.source(case, rank)})
+        arguments = {"input": self.source(case, rank)}
+        if case.gradient:
+            gradient = expected_gradient(case, rank, self.rule, self.elsewhere, self.source)
+            arguments["the gradient of input"] = gradient
+        return Answer(self.wrap(self.value(case, rank, reference)), arguments)
 
     @abstractmethod
     def given(self, place: Place, case: Any) -> Tree:
@@ -64,6 +78,22 @@ class Returns(Binding):
     def value(self, case: Any, rank: int, reference: Any) -> Tree:
         """What a rank of the group should get."""
 
+    def _differentiated(self, asked: Asked) -> Tree:
+        """What the call returned, after a backward through it."""
+        inputs = [leaf for leaf in leaves(asked.given) if leaf is not None]
+        return self.framework.differentiate(
+            asked.place,
+            inputs,
+            lambda: waited(self.speak(asked, **self.options)),
+            lambda: weights_of(self.wrap(self.value(asked.case, asked.rank, Weighing()))),
+        )
+
+
+def _gradients_of(given: Tree) -> Tree:
+    if isinstance(given, list):
+        return [_gradients_of(array) for array in given]
+    return None if given is None else given.grad
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfOneArray(Returns):
@@ -76,6 +106,32 @@ class OfOneArray(Returns):
     def source(self, case: Any, rank: int) -> Tree:
         """The rank's array."""
         return case.arrays()[rank]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfParts(Returns):
+    """A call whose input is a list of one array per rank."""
+
+    def given(self, place: Place, case: Any) -> Tree:
+        """This rank's arrays."""
+        return own_parts(place, case)
+
+    def source(self, case: Any, rank: int) -> Tree:
+        """The rank's arrays."""
+        return case.parts()[rank]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfJoined(Returns):
+    """A call whose input is one array that is cut along ``split_axis``."""
+
+    def given(self, place: Place, case: Any) -> Tree:
+        """This rank's pieces, end to end along the axis that they are cut along."""
+        return made(case, self.source(case, place_in(case, place)))
+
+    def source(self, case: Any, rank: int) -> Tree:
+        """The rank's pieces, end to end along the axis that they are cut along."""
+        return case.laid_out(np.concatenate(case.parts()[rank], axis=case.split_axis))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,18 +168,10 @@ class AllReduced(OfOneArray):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllToAllParts(Returns):
+class AllToAllParts(OfParts):
     """One array from every rank, for a list with one array for every rank."""
 
     collective: ClassVar[str] = "all_to_all"
-
-    def given(self, place: Place, case: Any) -> Tree:
-        """This rank's arrays."""
-        return own_parts(place, case)
-
-    def source(self, case: Any, rank: int) -> Tree:
-        """The rank's arrays."""
-        return case.parts()[rank]
 
     def value(self, case: Any, rank: int, reference: Any) -> Tree:
         """A list; a spelling that returns a tuple wraps it."""
@@ -150,18 +198,10 @@ class AllToAllJoined(Returns):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllToAllAxes(Returns):
+class AllToAllAxes(OfJoined):
     """The pieces from every rank end to end along ``axis``, for an array cut along ``split_axis``."""
 
     collective: ClassVar[str] = "all_to_all"
-
-    def given(self, place: Place, case: Any) -> Tree:
-        """This rank's pieces, end to end along the axis that they are cut along."""
-        return made(case, self.source(case, place_in(case, place)))
-
-    def source(self, case: Any, rank: int) -> Tree:
-        """The rank's pieces, end to end along the axis that they are cut along."""
-        return case.laid_out(np.concatenate(case.parts()[rank], axis=case.split_axis))
 
     def value(self, case: Any, rank: int, reference: Any) -> Tree:
         """One array."""

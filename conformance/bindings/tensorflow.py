@@ -1,4 +1,4 @@
-"""TensorFlow: the methods of ``tf.distribute.ReplicaContext`` inside ``MultiWorkerMirroredStrategy.run``.
+"""TensorFlow: ``tf.distribute.ReplicaContext`` inside ``MultiWorkerMirroredStrategy.run``, and that strategy itself.
 
 From tensorflow 2.21.0 run on CPU with one replica per worker, so that what ``run`` returns is the local
 value. A nest goes in and the same nest comes out. One replica gets its value back unchanged and unchecked.
@@ -21,6 +21,7 @@ from collshim.conformance.bindings.results import AllGatherJoined, AllReduced, A
 _DTYPES = ("int32", "int64", *FLOATS)
 _OPS = {"sum": "SUM", "avg": "MEAN"}
 _REPLICA = "tensorflow.distribute.ReplicaContext."
+_STRATEGY = "tensorflow.distribute.Strategy."
 
 
 def _enter(place: Place) -> None:
@@ -31,11 +32,15 @@ def _group(place: Place, case: Any) -> None:
     """There are no groups."""
 
 
+def _strategy(asked: Asked) -> Any:
+    strategy = asked.place.function("tensorflow.distribute.MultiWorkerMirroredStrategy")
+    return asked.place.once(("tensorflow", "strategy"), strategy)
+
+
 def _in_replica(asked: Asked, collective: Callable[[Any], Tree]) -> Tree:
     """What ``collective`` returns for the replica's context, inside ``run``."""
-    strategy = asked.place.function("tensorflow.distribute.MultiWorkerMirroredStrategy")
     context = asked.place.function("tensorflow.distribute.get_replica_context")
-    return asked.place.once(("tensorflow", "strategy"), strategy).run(lambda: collective(context()))
+    return _strategy(asked).run(lambda: collective(context()))
 
 
 def _gather(asked: Asked, nested: bool = False) -> Tree:
@@ -43,42 +48,69 @@ def _gather(asked: Asked, nested: bool = False) -> Tree:
     return _in_replica(asked, lambda context: context.all_gather(value, axis=asked.case.axis))
 
 
-def _reduce(asked: Asked, nested: bool = False, named: bool = False) -> Tree:
+def _op(asked: Asked, named: bool = False) -> Any:
     name = _OPS[asked.case.reduce_op]
-    op = name if named else getattr(asked.place.function("tensorflow.distribute.ReduceOp"), name)
+    return name if named else getattr(asked.place.function("tensorflow.distribute.ReduceOp"), name)
+
+
+def _reduce(asked: Asked, nested: bool = False, named: bool = False) -> Tree:
     value = _nest(asked.given) if nested else asked.given
-    return _in_replica(asked, lambda context: context.all_reduce(op, value))
+    return _in_replica(asked, lambda context: context.all_reduce(_op(asked, named), value))
+
+
+def _across_reduce(asked: Asked) -> Tree:
+    return _strategy(asked).reduce(_op(asked), asked.given, axis=None)
+
+
+def _across_gather(asked: Asked) -> Tree:
+    return _strategy(asked).gather(asked.given, axis=asked.case.axis)
+
+
+def _extended_reduce(asked: Asked) -> Tree:
+    return _strategy(asked).extended.reduce_to(_op(asked), asked.given, asked.given)
+
+
+def _extended_batch(asked: Asked) -> Tree:
+    pairs = [(asked.given, asked.given), (asked.given, asked.given)]
+    return _strategy(asked).extended.batch_reduce_to(_op(asked), pairs)
 
 
 def _nest(value: Tree) -> Tree:
     return {"a": value, "b": [value, (value,)]}
 
 
+def _twice(value: Tree) -> Tree:
+    return [value, value]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Gather(AllGatherJoined):
-    """``ReplicaContext.all_gather``: a lone replica's value is not looked at, so a 0-d one stays 0-d."""
+    """A lone replica's value is not looked at, so a 0-d one stays 0-d."""
 
     def value(self, case: Any, rank: int, reference: Any) -> Tree:
         """All replicas' values end to end along ``axis``."""
-        return case.arrays()[0] if len(case.ranks) == 1 else super().value(case, rank, reference)
+        alone = len(case.ranks) == 1 and case.shape == ()
+        return case.arrays()[0] if alone else super().value(case, rank, reference)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Reduce(AllReduced):
-    """``ReplicaContext.all_reduce``: MEAN divides, so integers become float64 where replicas are several."""
+    """MEAN divides, so integers become float64 where replicas are several."""
 
     def value(self, case: Any, rank: int, reference: Any) -> Tree:
         """The sum, or the mean."""
         integer = np.issubdtype(case.dtype, np.integer)
-        if case.reduce_op == "avg" and integer and len(case.ranks) > 1:
-            total = reference.all_reduce(case.arrays(), "sum")[rank]
-            return np.asarray(total / np.float64(len(case.ranks)))
-        return case.arrays()[0] if len(case.ranks) == 1 else super().value(case, rank, reference)
+        if case.reduce_op != "avg" or not integer:
+            return super().value(case, rank, reference)
+        total = reference.all_reduce(case.arrays(), "sum")[rank]
+        return total if len(case.ranks) == 1 else np.asarray(total / np.float64(len(case.ranks)))
 
 
 FRAMEWORK = Framework("tensorflow", _enter, _group)
 _GATHERED = Admits(dtypes=_DTYPES, axes=True, ragged=True, least_ndim=1)
 _REDUCED = Admits(dtypes=_DTYPES, reduce_ops=tuple(_OPS), integer_avg=True)
+_GATHERED_GRADIENT = Admits(dtypes=_DTYPES, axes=True, ragged=True, least_ndim=1, gradient=True)
+_REDUCED_GRADIENT = Admits(dtypes=_DTYPES, reduce_ops=tuple(_OPS), integer_avg=True, gradient=True)
 _RANGE = "Requires start <= limit"
 _INT8 = "DataType int8 not in list of allowed values: float32, float16, float64, int32, int64"
 _UINT8 = "'T' of uint8 is not in the list of allowed values: bfloat16, float, half, double, int32, int64"
@@ -88,37 +120,27 @@ _NOT_GATHERED = (
     Refused(changes={"dtype": "int8"}, error="TypeError", match=_INT8, least_size=2),
 )
 _NOT_REDUCED = (Refused(changes={"dtype": "uint8"}, error="InvalidArgumentError", match=_UINT8, least_size=2),)
-_NESTED = {"nested": True}
+_SEVERAL = "one call of a nest makes one collective for each of its leaves: a peer would have to make as many"
+_NESTED: dict[str, Any] = {"form": "nested", "options": {"nested": True}, "alone": _SEVERAL, "wrap": _nest}
 
+
+def _gathering(path: str, **more: Any) -> Binding:
+    return _Gather(framework=FRAMEWORK, path=path, **more)
+
+
+def _reducing(path: str, **more: Any) -> Binding:
+    return _Reduce(framework=FRAMEWORK, path=path, **more)
+
+
+_EXTENDED = "tensorflow.distribute.StrategyExtended."
 BINDINGS: tuple[Binding, ...] = (
-    _Gather(framework=FRAMEWORK, path=_REPLICA + "all_gather", admits=_GATHERED, speak=_gather, refused=_NOT_GATHERED),
-    _Gather(
-        framework=FRAMEWORK,
-        path=_REPLICA + "all_gather",
-        form="nested",
-        options=_NESTED,
-        posts=3,
-        admits=_GATHERED,
-        speak=_gather,
-        wrap=_nest,
-    ),
-    _Reduce(framework=FRAMEWORK, path=_REPLICA + "all_reduce", admits=_REDUCED, speak=_reduce, refused=_NOT_REDUCED),
-    _Reduce(
-        framework=FRAMEWORK,
-        path=_REPLICA + "all_reduce",
-        form="named",
-        options={"named": True},
-        admits=_REDUCED,
-        speak=_reduce,
-    ),
-    _Reduce(
-        framework=FRAMEWORK,
-        path=_REPLICA + "all_reduce",
-        form="nested",
-        options=_NESTED,
-        posts=3,
-        admits=_REDUCED,
-        speak=_reduce,
-        wrap=_nest,
-    ),
+    _gathering(_REPLICA + "all_gather", admits=_GATHERED_GRADIENT, speak=_gather, refused=_NOT_GATHERED),
+    _gathering(_REPLICA + "all_gather", admits=_GATHERED, speak=_gather, **_NESTED),
+    _reducing(_REPLICA + "all_reduce", admits=_REDUCED_GRADIENT, speak=_reduce, refused=_NOT_REDUCED),
+    _reducing(_REPLICA + "all_reduce", form="named", options={"named": True}, admits=_REDUCED, speak=_reduce),
+    _reducing(_REPLICA + "all_reduce", admits=_REDUCED, speak=_reduce, **_NESTED),
+    _gathering(_STRATEGY + "gather", admits=_GATHERED, speak=_across_gather),
+    _reducing(_STRATEGY + "reduce", admits=_REDUCED, speak=_across_reduce),
+    _reducing(_EXTENDED + "reduce_to", admits=_REDUCED, speak=_extended_reduce),
+    _reducing(_EXTENDED + "batch_reduce_to", admits=_REDUCED, speak=_extended_batch, wrap=_twice, alone=_SEVERAL),
 )

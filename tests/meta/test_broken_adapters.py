@@ -1,20 +1,16 @@
-"""Adapters with one fault each: the suite catches every one, and its message names the collective."""
+"""Adapters with one fault each in a collective that all ranks take alike: all_gather, all_reduce, all_to_all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from collshim import current
-from collshim.conformance.bindings import find
-from collshim.conformance.cases import Case
-from collshim.conformance.comparison import DifferenceError, check
-from collshim.conformance.corners import corners, refusals
-from collshim.conformance.pool import Pool
+from tests.meta.faults import Fault, Start, is_caught, passes
 
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
 MEGENGINE, ONEFLOW = "megengine.functional.distributed.", "oneflow.comm."
@@ -29,15 +25,6 @@ SOUND = [
     MEGENGINE + "all_gather",
     MEGENGINE + "all_to_all",
 ]
-
-
-class Fault(NamedTuple):
-    """A broken function in a binding's place, and what the message must say of it."""
-
-    binding: str
-    function: Callable[..., Any]
-    says: str
-    changes: dict[str, Any] = {}  # noqa: RUF012  # never written
 
 
 def world() -> Any:
@@ -126,6 +113,20 @@ def imprecise(tensor: Any, op: str = "sum", group: Any = None) -> tuple[Any, Non
     return torch.from_numpy(np.nextafter(world().all_reduce(tensor, op).wait().numpy(), np.inf)), None
 
 
+def beyond_the_tolerance(tensor: Any, op: str = "sum", group: Any = None) -> tuple[Any, None]:
+    return world().all_reduce(tensor, op).wait() * 1.001, None
+
+
+def handle_without_an_answer(tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = True) -> Any:
+    work = world().all_gather(tensor, out=tensor_list)
+    return SimpleNamespace(wait=lambda: work.wait() and None)
+
+
+def never_waited_for(tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = True) -> Any:
+    world().all_gather(tensor).wait()
+    return SimpleNamespace(wait=lambda: True)
+
+
 def wrong_axis(inp: Any, group: Any = None, axis: int = 0) -> Any:
     return world().all_gather(inp).wait().flatten(0, 1)
 
@@ -172,6 +173,9 @@ FAULTS = [
     Fault(MINDSPORE + "all_reduce", wrong_kind, "the kind of returned[0] is torch", {"kind": "numpy"}),
     Fault(MINDSPORE + "all_reduce", changed_input, "input at"),
     Fault(MINDSPORE + "all_reduce", imprecise, "returned[0] at"),
+    Fault(MINDSPORE + "all_reduce", beyond_the_tolerance, "within 1e-05", {"family": "real"}),
+    Fault(TORCH + "all_gather[async]", handle_without_an_answer, "returned's wait() is None, should be True"),
+    Fault(TORCH + "all_gather[async]", never_waited_for, "is 99.0, should be"),
     Fault(MEGENGINE + "all_gather", wrong_axis, "the shape of returned is (4, 3), should be (2, 6)", {"axis": 1}),
     Fault(MEGENGINE + "all_to_all", swapped_axes, "the shape of returned is", {"axis": 1}),
     Fault(MEGENGINE + "all_to_all", wrong_exception, "the class of the exception is ValueError", INDIVISIBLE),
@@ -181,36 +185,11 @@ FAULTS = [
 ]
 
 
-@pytest.fixture
-def pool(adapter: Callable[[dict[str, Any]], str]) -> Iterator[Callable[[dict[str, Any]], Pool]]:
-    """A pool of two threads on the sound adapter with some functions exchanged."""
-    started: list[Pool] = []
-
-    def start(changes: dict[str, Any]) -> Pool:
-        started.append(Pool("threads", 2, adapter(changes)))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
-
-
 @pytest.mark.parametrize("name", SOUND)
-def test_the_sound_adapter_passes(pool: Callable[[dict[str, Any]], Pool], name: str) -> None:
-    ranks, binding = pool({}), find(name)
-    for case in [*corners(binding, 2), *refusals(binding, 2)]:
-        if not (case.kind == "numpy" and case.layout != "contiguous"):
-            check([binding] * 2, case, ranks.run([binding] * 2, case))
+def test_the_sound_adapter_passes(pool: Start, name: str) -> None:
+    passes(pool, name)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.function.__name__)
-def test_each_fault_is_caught(pool: Callable[[dict[str, Any]], Pool], fault: Fault) -> None:
-    binding = find(fault.binding)
-    case = Case(binding.collective, **fault.changes)
-    answers = pool({binding.path: fault.function}).run([binding] * 2, case)
-    with pytest.raises(DifferenceError) as caught:
-        check([binding] * 2, case, answers)
-    message = str(caught.value)
-    assert message.startswith(f"{binding.collective} through {binding.name}: ")
-    assert fault.says in message
-    assert str(case) in message
+def test_each_fault_is_caught(pool: Start, fault: Fault) -> None:
+    is_caught(pool, fault)

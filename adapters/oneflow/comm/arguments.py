@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from collshim import world
+from collshim.arguments import refuse_kind
 from collshim.arrays import Array, as_output, as_torch, is_array
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, CollshimError, also, refusal
@@ -46,6 +47,15 @@ def storage(collective: str, what: str, value: Array) -> Tensor:
     """``value`` to write into, out of autograd's sight: the same memory."""
     require_tensor(collective, what, value)
     return _taken(collective, lambda: as_output(value, what=what))
+
+
+def require_target(collective: str, what: str, value: Array) -> None:
+    """Refuse what ``rebind`` cannot make the result, before anything is sent."""
+    require_tensor(collective, what, value)
+    if isinstance(value, Tensor):
+        refuse_kind(everybody(), collective, value)
+    else:
+        storage(collective, what, value)
 
 
 def require_no_leaf(collective: str, tensor: Array) -> None:

@@ -111,7 +111,7 @@ def broadcast(tensor: Array, src: int) -> None:
     """
     target = storage("broadcast", "tensor", tensor)
     require_rank("broadcast", "src", src)
-    everybody().broadcast(target, src, out=target).wait()
+    everybody().broadcast(target, int(src), out=target).wait()
 
 
 def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0) -> None:
@@ -135,6 +135,7 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
     target = storage("scatter", "tensor", tensor)
     require_rank("scatter", "src", src)
     ranks = everybody()
+    src = int(src)  # OneFlow takes True for 1
     if ranks.rank != src:
         ranks.scatter(None, src, out=target).wait()
         return
@@ -152,17 +153,18 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
     the others' memory is written. All input is read before any output is written.
 
     Args:
-        output_tensor_list: one tensor per rank, in the shape that rank sends.
-        input_tensor_list: one tensor per rank.
+        output_tensor_list: one tensor per rank.
+        input_tensor_list: one tensor per rank; all tensors of both lists are of one shape and dtype.
 
     Raises:
-        AssertionError: no list, not one entry per rank, or an entry that is no tensor.
+        AssertionError: no list, not one entry per rank, an entry that is no tensor, or of another shape or dtype.
     """
     ranks = everybody()
     sources = require_list("all_to_all", "input_tensor_list", input_tensor_list)
     outputs = require_list("all_to_all", "output_tensor_list", output_tensor_list)
     parts = [values("all_to_all", "input_tensor_list", part) for part in sources]
     targets = [storage("all_to_all", "output_tensor_list", out) for out in outputs]
+    _require_alike([*parts, *targets])
     own, source = outputs[ranks.rank], sources[ranks.rank]
     targets[ranks.rank] = torch.empty_like(parts[ranks.rank])
     ranks.all_to_all(parts, out=targets).wait()
@@ -172,6 +174,13 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
 def _entries(stacked: Tensor) -> list[Tensor]:
     """One tensor per rank. Indexed, not unbound: autograd forbids writing into what ``unbind`` returns."""
     return [stacked[rank] for rank in range(len(stacked))]
+
+
+def _require_alike(tensors: list[Tensor]) -> None:
+    kinds = [(tuple(tensor.shape), tensor.dtype) for tensor in tensors]
+    if len(set(kinds)) > 1:
+        wanted = "of one shape and dtype, in both lists"
+        raise refused(AssertionError, "all_to_all", "what the lists hold", f"of {kinds}", wanted)
 
 
 def _require_parts(parts: list[Tensor], target: Tensor, src: int) -> None:

@@ -55,23 +55,21 @@ def recv(
         ``out``, or a new torch tensor.
 
     Raises:
-        TypeError: ``src`` is no int.
-        RuntimeError: one or two of ``shape``, ``dtype`` and ``device``; or what comes is not what is awaited.
+        TypeError: ``src`` is no int; ``shape`` no lengths, or ``dtype`` no dtype.
+        NotImplementedError: one or two of ``shape``, ``dtype`` and ``device``.
+        RuntimeError: no such device, a negative length; or what comes is not what is awaited.
         IndexError: ``src`` is no rank.
     """
     _require_int64("recv", "src", src)
     missing = [name for name, value in (("shape", shape), ("dtype", dtype), ("device", device)) if value is None]
     if len(missing) in (1, 2):
-        raise refused(
-            RuntimeError,
-            "recv",
-            " and ".join(missing),
-            None,
-            "given: shape, dtype and device, or none of them",
+        wanted = (
+            "given: shape, dtype and device, or none of them (All or none of shape, dtype and device should have value)"
         )
+        raise refused(NotImplementedError, "recv", " and ".join(missing), None, wanted)
     if out is None and shape is None:
         return everybody().recv(int(src), discovers=True).wait()
-    awaited = torch.empty(tuple(shape or ()), dtype=dtype, device=own_device(device)) if out is None else out
+    awaited = _place(shape, dtype, device) if out is None else out
     everybody().recv(int(src), out=storage("recv", "out", awaited), discovers=shape is None).wait()
     return awaited
 
@@ -79,6 +77,16 @@ def recv(
 def barrier() -> None:
     """No rank leaves before every rank has come."""
     everybody().barrier().wait()
+
+
+def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Device) -> torch.Tensor:
+    """What is received is written here."""
+    try:
+        return torch.empty(tuple(shape or ()), dtype=dtype, device=own_device(device))
+    except (TypeError, RuntimeError) as error:
+        theirs = TypeError if isinstance(error, TypeError) else RuntimeError
+        got, wanted = f"{shape!r}, {dtype!r}, {device!r}", f"those of a tensor: {error}"
+        raise refused(theirs, "recv", "shape, dtype and device", got, wanted) from error
 
 
 def _require_int64(function: str, what: str, value: object) -> None:

@@ -13,7 +13,7 @@ from collshim.oneflow.comm.arguments import (
     require_list,
     require_no_leaf,
     require_rank,
-    require_tensor,
+    require_target,
     storage,
     values,
 )
@@ -59,7 +59,7 @@ def reduce(tensor: Array, dst: int) -> None:
     require_rank("reduce", "dst", dst)
     require_no_leaf("reduce", tensor)
     ranks = everybody()
-    ranks.reduce(target, dst, out=target if ranks.rank == dst else None).wait()
+    ranks.reduce(target, int(dst), out=target if ranks.rank == dst else None).wait()
 
 
 def reduce_scatter(output: Array, input_list: list[Array]) -> None:
@@ -76,7 +76,7 @@ def reduce_scatter(output: Array, input_list: list[Array]) -> None:
         AssertionError: no tensor, no list, a list without one entry per rank, or ``output`` in another shape.
     """
     parts = [values("reduce_scatter", "input_list", part) for part in _list_of_parts(input_list)]
-    require_tensor("reduce_scatter", "output", output)
+    require_target("reduce_scatter", "output", output)
     shapes = [tuple(part.shape) for part in parts]
     if any(shape != tuple(output.shape) for shape in shapes):
         wanted = f"that of each entry of input_list, {shapes}"

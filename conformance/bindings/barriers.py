@@ -1,0 +1,43 @@
+"""Barriers: no rank leaves before every rank has come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from collshim.conformance.bindings.answers import Answer, Handle, Tree, waited
+from collshim.conformance.bindings.binding import Binding, place_in
+from collshim.conformance.bindings.places import Place
+
+APART_SECONDS = 0.002  # between the ranks' coming, so that one who does not wait is seen to leave first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Barrier(Binding):
+    """``barrier()``; the ranks' moments are compared, which one machine's clock permits.
+
+    Attributes:
+        with_group: the keyword arguments that say the group.
+        done: what ``wait()`` of a handle returns, on calls whose options ask for one.
+        made: whether the function makes what is called, as MindSpore's primitives do.
+    """
+
+    collective: ClassVar[str] = "barrier"
+    with_group: Callable[[Any], Mapping[str, Any]] = lambda group: {"group": group}
+    done: Tree = None
+    made: bool = False
+
+    def call(self, place: Place, case: Any, group: Any) -> Answer:
+        """Come later the higher the rank, and tell when."""
+        function = place.function(self.path)
+        time.sleep(APART_SECONDS * place_in(case, place))
+        came = time.monotonic()
+        found = function(**self.with_group(group), **self.options)
+        returned = waited(found() if self.made else found)
+        return Answer(returned, stay=(came, time.monotonic()))
+
+    def expected(self, case: Any, rank: int, reference: Any) -> Answer:
+        """Nothing, or a handle."""
+        return Answer(Handle(self.done) if self.options.get("async_op") else None)

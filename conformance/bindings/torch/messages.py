@@ -1,0 +1,96 @@
+"""``torch.distributed``'s sends and receives, and its collectives of objects. Ranks are global."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from collshim.conformance.bindings.answers import Handle, Tree
+from collshim.conformance.bindings.binding import Binding, root_as
+from collshim.conformance.bindings.messages import Neighbours, Ring
+from collshim.conformance.bindings.objects import (
+    AllGatherObject,
+    BroadcastObjects,
+    GatherObject,
+    RingObjects,
+    ScatterObjects,
+)
+from collshim.conformance.bindings.torch.speech import FRAMEWORK, MESSAGES, OBJECTS, PATH, SENT_OBJECTS
+
+
+def _blocking(asked: Neighbours) -> Tree:
+    send, recv = asked.place.function(PATH + "send"), asked.place.function(PATH + "recv")
+    return asked.in_turn(
+        lambda: send(asked.given, asked.to, **_within(asked)),
+        lambda: recv(asked.buffer, asked.source, **_within(asked)),
+    )
+
+
+def _from_anybody(asked: Neighbours) -> Tree:
+    send, recv = asked.place.function(PATH + "send"), asked.place.function(PATH + "recv")
+    return asked.in_turn(
+        lambda: send(asked.given, asked.to, **_within(asked)), lambda: recv(asked.buffer, **_within(asked))
+    )
+
+
+def _asynchronous(asked: Neighbours, tag: int = 0) -> Tree:
+    isend, irecv = asked.place.function(PATH + "isend"), asked.place.function(PATH + "irecv")
+    sent = isend(asked.given, asked.to, tag=tag, **_within(asked))
+    return {"send": sent, "recv": irecv(asked.buffer, asked.source, tag=tag, **_within(asked))}
+
+
+def _batch(asked: Neighbours) -> Tree:
+    operation = asked.place.function(PATH + "P2POp")
+    isend, irecv = asked.place.function(PATH + "isend"), asked.place.function(PATH + "irecv")
+    sends = operation(isend, asked.given, asked.to, **_within(asked))
+    recvs = operation(irecv, asked.buffer, asked.source, **_within(asked))
+    return asked.place.function(PATH + "batch_isend_irecv")([sends, recvs])
+
+
+def _within(asked: Neighbours) -> Mapping[str, Any]:
+    return {} if asked.group is None else {"group": asked.group}
+
+
+def _done(received: Any, source: int) -> Tree:
+    return {"send": Handle(True), "recv": Handle(True)}
+
+
+def _source(received: Any, source: int) -> Tree:
+    return {"send": None, "recv": source}
+
+
+def _handles(received: Any, source: int) -> Tree:
+    return [Handle(True), Handle(True)]
+
+
+def _object(name: str, binding: Any, **more: Any) -> Binding:
+    return binding(framework=FRAMEWORK, path=PATH + name, admits=OBJECTS, **more)  # type: ignore[no-any-return]
+
+
+MESSAGES_AND_OBJECTS: tuple[Binding, ...] = (
+    Ring(framework=FRAMEWORK, path=PATH + "send", admits=MESSAGES, speak=_blocking, returns=_source),
+    Ring(framework=FRAMEWORK, path=PATH + "recv", form="any", admits=MESSAGES, speak=_from_anybody, returns=_source),
+    Ring(framework=FRAMEWORK, path=PATH + "isend", admits=MESSAGES, speak=_asynchronous, returns=_done),
+    Ring(
+        framework=FRAMEWORK,
+        path=PATH + "isend",
+        form="tag",
+        admits=MESSAGES,
+        speak=partial(_asynchronous, tag=5),
+        returns=_done,
+        alone="a tag is met by the same tag alone, and other dialects have none",
+    ),
+    Ring(framework=FRAMEWORK, path=PATH + "batch_isend_irecv", admits=MESSAGES, speak=_batch, returns=_handles),
+    _object("all_gather_object", AllGatherObject),
+    _object("gather_object", GatherObject, with_root=root_as("dst")),
+    _object("broadcast_object_list", BroadcastObjects, with_root=root_as("src")),
+    _object("scatter_object_list", ScatterObjects, with_root=root_as("src")),
+    RingObjects(
+        framework=FRAMEWORK,
+        path=PATH + "send_object_list",
+        other=PATH + "recv_object_list",
+        admits=SENT_OBJECTS,
+        received=lambda source: source,
+    ),
+)

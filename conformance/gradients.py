@@ -1,0 +1,86 @@
+"""The gradient of each collective as a pure function: the derivative of the sum of all ranks' losses.
+
+``weights[r]`` is the derivative of rank ``r``'s loss by its result, in the result's form, None where it holds
+nothing; what is returned is the derivative of the sum of all losses by what each rank gave, in the form in which it
+gave it, None where a rank's part is not looked at. Standard library and NumPy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from collshim.conformance import reference
+from collshim.conformance.values import Part
+
+Gradients = list[Any]
+
+
+def of(case: Any, weights: Sequence[Any]) -> Gradients:
+    """What each rank of the group should find for what it gave; ``weights`` by rank."""
+    return _RULES[case.collective](case, list(weights))
+
+
+def _all_reduce(case: Any, weights: Gradients) -> Gradients:
+    return _through_reduction(case, case.arrays(), np.sum(weights, axis=0, dtype=case.dtype))
+
+
+def _reduce(case: Any, weights: Gradients) -> Gradients:
+    return _through_reduction(case, case.arrays(), weights[case.root])
+
+
+def _reduce_scatter(case: Any, weights: Gradients) -> Gradients:
+    ranks = range(len(weights))
+    columns = [[given[taker] for given in case.parts()] for taker in ranks]
+    found = [_through_reduction(case, column, weights[taker]) for taker, column in enumerate(columns)]
+    return [[found[taker][giver] for taker in ranks] for giver in ranks]
+
+
+def _broadcast(case: Any, weights: Gradients) -> Gradients:
+    total = np.sum(weights, axis=0, dtype=case.dtype)
+    return [total if rank == case.root else None for rank in range(len(weights))]
+
+
+def _all_gather(case: Any, weights: Gradients) -> Gradients:
+    return [sum(held[giver] for held in weights) for giver in range(len(weights))]
+
+
+def _gather(case: Any, weights: Gradients) -> Gradients:
+    return list(weights[case.root])
+
+
+def _scatter(case: Any, weights: Gradients) -> Gradients:
+    return [weights if rank == case.root else None for rank in range(len(weights))]
+
+
+def _all_to_all(case: Any, weights: Gradients) -> Gradients:
+    ranks = range(len(weights))
+    return [[weights[taker][giver] for taker in ranks] for giver in ranks]
+
+
+def _through_reduction(case: Any, parts: Sequence[Part], total: Part) -> list[Part]:
+    """For one reduction of ``parts``, by what the sum of all losses depends on its result."""
+    result = reference.all_reduce(parts, case.reduce_op)[0]
+    if case.reduce_op in ("min", "max"):
+        return [total * (part == result) for part in parts]
+    if case.reduce_op == "prod":
+        return [total * np.prod(_others(parts, rank), axis=0, dtype=result.dtype) for rank in range(len(parts))]
+    return [np.asarray(total / total.dtype.type(len(parts)) if case.reduce_op == "avg" else total) for _ in parts]
+
+
+def _others(parts: Sequence[Part], rank: int) -> list[Part]:
+    return [np.ones_like(part) if other == rank else part for other, part in enumerate(parts)]
+
+
+_RULES: dict[str, Callable[[Any, Gradients], Gradients]] = {
+    "all_reduce": _all_reduce,
+    "reduce": _reduce,
+    "reduce_scatter": _reduce_scatter,
+    "broadcast": _broadcast,
+    "all_gather": _all_gather,
+    "gather": _gather,
+    "scatter": _scatter,
+    "all_to_all": _all_to_all,
+}

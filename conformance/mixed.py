@@ -1,0 +1,100 @@
+"""Which spellings meet when the ranks of one world speak different dialects, and which do not."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from collshim.conformance.bindings import FRAMEWORKS, bindings
+from collshim.conformance.bindings.admits import Admits
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.cases import COLLECTIVES, Case
+from collshim.conformance.missing import is_missing
+
+# What every framework admits: the world, its first rank as root, sums of floats along axis 0, arrays with elements.
+COMMON = Admits(dtypes=("float32",), layouts=("contiguous",), roots=False, least_ndim=1, empty=False, least_size=2)
+
+
+def dialects(case: Case) -> list[Binding]:
+    """The bindings that ask for ``case`` in the way that meets the other dialects, and are there."""
+    able = [binding for binding in bindings() if not binding.alone and binding.supports(case)]
+    return [binding for binding in able if not is_missing(f"collshim.{binding.path}")]
+
+
+def pairs(case: Case) -> list[tuple[Binding, Binding]]:
+    """Every two of them, of different frameworks, in both orders; each function once."""
+    plain = [binding for binding in dialects(case) if "async" not in binding.form]
+    return [(one, other) for one, other in product(plain, repeat=2) if one.framework.name != other.framework.name]
+
+
+def shared() -> list[str]:
+    """The collectives that two or more frameworks have spellings for that meet."""
+    return [name for name in COLLECTIVES if len({b.framework.name for b in dialects(Case(name))}) > 1]
+
+
+def page() -> str:
+    """``docs/mixed-worlds.md``."""
+    meets = [_row(name) for name in COLLECTIVES]
+    alone = [
+        f"| `{binding.name}` | {_TITLES.get(binding.collective, binding.collective)} | {binding.alone} |"
+        for binding in _alone()
+    ]
+    return _PAGE.format(meets="\n".join(meets), alone="\n".join(alone))
+
+
+_TITLES = {"ring": "send, recv", "ring_object": "send_object, recv_object"}
+_MODULES = ("torch.distributed.", "oneflow.comm.", "mindspore.", "tensorflow.distribute.", "megengine.")
+
+
+def _row(name: str) -> str:
+    """The functions that meet in a collective, whether there yet or not, framework by framework."""
+    found = [binding for binding in bindings() if not binding.alone and binding.supports(Case(name))]
+    cells = [_TITLES.get(name, name)]
+    for framework, module in zip(FRAMEWORKS, _MODULES, strict=True):
+        paths = dict.fromkeys(binding.path for binding in found if binding.framework.name == framework)
+        cells.append(", ".join(f"`{path.removeprefix(module)}`" for path in paths) or "none")
+    return f"| {' | '.join(cells)} |"
+
+
+def _alone() -> list[Binding]:
+    return [binding for binding in bindings() if binding.alone and "async" not in binding.form]
+
+
+_PAGE = """# Mixed worlds
+
+The ranks of one world may each speak another framework's dialect: they meet in the same call, since the engine knows
+collectives and no dialects. So a job may be moved to another framework one rank, or one file, at a time.
+
+What meets is the canonical operation: the collective, the reduction, the root as a rank in the group, shape and dtype
+of each part. Values and gradients are the same as in a world of one dialect, bit for bit; gradients as far as the
+rules are the same (MindSpore's `Broadcast` has one of its own). The check between ranks must be on (it is, unless
+`COLLSHIM_CHECK=0`): a few spellings learn shapes from it.
+
+Below, the names after `torch.distributed`, `oneflow.comm`, `mindspore`, `tensorflow.distribute` and `megengine`; some
+are not offered yet, which the conformance suite counts as missing. Asynchronous and plain calls meet: when a rank waits
+is its own affair.
+
+| collective | torch | OneFlow | MindSpore | TensorFlow | MegEngine |
+| --- | --- | --- | --- | --- | --- |
+{meets}
+
+## What does not meet, and why
+
+A call that does not meet its peers' is a `MismatchError` on every rank, or a `DeadlineError` where a peer makes fewer
+calls or speaks in another group; it never hangs, and no data is mixed up.
+
+| spelling | its collective | why |
+| --- | --- | --- |
+{alone}
+
+Nor do these meet, in any dialect:
+
+| calls | why |
+| --- | --- |
+| parts of as many elements in another shape | \
+OneFlow's `all_gather_into_tensor` and `reduce_scatter_tensor` look at counts alone, the others at shapes: \
+the ranks compare each part's shape, so `(6,)` and `(2, 3)` differ |
+| a mean of integers, TensorFlow with the others | it is a sum that TensorFlow divides afterwards, into float64 |
+| another root than the group's first rank, MegEngine with the others | MegEngine cannot say one |
+| groups of the same ranks in another order | the order is the group: parts would lie in another order |
+| collectives of objects with those of arrays | an object is bytes of a length that only its sender knows |
+"""

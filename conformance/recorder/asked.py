@@ -1,0 +1,114 @@
+"""A call as data: its text, and each rank's inputs.
+
+    >>> asked = Asked(
+    ...     "comm.all_reduce/doc",
+    ...     "flow.comm.all_reduce(x)",
+    ...     ("oneflow.comm.all_reduce",),
+    ...     2,
+    ...     ({"x": given([1, 2])}, {"x": given([3, 4])}),
+    ... )
+
+The text is Python. It sees the framework's modules under the names that its dialect gives them, ``rank``, ``size``
+and the inputs; what its last expression gives is what the call returned. The same text runs on the real framework
+and on collshim's adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collshim.conformance.recorder.trees import WIDER, Tree, given
+
+Inputs = Mapping[str, Tree]
+SIZES = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call.
+
+    Attributes:
+        id: the function, a slash, and what is special; with the size it is unique.
+        call: the text.
+        api: dotted paths of the functions that the text needs, the tested one first.
+        size: how many ranks, or replicas, the world has.
+        inputs: for each rank what the text finds under which name; one entry where all ranks have the same.
+        match: what the text of an exception contains, as far as users look at it.
+        world: the kind of world, where a framework has several.
+        alone: whether the call may leave its world unusable, so that it has one of its own.
+    """
+
+    id: str
+    call: str
+    api: tuple[str, ...]
+    size: int
+    inputs: tuple[Inputs, ...]
+    match: str = ""
+    world: str = ""
+    alone: bool = False
+
+    @property
+    def processes(self) -> int:
+        """How many ranks answer: one where all replicas are in one process, and where nothing is distributed."""
+        return 1 if self.world in ("mirrored", "one device", "default", "bare") else self.size
+
+    def of_rank(self, rank: int) -> Inputs:
+        """What rank ``rank`` is given."""
+        return self.inputs[rank if len(self.inputs) > 1 else 0]
+
+    def as_json(self) -> dict[str, Any]:
+        """The call as JSON, without what is at its default."""
+        same = all(inputs == self.inputs[0] for inputs in self.inputs)
+        plain = {"id": self.id, "size": self.size, "world": self.world, "call": self.call, "api": list(self.api)}
+        more = {"match": self.match, "alone": self.alone, "in": list(self.inputs[:1] if same else self.inputs)}
+        return {name: value for name, value in {**plain, **more}.items() if value}
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Asked:
+        """The call that ``as_json`` gave."""
+        inputs = tuple(line.get("in", [{}]))
+        more = {name: line[name] for name in ("match", "world", "alone") if name in line}
+        return cls(line["id"], line["call"], tuple(line["api"]), line["size"], inputs, **more)
+
+
+def ask(
+    id: str,
+    api: str | Sequence[str],
+    call: str,
+    inputs: Callable[[int, int], Inputs] | None = None,
+    *,
+    sizes: Sequence[int] = SIZES,
+    match: str = "",
+    world: str = "",
+    alone: bool = False,
+) -> list[Asked]:
+    """The same call in worlds of several sizes; ``inputs(rank, size)`` is what a rank is given."""
+    paths = (api,) if isinstance(api, str) else tuple(api)
+    by_size = {size: tuple(inputs(rank, size) for rank in range(size)) if inputs else ({},) for size in sizes}
+    return [Asked(id, call, paths, size, by_size[size], match, world, alone) for size in sizes]
+
+
+def ramp(shape: Sequence[int], dtype: str = "float32", start: float = 0) -> NDArray[Any]:
+    """Values that differ from place to place, from ``start`` on, exact in every dtype."""
+    count = int(np.prod(tuple(shape), dtype=np.int64))
+    if dtype == "bool":
+        return np.asarray((np.arange(count) + int(start)) % 3 == 0).reshape(shape)
+    values = (np.arange(count) + start).reshape(shape)
+    typed = values.astype(WIDER.get(dtype, dtype))
+    return np.asarray(typed * np.array(1 + 0.5j, dtype)) if dtype.startswith("complex") else typed
+
+
+def part(rank: int, shape: Sequence[int] = (2, 3), dtype: str = "float32", *, start: float = 1, **more: Any) -> Tree:
+    """Rank ``rank``'s array: ``start`` and on, 10 higher on each rank."""
+    return given(ramp(shape, dtype, start + 10 * rank).astype(WIDER.get(dtype, dtype)), dtype, **more)
+
+
+def blank(shape: Sequence[int] = (2, 3), dtype: str = "float32", fill: float = 99, **more: Any) -> Tree:
+    """An array to be written into."""
+    value = dtype == "bool" or fill
+    return given(np.full(tuple(shape), value, WIDER.get(dtype, dtype)), dtype, **more)

@@ -1,0 +1,53 @@
+"""MegEngine: nothing is recorded, as its collectives do not run on a CPU as shipped; its records are converted.
+
+See ``convert_megengine``. The calls are made again on the adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from collshim.conformance.recorder.asked import Asked
+from collshim.conformance.recorder.dialects import Started, modules
+from collshim.conformance.recorder.dialects.torch import TorchArrays
+
+_MODULES = {
+    "mge": "megengine",
+    "dist": "megengine.distributed",
+    "F": "megengine.functional.distributed",
+    "autodiff": "megengine.autodiff",
+}
+
+
+class _MegEngine:
+    arrays = TorchArrays(
+        mutable=False, marks=False
+    )  # its functions return new tensors; what shares memory was not recorded
+    limits = ""
+    consequences = ""
+
+    def version(self) -> str:
+        return str(import_module("megengine").__version__)
+
+    def place(self) -> tuple[int, int]:
+        raise NotImplementedError("MegEngine's collectives do not run on a CPU: its recordings are converted")
+
+    def enter(self, prefix: str, asked: Asked, rank: int) -> dict[str, Any]:
+        names = modules(prefix, _MODULES)
+        if asked.world != "bare":
+            names["dist"].init_process_group("127.0.0.1", 29500, asked.size, rank, rank)
+        return {**names, "np": np}
+
+    def command(self, python: str, size: int, world: str, port: int, folder: Path) -> list[Started]:
+        raise NotImplementedError("MegEngine's collectives do not run on a CPU: its recordings are converted")
+
+    def spoilt(self, classes: Sequence[str]) -> bool:
+        return False
+
+
+DIALECT = _MegEngine()

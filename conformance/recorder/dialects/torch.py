@@ -1,0 +1,125 @@
+"""PyTorch: ranks over gloo, started by torchrun's variables."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collshim.conformance.recorder.asked import Asked
+from collshim.conformance.recorder.dialects import Started, modules
+from collshim.conformance.recorder.trees import laid_out
+
+
+class TorchArrays:
+    """``torch.Tensor`` on the CPU."""
+
+    def __init__(self, mutable: bool = True, marks: bool = True) -> None:
+        self.mutable = mutable
+        self.marks = marks
+        self._torch: Any = None
+
+    @property
+    def torch(self) -> Any:
+        """The real torch, imported when first needed."""
+        self._torch = self._torch or import_module("torch")
+        return self._torch
+
+    def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
+        """A tensor; its layout is that of ``laid_out``."""
+        if values.dtype == object:
+            raise TypeError("torch has no tensors of text")
+        tensor = self.torch.from_numpy(laid_out(values, layout))
+        tensor = tensor.to(self.torch.bfloat16) if dtype == "bfloat16" else tensor
+        return tensor.requires_grad_() if grad else tensor
+
+    def kind(self, value: object) -> str | None:
+        """tensor, numpy or None."""
+        if isinstance(value, self.torch.Tensor):
+            return "tensor"
+        return "numpy" if isinstance(value, np.ndarray) else None
+
+    def read(self, array: Any) -> tuple[str, NDArray[Any]]:
+        """The values in NumPy's terms."""
+        if isinstance(array, np.ndarray):
+            return array.dtype.name, np.array(array)
+        plain = array.detach().resolve_conj()
+        wide = plain.float() if plain.dtype == self.torch.bfloat16 else plain
+        return str(array.dtype).removeprefix("torch."), np.array(wide.numpy())
+
+    def grad(self, array: Any) -> bool:
+        """Whether it requires a gradient."""
+        return self.marks and bool(getattr(array, "requires_grad", False))
+
+    def overlap(self, one: Any, other: Any) -> bool:
+        """Whether the stretches of memory overlap, from the first to the last element of each."""
+        if not self.mutable:
+            return False
+        (a, b), (c, d) = _stretch(one), _stretch(other)
+        return a < d and c < b
+
+    def dtype_name(self, value: object) -> str | None:
+        """Of ``torch.dtype``."""
+        return str(value).removeprefix("torch.") if isinstance(value, self.torch.dtype) else None
+
+    def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
+        """What ``x`` gets where ``function(x)`` gets ``dy``; None where nothing differentiable comes back."""
+        leaf = x.detach().clone().requires_grad_()
+        y = function(leaf)
+        if y is None or not y.requires_grad:
+            return None
+        y.backward(dy)
+        return leaf.grad
+
+
+def _stretch(array: Any) -> tuple[int, int]:
+    if isinstance(array, np.ndarray):
+        ends = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
+        start, item = array.__array_interface__["data"][0], array.itemsize
+    else:
+        ends = [
+            (length - 1) * stride * array.element_size()
+            for length, stride in zip(array.shape, array.stride(), strict=True)
+        ]
+        start, item = array.data_ptr(), array.element_size()
+    return (start, start + sum(ends) + item) if 0 not in array.shape else (start, start)
+
+
+ARRAYS = TorchArrays()
+
+
+class _Torch:
+    arrays = ARRAYS
+    limits = r"Invalid scalar type|PREMUL_SUM with Gloo"
+    consequences = r"[Cc]onnection (closed|reset)|Read error|closed by peer"
+
+    def version(self) -> str:
+        return re.sub(r"\+.*", "", self.arrays.torch.__version__)
+
+    def place(self) -> tuple[int, int]:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+    def enter(self, prefix: str, asked: Asked, rank: int) -> dict[str, Any]:
+        names = modules(prefix, {"dist": "torch.distributed"})
+        dist = names["dist"]
+        if not dist.is_initialized():
+            dist.init_process_group("gloo")
+        return {**names, "torch": self.arrays.torch, "np": np, "gradient": self.arrays.gradient}
+
+    def command(self, python: str, size: int, world: str, port: int, folder: Path) -> list[Started]:
+        common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(size)}
+        common |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+        return [Started([python], common | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(size)]
+
+    def spoilt(self, classes: Sequence[str]) -> bool:
+        """Whether the error may have come from gloo, in the midst of an exchange."""
+        return classes[0] == "RuntimeError" or "torch.distributed" in classes[0]
+
+
+DIALECT = _Torch()

@@ -1,0 +1,196 @@
+"""Ranks of the real framework that answer one call after the other, started again where a call ended them.
+
+The rank's side is ``answer``: it takes calls from a file in order and appends each answer to a file of its own. The
+other side is ``record``: it starts the ranks, waits, and goes on in new ones behind a call that hung, ended a rank,
+or left the world unusable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import Any
+
+from collshim.conformance.recorder.asked import Asked
+from collshim.conformance.recorder.dialects import Dialect, dialect
+from collshim.conformance.recorder.performing import Answer, perform
+
+STILL_SECONDS = 25.0  # without an answer, after the first
+START_SECONDS = 120.0  # until the first answer
+_POLL_SECONDS = 0.1
+
+
+def answer(framework: str, folder: Path) -> None:
+    """What a rank does: answer every call of the job in ``folder``, one line each."""
+    speaks = dialect(framework)
+    rank, _ = speaks.place()
+    calls = [Asked.from_json(json.loads(line)) for line in (folder / "calls.jsonl").read_text().splitlines()]
+    names = speaks.enter("", calls[0], rank)
+    with (folder / f"answers.{rank}.jsonl").open("w") as file:
+        for asked in calls:
+            file.write(json.dumps(perform(asked, rank, names, speaks.arrays)) + "\n")
+            file.flush()
+    while folder.exists():  # a rank that left would take its peers along
+        sleep(_POLL_SECONDS)
+    os._exit(0)  # what a framework does on exit is not what is recorded
+
+
+class Job:
+    """The ranks of one world; ended when the block is left."""
+
+    def __init__(self, framework: str, calls: Sequence[Asked], python: str, script: Path) -> None:
+        self._framework, self._calls = framework, calls
+        self._python, self._script = python, script
+        self._folder = TemporaryDirectory(prefix="recording")
+        self.folder = Path(self._folder.name)
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Job:
+        lines = [json.dumps(asked.as_json()) for asked in self._calls]
+        (self.folder / "calls.jsonl").write_text("\n".join(lines))
+        first = self._calls[0]
+        started = dialect(self._framework).command(self._python, first.size, first.world, free_port(), self.folder)
+        self.ranks = first.processes
+        for one in started:
+            self._start(
+                [*one.before, str(self._script), self._framework, "--answer", str(self.folder)], one.environment
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            process.wait()
+        self._folder.cleanup()
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> None:
+        with (self.folder / f"log.{len(self._processes)}").open("wb") as log:
+            self._processes.append(
+                subprocess.Popen(
+                    command,
+                    env=os.environ | environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=self.folder,
+                    start_new_session=True,
+                )
+            )
+
+    def answers(self) -> list[list[Answer]]:
+        """What each rank has answered so far, in order."""
+        return [self._read(self.folder / f"answers.{rank}.jsonl") for rank in range(self.ranks)]
+
+    def log(self) -> str:
+        """The end of what the ranks have printed."""
+        files = sorted(path for path in self.folder.rglob("*log*") if path.is_file())
+        return "\n".join(path.read_text(errors="replace")[-3000:] for path in files)
+
+    def entered(self) -> bool:
+        """Whether any rank has come as far as to answer."""
+        return any(self.folder.glob("answers.*"))
+
+    def wait(self) -> tuple[list[list[Answer]], str]:
+        """The answers when all are there, or no more come; and how the job ended: "", "hung" or "died"."""
+        counts: list[int] = []
+        still = monotonic() + START_SECONDS
+        while True:
+            there = self.answers()
+            if min(map(len, there)) == len(self._calls):
+                return there, ""
+            if [len(one) for one in there] != counts:
+                counts = [len(one) for one in there]
+                still = monotonic() + (STILL_SECONDS if sum(counts) else START_SECONDS)
+            if self._ended():
+                sleep(1.0)  # for what was written last
+                there = self.answers()
+                return there, "" if min(map(len, there)) == len(self._calls) else "died"
+            if monotonic() > still:
+                return there, "hung"
+            sleep(_POLL_SECONDS)
+
+    def _ended(self) -> bool:
+        """Whether a process has ended as none should."""
+        codes = [process.poll() for process in self._processes]
+        return any(code not in (None, 0) for code in codes) or all(code is not None for code in codes)
+
+    def _read(self, path: Path) -> list[Answer]:
+        if not path.exists():
+            return []
+        return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def record(
+    framework: str, calls: Sequence[Asked], python: str, script: Path, tell: Callable[[str], object]
+) -> list[tuple[Asked, list[Answer]]]:
+    """Each call with every rank's answer; all calls are of one world."""
+    found: list[tuple[Asked, list[Answer]]] = []
+    waiting = list(calls)
+    while waiting:
+        batch = _batch(waiting)
+        with Job(framework, batch, python, script) as job:
+            there, ended = job.wait()
+            log = "" if job.entered() else job.log()
+        answered = _settled(dialect(framework), batch, there, ended)
+        if log:
+            raise RuntimeError(f"no rank of {framework} was there to answer {batch[0].id} ({ended}):\n{log}")
+        found += answered
+        waiting = waiting[len(answered) :]
+        tell(f"{len(found)}/{len(calls)} {framework} {calls[0].world}{calls[0].size} {ended and answered[-1][0].id}")
+    return found
+
+
+def _batch(waiting: list[Asked]) -> list[Asked]:
+    """The next calls that one world can answer: one that is alone, or those up to the next such."""
+    if waiting[0].alone:
+        return waiting[:1]
+    end = next((index for index, asked in enumerate(waiting) if asked.alone), len(waiting))
+    return waiting[:end]
+
+
+def _settled(
+    speaks: Dialect, batch: Sequence[Asked], there: list[list[Answer]], ended: str
+) -> list[tuple[Asked, list[Answer]]]:
+    """The calls that count as answered: up to the first after which the world was not to be trusted."""
+    found = []
+    for index, asked in enumerate(batch):
+        answers = [marked(speaks, asked, one[index]) if index < len(one) else {"ended": ended} for one in there]
+        found.append((asked, answers))
+        if any("ended" in one or ("raised" in one and speaks.spoilt(one["raised"])) for one in answers):
+            break
+    return found
+
+
+def marked(speaks: Dialect, asked: Asked, answer: Answer) -> Answer:
+    """``answer`` with a mark where its exception tells of the backend, or of another rank."""
+    text = f"{answer.get('raised', [''])[0]}: {answer.get('text', '')}"
+    marks = {"limit": speaks.limits, "consequence": speaks.consequences}
+    awaited = asked.match and asked.match in text
+    found = {mark: True for mark, pattern in marks.items() if pattern and not awaited and re.search(pattern, text)}
+    return {**answer, **found} if "raised" in answer else answer
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def this_python() -> dict[str, Any]:
+    """What is told of the interpreter that records."""
+    import numpy as np
+
+    return {"python": sys.version.split()[0], "numpy": np.__version__}

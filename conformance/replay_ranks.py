@@ -1,0 +1,61 @@
+"""The ranks that make a recorded call again: threads of a fresh world for each call, on collshim's adapters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import collshim
+from collshim.conformance.bindings.places import MissingFunctionError, resolve
+from collshim.conformance.recorder.dialects import dialect
+from collshim.conformance.recorder.dialects.torch import TorchArrays
+from collshim.conformance.recorder.performing import Answer, perform, raised
+from collshim.conformance.recorder.recordings import Recording
+from collshim.conformance.replay import sentences
+
+PREFIX = "collshim."
+ENGINE_SECONDS = 3.0  # for a wait inside collshim; some recorded calls are waited for in vain
+PATIENT_SECONDS = 30.0  # for the same on a machine that is busy
+
+
+def missing(recording: Recording) -> list[str]:
+    """What the call needs and the adapter does not have."""
+    return [path for path in recording.asked.api if not _there(PREFIX + path)]
+
+
+def _there(path: str) -> bool:
+    try:
+        resolve(path)
+    except MissingFunctionError:
+        return False
+    return True
+
+
+def differing(framework: str, recording: Recording) -> list[str]:
+    """What differs, in sentences; a call that came late is made once more, with more time."""
+    answers = replay(framework, recording, ENGINE_SECONDS)
+    found = sentences(recording, answers)
+    if found and any("collshim.errors.DeadlineError" in answer.get("raised", ()) for answer in answers):
+        found = sentences(recording, replay(framework, recording, PATIENT_SECONDS))
+    return found
+
+
+def replay(framework: str, recording: Recording, seconds: float) -> list[Answer]:
+    """What each rank of collshim's answers; ``seconds`` is the deadline of a wait."""
+    act: Callable[[], Any] = lambda: _answer(framework, recording)  # noqa: E731
+    with collshim.options(timeout=seconds), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is deprecated upstream warns here too; answers are what is compared
+        found: list[Answer] = collshim.launch(act, recording.asked.processes, timeout=4 * seconds)
+    return found
+
+
+def _answer(framework: str, recording: Recording) -> Answer:
+    speaks = dialect(framework)
+    here = collshim.current()
+    try:
+        names = speaks.enter(PREFIX, recording.asked, here.rank)
+    except Exception as error:
+        return raised(error)
+    arrays = TorchArrays(speaks.arrays.mutable, speaks.arrays.marks)
+    return perform(recording.asked, here.rank, names, arrays)
