@@ -7,6 +7,7 @@ Put ``collshim.`` in front of the import: ``import collshim.torch.distributed as
 This module binds no framework's name: ``from collshim import torch`` is the adapter.
 """
 
+from collshim import compiling
 from collshim.communicator import Communicator
 from collshim.errors import (
     ArgumentError,
@@ -28,6 +29,8 @@ from collshim.options import Options, options
 from collshim.point_to_point import Recv, Send
 from collshim.work import Work
 from collshim.world import World, close, current, init
+
+compiling.leave_alone()
 
 __version__ = "0.1.0"
 

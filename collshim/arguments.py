@@ -11,7 +11,7 @@ from torch import Tensor
 
 from collshim.arithmetic import meaning
 from collshim.arrays import Array, FromTorch, as_output, as_torch, like
-from collshim.call import REDUCE_OPS, Shape, name_of
+from collshim.call import REDUCE_OPS, TAGS, Shape, name_of
 from collshim.errors import (
     ArgumentError,
     ArgumentIndexError,
@@ -107,12 +107,17 @@ def outputs_of(place: Place, op: str, out: Array, shapes: Sequence[Shape] | None
 
 def rank_of(place: Place, op: str, what: str, rank: Any) -> int:
     """A rank of the group."""
-    try:
-        number = operator.index(str(rank) if isinstance(rank, bool) else rank)  # type: ignore[arg-type]
-    except TypeError as error:
-        raise ArgumentTypeError(_text(place, op, what, repr(rank), "an int")) from error
+    number = _int_of(place, op, what, rank)
     if not 0 <= number < place.size:
         raise ArgumentIndexError(_text(place, op, what, number, f"from 0 to {place.size - 1}"))
+    return number
+
+
+def tag_of(place: Place, op: str, tag: Any) -> int:
+    """A message's tag."""
+    number = _int_of(place, op, "tag", tag)
+    if not 0 <= number < TAGS:
+        raise ArgumentValueError(_text(place, op, "tag", number, f"from 0 to {TAGS - 1}"))
     return number
 
 
@@ -148,6 +153,13 @@ def refuse_kind(place: Place, op: str, tensor: Tensor) -> None:
     if tensor.layout is not torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
         got = f"{tensor.layout} on {tensor.device}" + (", quantized" if tensor.is_quantized else "")
         raise ArgumentTypeError(_text(place, op, "input", got, "a dense tensor with memory"))
+
+
+def _int_of(place: Place, op: str, what: str, value: Any) -> int:
+    try:
+        return operator.index(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ArgumentTypeError(_text(place, op, what, repr(value), "an int")) from error
 
 
 def _writable(own: Tensor) -> Tensor:

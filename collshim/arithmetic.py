@@ -117,4 +117,4 @@ def _divide_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, facto
         values = [sum(column) % 2**bits // len(parts) for column in columns]
     else:
         values = [sum(int(value * scale) for value in column) % 2**bits for column in columns]
-    out.copy_(torch.tensor(values, dtype=out.dtype).view(out.shape))
+    out.copy_(torch.tensor(values, dtype=out.dtype, device="cpu").view(out.shape))

@@ -7,6 +7,7 @@ package that they come from; so CuPy is imported by whoever made a CuPy array, n
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ FromTorch: TypeAlias = Callable[[Tensor], Any]
 
 _KINDS: dict[type, FromTorch] = {}
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+_DEFAULT_STREAMS = (0, 1)  # the handles that CUDA has for it
 _NUMPY_NAMES = {"bfloat16": np.uint16} | {name: np.uint8 for name in _EIGHT_BITS if hasattr(torch, name)}
 
 
@@ -34,7 +36,12 @@ def register_kind(kind: type, from_torch: FromTorch) -> None:
 
 def is_array(value: object) -> bool:
     """Whether ``value`` is a torch tensor, a NumPy array or scalar, or offers ``__dlpack__``."""
-    return isinstance(value, Tensor | np.ndarray | np.generic) or hasattr(value, "__dlpack__")
+    return isinstance(value, Tensor | np.ndarray | np.generic) or _offers(value, "__dlpack__")
+
+
+def _offers(value: object, method: str) -> bool:
+    """A class offers its instances' methods, not its own: CPython 3.11 may crash where they are called without one."""
+    return not isinstance(value, type) and hasattr(value, method)
 
 
 def as_torch(array: Array, *, what: str = "array") -> Tensor:
@@ -56,7 +63,7 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     """``array`` as a torch tensor to write into: always the same memory, or an error.
 
     Raises:
-        ArgumentTypeError: not an array; a NumPy scalar; a dtype without counterpart.
+        ArgumentTypeError: not an array; a NumPy scalar; a dtype without counterpart; sparse, quantized or on meta.
         ArgumentValueError: read-only memory, negative strides, or elements that share memory (expanded).
     """
     if isinstance(array, np.ndarray):
@@ -65,7 +72,11 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     if isinstance(array, np.generic):
         raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
     tensor = as_torch(array, what=what)
-    if tensor is not array and not memory(array).writable:
+    if tensor.layout is not torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
+        quantized = ", quantized" if tensor.is_quantized else ""
+        got = f"{tensor.layout} on {tensor.device}{quantized}"
+        raise ArgumentTypeError(f"{what} is {got}, should be a dense tensor with memory")
+    if tensor is not array and (_never_changes(array) or not memory(array).writable):
         raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
     if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor):
         told = f"shape {tuple(tensor.shape)}, stride {tensor.stride()}"
@@ -86,6 +97,38 @@ def like(array: Array) -> FromTorch | None:
     if isinstance(array, np.ndarray | np.generic):
         return _to_numpy
     return _way_back(array)
+
+
+def follower(array: Array) -> Callable[[Any], Any] | None:
+    """A view that lets the stream on which ``array``'s library works follow torch's; None where it has none of its own.
+
+    CuPy needs it for what it does next with an output, and before it hands an input's memory out again.
+    """
+    first = array[0] if isinstance(array, list | tuple) and array else array
+    if isinstance(first, Tensor | np.ndarray | np.generic) or not _is_cupy(first):
+        return None
+    return partial(_cupy_follows, first)
+
+
+def _never_changes(array: Array) -> bool:
+    """Whether this is of a library whose arrays are values: their memory may be shared, and DLPack does not say so."""
+    return type(array).__module__.partition(".")[0] in ("jax", "jaxlib", "tensorflow")
+
+
+def _is_cupy(array: Array) -> bool:
+    return type(array).__module__.partition(".")[0] == "cupy"
+
+
+def _cupy_follows(array: Array, result: Any) -> Any:
+    import cupy  # pyright: ignore[reportMissingImports]  # whoever made the array has it
+
+    number = array.device.id
+    ours, theirs = torch.cuda.current_stream(number), cupy.cuda.get_current_stream(number).ptr
+    if theirs != ours.cuda_stream:
+        default = theirs in _DEFAULT_STREAMS
+        stream = torch.cuda.default_stream(number) if default else torch.cuda.ExternalStream(theirs, device=number)
+        stream.wait_stream(ours)
+    return result
 
 
 def _viewable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -138,7 +181,7 @@ def _to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def _from_dlpack(array: Array, what: str) -> Tensor:
-    if not hasattr(array, "__dlpack__") or not hasattr(array, "__dlpack_device__"):
+    if not _offers(array, "__dlpack__") or not _offers(array, "__dlpack_device__"):
         raise ArgumentTypeError(
             f"{what} is {type(array).__module__}.{type(array).__qualname__}, should be a torch tensor, a NumPy array, "
             "a CuPy array or an object with __dlpack__ and __dlpack_device__"
@@ -149,7 +192,9 @@ def _from_dlpack(array: Array, what: str) -> Tensor:
             kind = type(array).__qualname__
             raise ArgumentValueError(f"{what} is a {kind} with strides {strides}, none may be negative")
         return torch.from_dlpack(array)
-    except (BufferError, RuntimeError, TypeError) as error:
+    except ArgumentValueError:
+        raise
+    except Exception as error:  # whatever a foreign __dlpack__ raises
         raise ArgumentTypeError(f"{what} is a {type(array).__qualname__} that torch cannot take: {error}") from error
 
 
@@ -160,7 +205,7 @@ def _way_back(array: Array) -> FromTorch:
     if hasattr(array, "__array_namespace__"):
         from_dlpack: FromTorch = array.__array_namespace__().from_dlpack
         return lambda tensor: from_dlpack(tensor.detach())
-    if type(array).__module__.partition(".")[0] == "cupy":
+    if _is_cupy(array):
         import cupy  # pyright: ignore[reportMissingImports]  # whoever made the array has it
 
         return lambda tensor: cupy.from_dlpack(tensor.detach())

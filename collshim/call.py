@@ -19,6 +19,9 @@ Shape = tuple[int, ...]
 EAGER_BYTES = 4096
 """A send of at most this many bytes is complete at once; a larger one when its receiver has come."""
 
+TAGS = 2**30
+"""Users' tags are below; the process groups' own numbers of letters start there."""
+
 REDUCE_OPS = ("sum", "avg", "prod", "min", "max", "band", "bor", "bxor", "premul_sum")
 _LONG = 240
 """Letters after which what ended another rank is cut: it may tell of a third one in its turn."""

@@ -123,6 +123,8 @@ def unmatched_pair(send: Call, recv: Call) -> str | None:
     elif recv.dtype is not None and send.dtype is not recv.dtype:
         sent = None if send.dtype is None else name_of(send.dtype)
         wrong = f"recv: dtype awaited is {name_of(recv.dtype)}, the sender gives {sent}"
+    elif "any" not in (send.device, recv.device) and send.device != recv.device:
+        wrong = f"recv: device awaited is {recv.device}, the sender gives {send.device}"
     elif recv.shape is not None and send.shape != recv.shape:
         wrong = f"recv: shape awaited is {recv.shape}, the sender gives {send.shape}"
     else:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from collshim import arguments as judge
+from collshim.arrays import follower
 from collshim.call import Shape
 from collshim.errors import ArgumentTypeError, ArgumentValueError, refusal
 from collshim.work import Work, together
@@ -156,6 +157,9 @@ class _Asked:
             shapes = [self._part_shape(tensor) for tensor in bucket.tensors]
             for place, piece in zip(bucket.places, pieces(whole, shapes), strict=True):
                 results[place] = self._delivered(place, piece)
+        for follows in map(follower, self.arrays if self.out is None else self.out):
+            if follows is not None:
+                follows(results)
         return results if self.out is None else self.out
 
     def _part_shape(self, tensor: Tensor) -> Shape:

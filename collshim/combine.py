@@ -40,9 +40,10 @@ def _reductions(call: Call, parts: list[Tensor], targets: list[Tensor]) -> list[
     sources = [part.reshape(-1) for part in parts]
     sinks = [target.view(-1) for target in targets]
     length = sinks[0].numel()
+    block = BLOCK if sinks[0].device.type == "cpu" else max(length, 1)  # a GPU divides the work itself
     return [
-        partial(_reduce_block, call, sources, sinks, start, min(start + BLOCK, length))
-        for start in range(0, max(length, 1), BLOCK)
+        partial(_reduce_block, call, sources, sinks, start, min(start + block, length))
+        for start in range(0, max(length, 1), block)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -11,14 +11,15 @@ from torch import Tensor
 
 from collshim import arguments as judge
 from collshim.aliasing import apart
+from collshim.arrays import follower
 from collshim.autograd import attach
 from collshim.call import Call, Shape, call_site
 from collshim.coalesced import CoalescedCollectives
-from collshim.errors import ArgumentValueError, refusal
+from collshim.errors import ArgumentTypeError, ArgumentValueError, refusal
+from collshim.forks import remember
 from collshim.layout import Parts, listed
-from collshim.nan import nan_in
+from collshim.nan import NanFinder
 from collshim.objects import ObjectCollectives
-from collshim.options import chosen as chosen_options
 from collshim.options import get as current_options
 from collshim.point_to_point import PointToPointCalls
 from collshim.transports import Posted, Transport
@@ -56,8 +57,9 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         self.ranks = tuple(ranks)
         self.name = name
         self.timeout = current_options().timeout if timeout is None else timeout
-        self._finds_nan = current_options().find_nan
+        self._nan = NanFinder(self)
         self._subgroups: dict[tuple[int, ...], int] = {}
+        remember(self)
 
     def __repr__(self) -> str:
         return f"<Communicator {self.name}: rank {self.rank} of {self.size}>"
@@ -95,7 +97,7 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         if array is None and root != self.rank and out is None:
             self._require_discovery("broadcast", discovers)
             return self._post(self._empty("broadcast", root=root, discovers=discovers), None, None, None, None)
-        tensor = self._tensor("broadcast", out if array is None else array)
+        tensor = self._tensor("broadcast", out if array is None and root != self.rank else array)
         target = None if out is None else judge.output_of(self, "broadcast", out, tensor.shape, tensor)
         needs_grad = root == self.rank and _needs_grad(tensor)
         call = self._call("broadcast", tensor, root=root, discovers=discovers, needs_grad=needs_grad)
@@ -216,6 +218,9 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
 
         Every member calls it, in the same order of subgroups with the same ranks; others need not.
         """
+        if not isinstance(ranks, Iterable):
+            text = refusal("subgroup", "rank list", repr(ranks), "a list of ranks", self.rank, self.size)
+            raise ArgumentTypeError(text)
         found = tuple(judge.rank_of(self, "subgroup", "rank", rank) for rank in ranks)
         if len(set(found)) != len(found) or not found:
             got, wanted = list(found), "one or more ranks, each once"
@@ -251,26 +256,13 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
 
     def _short_way(self, reduces: bool = False) -> Express | None:
         express = self._transport.express
-        if express is None or express.queue or express.unseen or (reduces and self._looks_for_nan()):
+        if express is None or express.queue or express.unseen or (reduces and self._nan.is_on()):
             return None
         return express
-
-    def _looks_for_nan(self) -> bool:
-        chosen = chosen_options()
-        return self._finds_nan if chosen is None else chosen.find_nan
 
     def join_graph(self, call: Call, given: Parts | None, pending: Posted, result: Any) -> Any:
         """The result of a posted call, a part of the graph where some rank needs a gradient."""
         return attach(self, call, given, pending, result)
-
-    def _found_nan(self, given: Parts) -> str:
-        """What the finder says of what is given to a reduction; empty where it found nothing, or is off."""
-        if not self._looks_for_nan():
-            return ""
-        if not self._transport.checks:
-            text = refusal("find_nan", "the check between ranks", "off", "on", self.rank, self.size)
-            raise ArgumentValueError(text)
-        return nan_in(given)
 
     def _gathered_into(self, op: str, tensor: Tensor, out: Any) -> tuple[judge.Target | None, tuple[Shape, ...] | None]:
         if out is None:
@@ -324,15 +316,17 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         """Post a judged call; the work's result is ``out`` where the caller gave one."""
         if out is not None and call.needs_grad:
             call = call._replace(needs_grad=False)
-        kind = None if array is None or out is not None else judge.kind_of(self, call.op, array)
+        gets_array = array is not None and out is None and call.op != "send"
+        kind = judge.kind_of(self, call.op, array) if gets_array else None
         inputs = None if given is None else judge.readable_parts(given)
-        if call.reduce_op is not None and inputs is not None and (nan := self._found_nan(inputs)):
+        if call.reduce_op is not None and inputs is not None and (nan := self._nan.look(inputs)):
             call = call._replace(nan=nan)
         if target is not None and inputs is not None:
             inputs = apart(call.op, self.rank, inputs, target.written)
         place = device or _device(given)
         pending = self._transport.post(call, inputs, None if target is None else target.written, place)
-        work = Work[Any](pending, self._views(call, given, target, pending, out), kind, self.timeout)
+        views, follows = self._views(call, given, target, pending, out), follower(array if out is None else out)
+        work = Work[Any](pending, views if follows is None else (*views, follows), kind, self.timeout)
         if call.op == "send" and call.needs_grad:
             attach(self, call, given, pending, None)  # its place among the backwards is here, whenever it is waited for
             work.token = pending.token

@@ -9,7 +9,11 @@ from __future__ import annotations
 import ctypes
 from typing import Any, NamedTuple
 
+import torch
+
 _READ_ONLY = 1
+_CUDA = 2
+_LEGACY = 1  # how the default stream is written for CUDA
 _CAPSULE = ctypes.pythonapi.PyCapsule_GetPointer
 _CAPSULE.restype = ctypes.c_void_p
 _CAPSULE.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -53,15 +57,23 @@ class Memory(NamedTuple):
 
 def memory(array: Any) -> Memory:
     """What ``array.__dlpack__()`` says of its memory; whatever that raises, this raises."""
+    stream = _stream(*array.__dlpack_device__())
     try:
-        capsule = array.__dlpack__(max_version=(1, 0))
+        capsule = array.__dlpack__(max_version=(1, 0), **stream)
     except TypeError:  # of before version 1: it does not know the keyword
-        capsule = array.__dlpack__()
+        capsule = array.__dlpack__(**stream)
     name = _NAME(capsule)
     if name == b"dltensor_versioned":
         versioned = ctypes.cast(_CAPSULE(capsule, name), ctypes.POINTER(_Versioned)).contents
         return Memory(_strides(versioned.tensor), not versioned.flags & _READ_ONLY)
     return Memory(_strides(ctypes.cast(_CAPSULE(capsule, name), ctypes.POINTER(_Tensor)).contents), True)
+
+
+def _stream(kind: int, number: int) -> dict[str, int]:
+    """The stream that is to follow the array's; without a word it would be the default one, which no capture allows."""
+    if kind != _CUDA:
+        return {}
+    return {"stream": torch.cuda.current_stream(f"cuda:{number}").cuda_stream or _LEGACY}
 
 
 def _strides(tensor: _Tensor) -> tuple[int, ...]:

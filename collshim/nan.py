@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
+from collshim.errors import ArgumentValueError, refusal
 from collshim.layout import Parts
+from collshim.options import chosen, get
+
+if TYPE_CHECKING:
+    from collshim.communicator import Communicator
+
+
+class NanFinder:
+    """One communicator's finder; on where a block of options, or the environment when it was made, says so."""
+
+    def __init__(self, communicator: Communicator) -> None:
+        self._communicator = communicator
+        self._by_default = get().find_nan
+
+    def is_on(self) -> bool:
+        """Whether to look."""
+        block = chosen()
+        return self._by_default if block is None else block.find_nan
+
+    def look(self, given: Parts) -> str:
+        """What is to be told of what is given to a reduction; empty where nothing was found, or nobody asked."""
+        if not self.is_on():
+            return ""
+        comm = self._communicator
+        if not comm.checks:
+            raise ArgumentValueError(refusal("find_nan", "the check between ranks", "off", "on", comm.rank, comm.size))
+        return nan_in(given)
 
 
 def nan_in(parts: Parts) -> str:

@@ -81,6 +81,7 @@ class ObjectCollectives:
         """Rank ``to`` receives the object."""
         comm, data = _asked(self), _pickled(_asked(self), "send_object", value)
         to = judge.rank_of(comm, "send_object", "destination", to)
+        tag = judge.tag_of(comm, "send_object", tag)
         call = comm._call("send", data, root=to, tag=tag, discovers=True, content=_CONTENT)
         return comm._post(call, data, None, None, None)
 
@@ -88,7 +89,7 @@ class ObjectCollectives:
         """The object that rank ``source`` sends, or with None any rank; ``Work.source`` tells which."""
         comm = _asked(self)
         rank = None if source is None else judge.rank_of(comm, "recv_object", "source", source)
-        return _awaited(comm, "recv", rank, tag=tag)
+        return _awaited(comm, "recv", rank, tag=judge.tag_of(comm, "recv_object", tag))
 
 
 def _asked(collectives: ObjectCollectives) -> Communicator:

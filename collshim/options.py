@@ -85,9 +85,8 @@ def options(**changes: Any) -> Iterator[Options]:
         _current.reset(token)
 
 
-def chosen() -> Options | None:
-    """The options that a block of code has set here, None outside of any: cheap, for every call."""
-    return _current.get()
+chosen = _current.get
+"""The options that a block of code has set here, None outside of any: cheap, for every call."""
 
 
 def _from_environment() -> Options:

@@ -65,13 +65,15 @@ class PointToPointCalls:
 def _judged_send(comm: Communicator, letter: Send) -> Post:
     tensor = comm._tensor("send", letter.array)
     to = judge.rank_of(comm, "send", "destination", letter.to)
-    call = comm._call("send", tensor, root=to, tag=letter.tag, discovers=letter.discovers)
-    return partial(comm._post, call, tensor, None, None, None)
+    tag = judge.tag_of(comm, "send", letter.tag)
+    call = comm._call("send", tensor, root=to, tag=tag, discovers=letter.discovers)
+    return partial(comm._post, call, tensor, None, letter.array, None)
 
 
 def _judged_recv(comm: Communicator, letter: Recv) -> Post:
     source, out, tag, like, discovers = letter
     rank = None if source is None else judge.rank_of(comm, "recv", "source", source)
+    tag = judge.tag_of(comm, "recv", tag)
     known = like if out is None else out
     if known is None:
         comm._require_discovery("recv", discovers)

@@ -143,11 +143,16 @@ def _main(task: Task, end: Connection) -> None:
     told = threading.Event()
     threading.Thread(target=_follow, args=(end, told), daemon=True).start()
     _set_environment(task)
+    process = os.getpid()
     try:
         with options(**dataclasses.asdict(task.chosen)):
             outcome = ("result", _run(task), "")
     except BaseException as error:
+        if os.getpid() != process:
+            raise  # a process that the function forked: it ends without a word in this rank's name
         outcome = ("error", *_told(error))
+    if os.getpid() != process:
+        return
     end.send_bytes(_pickled(outcome))
     if outcome[0] == "result":
         told.wait()

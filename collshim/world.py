@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from collshim.call import how_it_failed
 from collshim.communicator import Communicator
 from collshim.environment import Place, read
 from collshim.errors import WorldError
+from collshim.forks import INHERITED, no_rank
 from collshim.options import get as current_options
 from collshim.transports import Transport
 from collshim.transports.local import LocalTransport, Switchboard
@@ -78,6 +80,7 @@ class _Process:
     local_worlds = 0
     generations = itertools.count()
     processes_worlds = itertools.count()
+    forked_off = ""
 
 
 _thread = threading.local()
@@ -93,7 +96,8 @@ def current() -> World:
     """This thread's world, else the process's, which is made from the environment where there is none yet.
 
     Raises:
-        WorldError: a thread without a world while ranks of this process are threads; a contradicting environment.
+        WorldError: a thread without a world while ranks of this process are threads; a process that was forked off a
+            rank; a contradicting environment.
     """
     found: World | None = getattr(_thread, "world", None)
     if found is not None:
@@ -103,6 +107,8 @@ def current() -> World:
             f"thread {threading.current_thread().name} is no rank: ranks of this process are threads, and this thread "
             "was started by none of collshim.launch's; let it enter with collshim.world.use(world)"
         )
+    if _Process.world is None and _Process.forked_off:
+        raise no_rank(_Process.forked_off)
     with _Process.lock:
         return _Process.world if _Process.world is not None else init()
 
@@ -128,13 +134,22 @@ def init(
         WorldError: the process has a world already, or what is given contradicts itself or the environment.
     """
     with _Process.lock:
-        if _Process.local_worlds:
-            raise WorldError("ranks of this process are threads, so the process cannot be a rank of another world")
+        refuse_thread_ranks()
         if _Process.world is not None:
             raise WorldError(f"the process has a world already ({_Process.world}); close it before another is made")
         place = read(rank, size, address, port, needs_address=store is None)
         _Process.world = _joined(place, store, timeout)
         return _Process.world
+
+
+def refuse_thread_ranks() -> None:
+    """Refuse to make the process's world while ranks of this process are threads, before anybody is waited for.
+
+    Raises:
+        WorldError: they are.
+    """
+    if _Process.local_worlds:
+        raise WorldError("ranks of this process are threads, so the process cannot be a rank of another world")
 
 
 def close() -> None:
@@ -173,6 +188,24 @@ def announce_leaving(why: str) -> None:
     found = _Process.world
     if found is not None:
         found.communicator.announce_leaving(why)
+
+
+def _forget() -> None:
+    """In a process forked off a rank: the world is its parent's, and it must not say goodbye in its parent's name."""
+    own, process = getattr(_thread, "world", None), _Process.world
+    _Process.lock, _Process.local_worlds = threading.RLock(), 0
+    for world in (process, own):
+        if world is not None and world.size > 1:
+            _Process.forked_off = repr(world)
+            INHERITED.append(world)
+    if own in INHERITED:
+        _thread.world = None
+    if process in INHERITED:
+        INHERITED.append(_Process.rendezvous)
+        _Process.world = _Process.rendezvous = None
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 @contextmanager
@@ -252,7 +285,7 @@ def _joined(place: Place, store: Any, timeout: float | None) -> World:
     atexit.register(_leave_at_exit)
     from collshim.transports.process_group import ProcessGroupTransport
 
-    transport = ProcessGroupTransport(rendezvous, range(place.size), "all", checks=_checks())
+    transport = ProcessGroupTransport(rendezvous, range(place.size), "all", checks=_checks(rendezvous))
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
     world.store = rendezvous.store
@@ -265,6 +298,12 @@ def local_worlds_of_one() -> World:
     return World(LocalTransport(board.group((0,), f"world{next(_Process.generations)}"), 0), 0, 1, (0,))
 
 
-def _checks() -> bool:
+def _checks(rendezvous: Rendezvous) -> bool:
+    """Rank 0 decides for all: whether CUDA is in use already may differ between them."""
     chosen = current_options().check
-    return chosen if chosen is not None else not (nccl_is_there() and torch.cuda.is_initialized())
+    mine = chosen if chosen is not None else not (nccl_is_there() and torch.cuda.is_initialized())
+    agreed = rendezvous.agreed("check", str(mine)) == str(True)
+    if chosen is not None and chosen is not agreed:
+        rank = rendezvous.rank
+        raise WorldError(f"the check between ranks is {chosen} on rank {rank}, {agreed} on rank 0, should be the same")
+    return agreed

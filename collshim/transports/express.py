@@ -47,7 +47,7 @@ class Dispatch:
         self._work = work
         self._result = result
         self._described = described
-        self._sequence = transport.sequence - 1
+        self._sequence = transport.sequence
 
     def done(self) -> bool:
         """Whether ``wait`` would return, or raise, at once."""
@@ -55,9 +55,6 @@ class Dispatch:
 
     def wait(self, timeout: float | None) -> Any:
         """The result; a wait of more than a moment is watched as any other is."""
-        if self._described[1].is_cuda:
-            self._work.wait()
-            return self._result
         if timeout is not None and timeout < FIRST_SLICE:
             self._watch(timeout)
             return self._result
@@ -70,7 +67,7 @@ class Dispatch:
     def _watch(self, timeout: float | None) -> None:
         op, tensor, reduce_op, root = self._described
         shape = tuple(tensor.shape[1:] if op in _PARTED else tensor.shape)
-        call = Call(op, shape, tensor.dtype, tensor.device.type, reduce_op, root=root, sequence=self._sequence)
+        call = Call(op, shape, tensor.dtype, tensor.device.type, reduce_op, root=root, sequence=self._sequence - 1)
         flight = Flight(self._transport, call, None, None, tensor.device)
         flight.follow(self._work)
         flight.wait(timeout)

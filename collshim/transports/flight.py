@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.distributed import DistBackendError
 
 from collshim.call import Call
 from collshim.check import objection
 from collshim.combine import steps
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
-from collshim.layout import Parts
+from collshim.layout import Parts, listed
 from collshim.outputs import allocate
 from collshim.transports.absence import FIRST_SLICE
 from collshim.transports.payload import Ends, Payload, start
 from collshim.transports.slots import Slot, decode, given
+from collshim.transports.streams import on_stream, stream_to_follow
 
 if TYPE_CHECKING:
     from collshim.transports.process_group import ProcessGroupTransport
@@ -55,6 +57,8 @@ class Flight:
         self.failure: CollshimError | None = None
         self.departed = False
         self._saw_gone = False
+        self._on_gpu = False
+        self._stream = stream_to_follow(call, device)
 
     @property
     def joint(self) -> bool:
@@ -66,16 +70,28 @@ class Flight:
         self._slots = (work, slots)
 
     def depart(self) -> None:
-        """Put the data on its way; the calls agree, or were not compared."""
+        """Put the data on its way; the calls agree, or were not compared. What NCCL refuses is kept for ``wait``."""
         transport = self._transport
         calls = self.calls or [self.call] * transport.size
+        place = self._place(calls)
+        self._on_gpu = place.type == "cuda"
         if self._outputs is None:
-            self._outputs = allocate(calls, transport.rank, self._place(calls))
+            self._outputs = allocate(calls, transport.rank, place)
         ragged = any(call.sends is not None or call.expects is not None for call in calls)
         ends = Ends(transport.payload_group, transport.rank, transport.size, ragged)
-        self._payload = start(ends, self.call, self._inputs, self._outputs)
-        transport.departed(self._payload.works)
+        try:
+            self._payload = start(ends, self.call, self._inputs, self._outputs)
+        except DistBackendError as error:
+            self.fail(transport.end(PeerError, f"{self.call}: NCCL failed: {error}"))
+            return
+        if not self._on_gpu:
+            transport.departed(self._payload.works)
         self.departed = True
+
+    def _depart_behind(self) -> None:
+        """``depart`` from whatever thread, behind the stream that the call was posted on."""
+        with on_stream(self._stream):
+            self.depart()
 
     def follow(self, work: Any) -> None:
         """The data is on its way already."""
@@ -89,7 +105,7 @@ class Flight:
     def agree(self, limit: float | None) -> None:
         """Wait for the slots, compare the calls, and let the data depart; failures are kept for ``wait``."""
         if self._slots is None:
-            self.depart()
+            self._depart_behind()
             return
         work, gathered = self._slots
         self.await_work(work, limit)
@@ -103,7 +119,7 @@ class Flight:
             self.fail(wrong)
             return
         try:
-            self._combine(slots) if all(slot.data is not None for slot in slots) else self.depart()
+            self._combine(slots) if all(slot.data is not None for slot in slots) else self._depart_behind()
         except CollshimError:
             raise
         except Exception as error:  # of memory, say; the background thread must outlive it
@@ -155,16 +171,41 @@ class Flight:
 
     def _land(self, limit: float | None) -> None:
         payload, self._payload = self._payload, Payload([])
+        if self._on_gpu:
+            self._land_on_gpu(payload)
+            return
         for work in payload.works:
             self.await_work(work, limit)
         if payload.finish is not None:
             payload.finish()
 
+    def _land_on_gpu(self, payload: Payload) -> None:
+        """This thread's stream follows the data; the host goes on.
+
+        No deadline is given: NCCL would wait for it on the host, and end the group when it is over.
+        """
+        here = torch.cuda.current_stream(None if self._stream is None else self._stream.device)
+        with on_stream(here if payload.finish is None else self._stream):
+            self._order_behind(payload)
+            done = None if payload.finish is None else torch.cuda.current_stream().record_event()
+        if done is not None:
+            here.wait_event(done)
+        for tensor in [] if self._outputs is None else listed(self._outputs):
+            tensor.record_stream(here)  # of no effect where it was allocated for this stream
+
+    def _order_behind(self, payload: Payload) -> None:
+        """What is left to do is done on the stream that owns the memory it reads: the one the call was posted on."""
+        try:
+            for work in payload.works:
+                work.wait()
+        except DistBackendError as error:
+            self.fail(self._transport.end(PeerError, f"{self.call}: NCCL failed: {error}"))
+            return
+        if payload.finish is not None:
+            payload.finish()
+
     def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works in slices, so that the others hear where this rank waits."""
-        if self.call.device == "cuda" and self._slots is None:
-            work.wait()
-            return
         board, seconds = self._transport.rendezvous.board, FIRST_SLICE
         try:
             while not _waited(work, _slice(seconds, limit)):

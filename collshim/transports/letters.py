@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.distributed import DistNetworkError
 
-from collshim.call import EAGER_BYTES, Call, in_the_world
+from collshim.call import EAGER_BYTES, TAGS, Call, in_the_world
 from collshim.check import objection_to_pair
 from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.layout import Parts
@@ -29,12 +29,13 @@ from collshim.transports.background import Background
 from collshim.transports.parcel import Letter, Parcel, opened
 from collshim.transports.payload import Payload, receive, receive_from_anybody, send
 from collshim.transports.point_to_point import PointToPoint
+from collshim.transports.streams import on_stream
 
 if TYPE_CHECKING:
     from collshim.transports.process_group import ProcessGroupTransport
 
 _Departing = tuple[Parcel, Callable[[], Payload]]
-_FIRST_NUMBER = 2**30
+_FIRST_NUMBER = TAGS
 """Numbers of letters start here, above users' tags."""
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
@@ -215,8 +216,17 @@ class Postbox:
 
     def _deliver(self, letter: Letter, parcel: Parcel) -> None:
         wrong = parcel.failure = objection_to_pair(letter.call, parcel.call, self._transport.ranks)
+        with on_stream(parcel.stream):  # this may be the background's thread
+            self._fill(letter, parcel, wrong is not None)
+        parcel.source = letter.source
+        parcel.joint = letter.call.needs_grad
+        parcel.arrived = True
+
+    def _fill(self, letter: Letter, parcel: Parcel, unwanted: bool) -> None:
         shape, dtype = letter.call.shape or (), letter.call.dtype or torch.float32
-        if parcel.target is None or wrong is not None:
+        if parcel.target is None or unwanted:
+            if parcel.call.device == "any" or unwanted:
+                parcel.device = torch.device(letter.call.device)  # where it comes from: NCCL and gloo do not meet
             parcel.target = torch.empty(shape, dtype=dtype, device=parcel.device)
         if letter.data is None:
             tag = _FIRST_NUMBER + letter.number
@@ -224,9 +234,6 @@ class Postbox:
             self._depart(parcel, partial(receive, group, parcel.target, letter.source, tag))
         else:
             parcel.target.copy_(letter.data.view(shape))
-        parcel.source = letter.source
-        parcel.joint = letter.call.needs_grad
-        parcel.arrived = True
 
     def await_data(self, parcel: Parcel, limit: float | None) -> None:
         """Wait until the data that follows a letter, or needs none, has moved."""
@@ -235,8 +242,9 @@ class Postbox:
         try:
             for work in [] if payload is None else payload.works:
                 work.finish(seconds) if isinstance(work, PointToPoint) else work.wait()
-                if parcel.call.op == "recv" and parcel.source is None and isinstance(work, PointToPoint):
-                    parcel.source = work.source() if parcel.call.root is None else parcel.call.root
+                if parcel.call.op == "recv" and parcel.source is None:
+                    anybody = parcel.call.root is None and isinstance(work, PointToPoint)
+                    parcel.source = work.source() if anybody else parcel.call.root
         except RuntimeError as error:
             self._end(parcel, error, limit)
 

@@ -23,6 +23,7 @@ from collshim.transports import Posted
 from collshim.transports.alike import Signature
 from collshim.transports.local_express import LocalExpress
 from collshim.transports.meeting import Meeting, Seat
+from collshim.transports.streams import stream_of
 from collshim.transports.ticket import Ticket, Waited
 
 T = TypeVar("T", bound=Ticket)
@@ -80,6 +81,7 @@ class _Seat(NamedTuple):
     inputs: Parts | None
     outputs: Parts | None
     device: torch.device
+    stream: torch.cuda.Stream | None
     signature: Signature | None = None
 
 
@@ -230,7 +232,7 @@ class LocalTransport:
         self._raise_unseen()
         if call.op in ("send", "recv"):
             return self._post_letter(call, inputs, outputs, device)
-        meeting = self.take(_Seat(self.rank, call, inputs, outputs, device))
+        meeting = self.take(_Seat(self.rank, call, inputs, outputs, device, stream_of(device)))
         return self.remember(Ticket(self, meeting, self.rank, call))
 
     def take(self, seat: Seat) -> Meeting:
@@ -241,11 +243,11 @@ class LocalTransport:
 
     def _post_letter(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         if call.op == "recv":
-            meeting = self.group.deliver(_Seat(self.rank, call, inputs, outputs, device), call.root)
+            meeting = self.group.deliver(_Seat(self.rank, call, inputs, outputs, device, stream_of(device)), call.root)
             return self.remember(Ticket(self, meeting, 1, call))
         eager = isinstance(inputs, Tensor) and inputs.nbytes <= EAGER_BYTES
         inputs = inputs.clone() if eager and isinstance(inputs, Tensor) else inputs
-        meeting = self.group.deliver(_Seat(self.rank, call, inputs, outputs, device), call.root)
+        meeting = self.group.deliver(_Seat(self.rank, call, inputs, outputs, device, stream_of(device)), call.root)
         return _Sent() if eager else self.remember(Ticket(self, meeting, 0, call))
 
     def together(self) -> AbstractContextManager[None]:

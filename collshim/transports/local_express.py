@@ -29,6 +29,7 @@ _PARTED = ("reduce_scatter", "all_to_all")
 class QuickSeat:
     """A seat with a signature; its call is described when somebody asks."""
 
+    stream = None
     __slots__ = ("_caller", "given", "op", "outputs", "rank", "signature")
 
     def __init__(self, rank: int, signature: Signature, given: Tensor, outputs: Tensor | None, caller: Caller) -> None:
@@ -158,7 +159,7 @@ class LocalExpress:
 def _small(array: Any) -> Tensor | None:
     """A small plain array; out of the graph, since another rank's thread may compute with its own grad mode."""
     tensor = plain(array)
-    if tensor is None or tensor.nbytes > SMALL or tensor.is_cuda:
+    if tensor is None or tensor.nbytes > SMALL:
         return None
     return tensor.detach() if tensor.requires_grad else tensor
 

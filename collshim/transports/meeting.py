@@ -18,13 +18,15 @@ from collshim.errors import CommunicationError, DeadlineError
 from collshim.layout import Parts
 from collshim.outputs import allocate
 from collshim.transports.alike import Signature, serve
+from collshim.transports.streams import Crossing, Place
 
 if TYPE_CHECKING:
     from collshim.transports.local import LocalGroup
 
 
 SMALL = 1 << 16
-"""Bytes up to which the last rank to arrive does the work alone: to wake the others would take longer."""
+"""Bytes up to which the last rank to arrive does the work alone: to wake the others would take longer. So it does
+where the work is the GPU's."""
 
 
 class Seat(Protocol):
@@ -56,6 +58,11 @@ class Seat(Protocol):
         ...
 
     @property
+    def stream(self) -> torch.cuda.Stream | None:
+        """The CUDA stream that it was taken on."""
+        ...
+
+    @property
     def signature(self) -> Signature | None:
         """What the others must have alike."""
         ...
@@ -84,6 +91,7 @@ class Meeting:
         self.failure: CommunicationError | None = None
         self.joint = False
         self.finished = False
+        self._crossing: Crossing | None = None
 
     @property
     def calls(self) -> Sequence[Call]:
@@ -141,9 +149,10 @@ class Meeting:
             self.fail(wrong)
             return
         try:
+            self._crossing = _crossing(seats)
             self._place_outputs(seats, calls, pair)
             work = self._delivery(seats) if pair else steps(calls, [seat.inputs for seat in seats], self.outputs)
-            self._run(work, _bytes(seats[0].inputs) <= SMALL)
+            self._run(work, self._crossing is not None or _bytes(seats[0].inputs) <= SMALL)
         except Exception as error:
             self._fail_with(error)
 
@@ -170,6 +179,8 @@ class Meeting:
         if small:
             for step in work:
                 step()
+            if self._crossing is not None:
+                self._crossing.finish()
             self._finish()
         else:
             self._steps.extend(work)
@@ -235,6 +246,13 @@ class Meeting:
         absent = self.who_did_not_come(missing) if missing else f"{self.calls[0]}: no rank sent anything"
         self._group.fail(DeadlineError(f"{absent} (within {timeout:g} s)"))
 
+    def result(self, place: int) -> Parts | None:
+        """The outputs of a seat, once finished; this thread's CUDA streams follow what writes them."""
+        found = self.outputs[place]
+        if self._crossing is not None:
+            self._crossing.follow(found)
+        return found
+
     def _gate(self) -> threading.Lock | None:
         gate = threading.Lock()
         gate.acquire()
@@ -262,6 +280,12 @@ class Meeting:
         failure.__cause__ = error
         self._steps.clear()
         self.fail(failure)
+
+
+def _crossing(seats: Sequence[Seat]) -> Crossing | None:
+    if all(seat.stream is None for seat in seats):
+        return None
+    return Crossing([Place(seat.stream, seat.inputs, seat.outputs) for seat in seats])
 
 
 def _bytes(parts: Parts | None) -> int:

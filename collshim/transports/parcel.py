@@ -13,6 +13,7 @@ from collshim.call import Call
 from collshim.errors import CollshimError
 from collshim.transports.payload import Payload
 from collshim.transports.slots import as_bytes, call_from, describe, from_bytes
+from collshim.transports.streams import stream_to_follow
 
 if TYPE_CHECKING:
     from collshim.transports.letters import Postbox
@@ -59,6 +60,7 @@ class Parcel:
         self.call = call
         self.target = target
         self.device = device
+        self.stream = stream_to_follow(call, device)
         self.token: Tensor | None = None
         self.joint = False
         self.source: int | None = None

@@ -1,7 +1,7 @@
 """What takes the short way: plain arrays, which one look can judge, with results of their own kind.
 
-Plain are contiguous torch tensors and NumPy arrays, outside of the graph, of a dtype that every transport carries and
-reduces as it is. Anything else, and every refusal, takes the usual way, which does the same for more.
+Plain are contiguous torch tensors on the CPU and NumPy arrays, outside of the graph, of a dtype that every transport
+carries and reduces as it is. Anything else, and every refusal, takes the usual way, which does the same for more.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def plain(array: Any) -> Tensor | None:
         return torch.from_numpy(array) if fits else None
     if type(array) is not Tensor or array.dtype not in _TORCH_DTYPES or array.layout is not _STRIDED:
         return None
-    if (array.requires_grad and torch.is_grad_enabled()) or array.is_neg() or array.is_meta:
+    if (array.requires_grad and torch.is_grad_enabled()) or array.is_neg() or not array.is_cpu:
         return None
     return array if array.is_contiguous() else None
 
@@ -90,7 +90,7 @@ def plain_target(array: Any, tensor: Tensor, out: Any, shape: Any) -> Tensor | N
     if type(out) is not type(array) or out.shape != shape:
         return None
     target = plain(out)
-    if target is None or target.dtype is not tensor.dtype or target.device != tensor.device:
+    if target is None or target.dtype is not tensor.dtype:
         return None
     start, other = target.data_ptr(), tensor.data_ptr()
     apart = start + target.nbytes <= other or other + tensor.nbytes <= start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -21,7 +22,7 @@ from collshim.transports.flight import Flight
 from collshim.transports.letters import Postbox
 from collshim.transports.payload import all_gather_single, all_to_all_single
 from collshim.transports.point_to_point import PointToPoint
-from collshim.transports.rendezvous import Rendezvous
+from collshim.transports.rendezvous import Rendezvous, end_nccl
 from collshim.transports.slots import encode, slot_bytes, travels_in_slots
 
 _FEW = 32
@@ -52,10 +53,13 @@ class ProcessGroupTransport:
             "payload": rendezvous.group(f"{key}/payload", ranks, cuda=True),
             "slots": rendezvous.group(f"{key}/slots", ranks, cuda=False),
         }
+        self._store = rendezvous.store
+        self._store.add(f"{key}/made", 1)
         self._latest: dict[str, Any] = {}
         self.sequence = 0
         self._queue: deque[Flight] = deque()
         self._driving = threading.RLock()
+        self._posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
         self._failure: CommunicationError | None = None
         self._unseen: list[Flight] = []
         self._postbox = Postbox(self)
@@ -69,7 +73,11 @@ class ProcessGroupTransport:
         return self._groups["payload"]
 
     def departed(self, works: Sequence[Any]) -> None:
-        """Data is on its way; remember the last of it that tells when it is over."""
+        """Data is on its way through gloo; remember the last of it that tells when it is over.
+
+        NCCL's need no remembering: its groups are ended in a way of their own, and a work that was captured into a
+        graph must not be asked.
+        """
         for work in works:
             if not isinstance(work, PointToPoint):
                 self._latest["payload"] = work
@@ -80,29 +88,45 @@ class ProcessGroupTransport:
         self._raise_unseen()
         if call.op in ("send", "recv"):
             return self._postbox.post(call, inputs, outputs, device)
+        with self._posting:
+            return self._flown(call, inputs, outputs, device)
+
+    def _flown(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Flight:
         flight = Flight(self, call._replace(sequence=self.sequence), inputs, outputs, device)
         self.sequence += 1
         if self.checks or call.discovers or call.op == "barrier":
             self._post_slots(flight, inputs)
         elif self._queue:
             self._queue.append(flight)  # behind calls that still ask the others, so that all ranks keep one order
-            self._remember(flight)
+            self._see_off(flight)
         else:
             flight.depart()
         return flight
 
     def _post_slots(self, flight: Flight, inputs: Parts | None) -> None:
         slot = encode(flight.call, inputs, self.size)
-        slots = torch.empty((self.size, slot_bytes(self.size)), dtype=torch.uint8)
+        slots = torch.empty((self.size, slot_bytes(self.size)), dtype=torch.uint8, device="cpu")
         self._latest["slots"] = _exchanged(self._groups["slots"], slot, slots)
         flight.exchange(self._latest["slots"], slots)
         self._queue.append(flight)
-        if flight.call.device == "cuda":
-            self.agree_up_to(flight, None)  # CUDA work must be posted by the thread whose stream it follows
-        else:
+        if (flight.call.device == "cpu" and travels_in_slots(flight.call, inputs)) or flight.call.op == "barrier":
             self._remember(flight)
-            if not travels_in_slots(flight.call, inputs):
-                Background.watch(self)  # data that follows the slots must depart though nobody waits here
+        else:
+            self._see_off(flight)
+
+    def _see_off(self, flight: Flight) -> None:
+        """Data that follows slots must depart though nobody waits here.
+
+        NCCL wants the calls of all groups in one order on all ranks, so data on CUDA departs before the post returns.
+        """
+        self._remember(flight)
+        if flight.call.device != "cuda":
+            Background.watch(self)
+            return
+        try:
+            self.agree_up_to(flight, time.monotonic() + self.rendezvous.timeout)
+        except CollshimError as failure:
+            flight.fail(failure)
 
     def _remember(self, flight: Flight) -> None:
         self._unseen[:] = [known for known in self._unseen if not known.departed or known.failure is not None]
@@ -193,14 +217,33 @@ class ProcessGroupTransport:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Drop the groups; gloo ends its calls first, however long that takes, so where some are left, in a thread."""
+        """Drop the groups; gloo ends its calls first, however long that takes, so where some are left, in a thread.
+
+        In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
+        ranks, and fails where one of them ends meanwhile.
+        """
         groups = list(self._groups.values())
         self._groups.clear()
         self.express = None
-        if all(work.is_completed() for work in self._latest.values()):
+        if groups:
+            end_nccl(groups[0], failed=not isinstance(self._failure, BrokenCommunicatorError | type(None)))
+        if all(work.is_completed() for work in self._latest.values()) and self._is_made():
             groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
         else:
-            threading.Thread(target=groups.clear, name="collshim-ending", daemon=True).start()
+            threading.Thread(target=self._drop, args=(groups,), name="collshim-ending", daemon=True).start()
+
+    def _is_made(self) -> bool:
+        """Whether every rank has made the group, or nobody can say any more."""
+        try:
+            return int(self._store.add(f"{self.key}/made", 0)) >= self.size
+        except RuntimeError:
+            return True
+
+    def _drop(self, groups: list[ProcessGroup]) -> None:
+        limit = time.monotonic() + self.rendezvous.timeout
+        while not self._is_made() and time.monotonic() < limit:
+            time.sleep(0.005)
+        groups.clear()
 
 
 def _exchanged(group: ProcessGroup, slot: torch.Tensor, slots: torch.Tensor) -> Any:

@@ -64,7 +64,8 @@ class Rendezvous:
 
     def close(self) -> None:
         """End all groups and let go of the store, which frees its port where this process serves it."""
-        for transport in list(self._open):
+        in_order = sorted(self._open, key=lambda transport: str(transport.key), reverse=True)
+        for transport in in_order:  # the same on all ranks, since the end of a NCCL group waits for them
             transport.close()
         self.store = None
         self.board.close()
@@ -85,7 +86,7 @@ class Rendezvous:
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():
-            nccl = _nccl(PrefixStore("nccl", store), rank, size)
+            nccl = _nccl(PrefixStore("nccl", store), rank, size, self.timeout)
             group._register_backend(torch.device("cuda"), ProcessGroup.BackendType.NCCL, nccl)
         return group
 
@@ -101,6 +102,17 @@ class Rendezvous:
         told = "; ".join(f"rank {rank} {self.board.whereabouts(ranks[rank])}" for rank in absent)
         count = f"{len(absent)} of {len(ranks)} ranks did not come within {self.timeout:g} s"
         return DeadlineError(f"{what}: {count}: {told}")
+
+    def agreed(self, key: str, mine: str) -> str:
+        """Rank 0's word on what all ranks must have alike; this rank's own where rank 0 does not come."""
+        if self.rank == 0:
+            self.store.set(f"agreed/{key}", mine)
+            return mine
+        try:
+            found: bytes = self.store.get(f"agreed/{key}")
+        except RuntimeError:
+            return mine  # the making of the first group says who is missing
+        return found.decode()
 
     def farewell(self, size: int) -> None:
         """Where this process serves the store, give the others time to leave: small messages lie in it."""
@@ -150,7 +162,20 @@ def nccl_is_there() -> bool:
     return torch.distributed.is_nccl_available() and torch.cuda.is_available()
 
 
-def _nccl(store: Any, rank: int, size: int) -> Any:
+def _nccl(store: Any, rank: int, size: int, timeout: float) -> Any:
     from torch.distributed import ProcessGroupNCCL
 
-    return ProcessGroupNCCL(store, rank, size, ProcessGroupNCCL.Options())
+    options = ProcessGroupNCCL.Options()
+    options._timeout = timedelta(seconds=timeout)  # then torch's watchdog ends the process: nobody waits on the host
+    return ProcessGroupNCCL(store, rank, size, options)
+
+
+def end_nccl(group: ProcessGroup, *, failed: bool) -> None:
+    """End the group's NCCL: once what is on its way is done or, where a rank has failed, at once.
+
+    Left to its destructor it would end what is on its way in either case.
+    """
+    if not nccl_is_there():
+        return
+    nccl: Any = group._get_backend(torch.device("cuda"))
+    nccl.abort() if failed else nccl.shutdown()

@@ -99,7 +99,7 @@ def as_bytes(tensor: Tensor) -> Tensor:
 
 def from_bytes(data: Tensor, dtype: torch.dtype) -> Tensor:
     """Flat bytes as a flat tensor of ``dtype``; a copy, since bytes in a slot are aligned to nothing."""
-    whole = torch.empty(data.numel() // dtype.itemsize, dtype=dtype)
+    whole = torch.empty(data.numel() // dtype.itemsize, dtype=dtype, device="cpu")
     as_bytes(whole).copy_(data)
     return whole
 

@@ -65,7 +65,7 @@ class Ticket:
         transport.seen(self)
         if self.meeting.failure is not None:
             raise self.failure() from self.meeting.failure.__cause__
-        return self.meeting.outputs[self.place]
+        return self.meeting.result(self.place)
 
     def _wait(self, timeout: float | None) -> None:
         board, me = self.transport.group.board, self.transport.group.ranks[self.transport.rank]

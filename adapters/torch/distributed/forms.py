@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -40,6 +40,8 @@ def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
 
 def ints(what: str, sizes: Sequence[int] | None) -> list[int]:
     """Split sizes; none where none are given."""
+    if not isinstance(sizes, Iterable | None):
+        refuse(TypeError, f"incompatible function arguments: {what} is {sizes!r}, should be ints")
     found = [] if sizes is None else list(sizes)
     if not all(hasattr(size, "__index__") for size in found):
         refuse(TypeError, f"incompatible function arguments: {what} is {sizes!r}, should be ints")

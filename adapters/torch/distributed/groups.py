@@ -97,7 +97,7 @@ def registered(comm: Communicator, backend: str, desc: str | None, deadline: flo
 def _members(ranks: Sequence[int] | None, size: int, sort_ranks: bool) -> list[int]:
     if ranks is None:
         return list(range(size))
-    if not ranks or not all(hasattr(rank, "__index__") for rank in ranks):
+    if not isinstance(ranks, Sequence) or not ranks or not all(hasattr(rank, "__index__") for rank in ranks):
         refuse(TypeError, f"ranks list is {ranks!r}, should hold at least one rank, and ints")
     found = [rank.__index__() for rank in ranks]
     if len(set(found)) != len(found):

@@ -161,6 +161,7 @@ def _contradicts(what: str, given: int, there: object, where: str) -> NoReturn:
 
 
 def _made(init_method: Any, store: Any, rank: int, size: int, deadline: float | None) -> world.World:
+    world.refuse_thread_ranks()
     for name, what, given in (("RANK", "rank", rank), ("WORLD_SIZE", "world_size", size)):
         if given != -1 and os.environ.get(name, str(given)) != str(given):
             _contradicts(what, given, os.environ[name], f"in the environment's {name}")

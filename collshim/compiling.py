@@ -1,0 +1,57 @@
+"""``torch.compile`` breaks its graph at a call of collshim, and leaves collshim's own frames alone.
+
+Dynamo would trace into them, and cannot: they talk to stores, sockets and threads. It reads which folders to skip when
+it is first imported, which takes seconds; so it is told then, and who does not compile pays nothing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_RULES = "torch._dynamo.trace_rules"
+
+
+def leave_alone() -> None:
+    """Tell Dynamo, now or when it is imported."""
+    if _RULES in sys.modules:
+        _tell(sys.modules[_RULES])
+    else:
+        sys.meta_path.insert(0, _Notice())
+
+
+def _tell(rules: ModuleType) -> None:
+    rules.add("collshim")
+
+
+class _Notice(MetaPathFinder):
+    """Notices the import of Dynamo's rules, once."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != _RULES:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Telling(spec.loader)
+        return spec
+
+
+class _Telling(Loader):
+    """Loads the rules, and then tells them."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        _tell(module)
