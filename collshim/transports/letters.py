@@ -21,7 +21,7 @@ from torch.distributed import DistNetworkError
 
 from collshim.call import EAGER_BYTES, TAGS, Call, in_the_world
 from collshim.check import objection_to_pair
-from collshim.errors import CollshimError, DeadlineError, PeerError
+from collshim.errors import ArgumentValueError, CollshimError, DeadlineError, PeerError, refusal
 from collshim.layout import Parts
 from collshim.transports import Posted
 from collshim.transports.absence import FIRST_SLICE
@@ -62,6 +62,7 @@ class Postbox:
 
     def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         """Post a send of ``inputs`` or a recv into ``outputs``."""
+        self._refuse_on_cuda(call)
         lettered = self._transport.checks or call.discovers or call.root == self._transport.rank
         if call.op == "send" and isinstance(inputs, Tensor):
             return self._send(call, inputs, lettered)
@@ -95,6 +96,17 @@ class Postbox:
             parcel.payload = start()
         else:
             self._batch.append((parcel, start))
+
+    def _refuse_on_cuda(self, call: Call) -> None:
+        """NCCL has no tags and no receive from anybody: it would hand out one message for another."""
+        transport = self._transport
+        if call.device != "cuda" or transport.size == 1:
+            return
+        if call.tag:
+            raise ArgumentValueError(refusal(call.op, "tag", call.tag, "0 on CUDA", transport.rank, transport.size))
+        if call.root is None and not transport.checks:
+            wanted = "a rank on CUDA with the check off"
+            raise ArgumentValueError(refusal(call.op, "source", None, wanted, transport.rank, transport.size))
 
     def _send(self, call: Call, tensor: Tensor, lettered: bool) -> Parcel:
         parcel = Parcel(self, call, None, tensor.device)

@@ -14,7 +14,7 @@ import torch
 from collshim.call import Call, in_the_world
 from collshim.check import objection, objection_to_pair
 from collshim.combine import Step, steps
-from collshim.errors import CommunicationError, DeadlineError
+from collshim.errors import CommunicationError, DeadlineError, MismatchError
 from collshim.layout import Parts
 from collshim.outputs import allocate
 from collshim.transports.alike import Signature, serve
@@ -144,7 +144,9 @@ class Meeting:
         self.joint = any(call.needs_grad for call in calls)
         pair = calls[0].op == "send" and calls[-1].op == "recv"
         ranks = self._group.ranks
-        wrong = objection_to_pair(calls[0], calls[1], ranks) if pair else objection(calls, ranks)
+        wrong = (
+            _several_gpus(seats) or objection_to_pair(calls[0], calls[1], ranks) if pair else objection(calls, ranks)
+        )
         if wrong is not None:
             self.fail(wrong)
             return
@@ -280,6 +282,14 @@ class Meeting:
         failure.__cause__ = error
         self._steps.clear()
         self.fail(failure)
+
+
+def _several_gpus(seats: Sequence[Seat]) -> CommunicationError | None:
+    """Threads share one GPU: no kernel reads several."""
+    if len({seat.device for seat in seats if seat.stream is not None}) < 2:
+        return None
+    told = ", ".join(f"rank {seat.rank} on {seat.device}" for seat in seats)
+    return MismatchError(f"{seats[0].call.name}: ranks that are threads share one GPU, these are on several: {told}")
 
 
 def _crossing(seats: Sequence[Seat]) -> Crossing | None:

@@ -203,11 +203,12 @@ def _ragged_scatter(ends: Ends, root: int, source: Parts | None, target: Tensor)
 
 def _all_to_all(ends: Ends, call: Call, source: Parts, target: Parts) -> Payload:
     whole = joined(target)
-    out = torch.empty_like(flat(target)) if whole is None else whole
+    parts = listed(target)
+    out = parts[0].new_empty(sum(part.numel() for part in parts)) if whole is None else whole
     given, taken = _carried(flat(source)), _carried(out)
     lengths = (_lengths(target, taken), _lengths(source, given)) if ends.ragged else ([], [])
     work = all_to_all_single(ends.group, taken, given, *lengths)
-    shapes = [part.shape for part in listed(target)]
+    shapes = [part.shape for part in parts]
     return Payload([work], None if whole is not None else partial(_spread, target, out, shapes))
 
 
