@@ -23,16 +23,16 @@ demo: .venv/.installed-examples ## a short tour on this machine, with ranks that
 	@$(BIN)/python -m collshim demo
 
 test: lint ## lint, then every test; ends by itself
-	@$(call within,700) $(PYTEST) --session-timeout=640 $(ROOMS)
+	@$(call within,800) $(PYTEST) --session-timeout=740 $(ROOMS)
 
 thorough: lint ## the same with many more drawn cases; ends within an hour
-	@COLLSHIM_THOROUGH=1 $(call within,3300) $(PYTEST) --session-timeout=2700 --timeout=600 $(ROOMS)
+	@COLLSHIM_THOROUGH=1 $(call within,3300) $(PYTEST) --session-timeout=3200 --timeout=600 $(ROOMS)
 
 conformance: .venv/.installed-test ## the conformance suite alone
 	@$(call within,540) $(PYTEST) --session-timeout=480 collshim/conformance
 
-bench: .venv/.installed-test ## what a call costs, and what the engine adds to it
-	@$(BIN)/python tests/benchmarks
+bench: .venv/.installed-test ## what a call costs, and what the engine adds to it; minutes, BENCH=--quick seconds
+	@$(BIN)/python -m tests.benchmarks $(BENCH)
 
 gpu: ## the tests that need a GPU, and figures; needs no network: GPU_PYTHON=python3 has torch, pytest, pytest-timeout
 	@PYTHONPATH=. $(call within,570) $(GPU_PYTHON) tests/gpu --report $(GPU_REPORT)

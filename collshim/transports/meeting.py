@@ -144,9 +144,8 @@ class Meeting:
         self.joint = any(call.needs_grad for call in calls)
         pair = calls[0].op == "send" and calls[-1].op == "recv"
         ranks = self._group.ranks
-        wrong = (
-            _several_gpus(seats) or objection_to_pair(calls[0], calls[1], ranks) if pair else objection(calls, ranks)
-        )
+        wrong = objection_to_pair(calls[0], calls[1], ranks) if pair else objection(calls, ranks)
+        wrong = wrong or _several_gpus(seats)
         if wrong is not None:
             self.fail(wrong)
             return
