@@ -1,0 +1,141 @@
+"""What calls cost on a GPU: the engine beside the bare ProcessGroup, and four ranks that are threads."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+
+import collshim
+from collshim import Communicator
+from tests.gpu.alone import world_of_one
+from tests.gpu.hardware import DEVICE
+
+NUMBERS = {"4 B": 1, "4 KB": 1 << 10, "1 MB": 1 << 18, "64 MB": 1 << 24}
+"""float32 elements per rank by the size that a table names."""
+
+RANKS = 4
+ROUNDS = 60
+
+Contender = Callable[[], Any]
+
+
+def lines() -> list[str]:
+    """The tables, in Markdown."""
+    return [*_host_times(), "", *_among_threads()]
+
+
+def _host_times() -> list[str]:
+    found = [
+        "Host time of post and wait over NCCL, one rank, check off: median (p10) in us; the GPU idle before each call.",
+        "",
+        "| collective | size | engine | bare ProcessGroup | engine less bare | CuPy arrays |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    with world_of_one() as world:
+        for op in ("all_reduce", "broadcast", "all_gather", "all_to_all"):
+            for size, count in NUMBERS.items():
+                found.append(_host_line(op, size, _in_turns(_contenders(world.communicator, op, count))))
+    return found
+
+
+def _contenders(comm: Communicator, op: str, count: int) -> dict[str, Contender]:
+    x, out = torch.ones(count, device=DEVICE), torch.empty(1, count, device=DEVICE)
+    found = {"engine": _engine(comm, op, x, out), "bare": _bare(comm._transport, op, x, out)}
+    if find_spec("cupy") is not None:
+        import cupy
+
+        found["cupy"] = _engine(comm, op, cupy.ones(count, "float32"), cupy.empty((1, count), "float32"))
+    return found
+
+
+def _engine(comm: Communicator, op: str, x: Any, out: Any) -> Contender:
+    calls: dict[str, Contender] = {
+        "all_reduce": lambda: comm.all_reduce(x, out=x).wait(),
+        "broadcast": lambda: comm.broadcast(x, out=x).wait(),
+        "all_gather": lambda: comm.all_gather(x, out=out).wait(),
+        "all_to_all": lambda: comm.all_to_all(x[None], out=out).wait(),
+    }
+    return calls[op]
+
+
+def _bare(transport: Any, op: str, x: torch.Tensor, out: torch.Tensor) -> Contender:
+    group, flat = transport.payload_group, out.view(-1)
+    gather, exchange = (_method(group, *names) for names in _RENAMED)
+    calls: dict[str, Contender] = {
+        "all_reduce": lambda: group.allreduce(x).wait(),
+        "broadcast": lambda: group.broadcast(x, 0).wait(),
+        "all_gather": lambda: gather(flat, x).wait(),
+        "all_to_all": lambda: exchange(flat, x, [], []).wait(),
+    }
+    return calls[op]
+
+
+_RENAMED = (("all_gather_single", "_allgather_base"), ("all_to_all_single", "alltoall_base"))
+"""Methods of ProcessGroup under the name of torch 2.13, and the one of before."""
+
+
+def _method(group: Any, *names: str) -> Any:
+    return next(getattr(group, name) for name in names if hasattr(group, name))
+
+
+def _in_turns(contenders: dict[str, Contender]) -> dict[str, tuple[float, float]]:
+    """Median and tenth percentile in microseconds; what disturbs one contender disturbs all."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(ROUNDS):
+        for name, contender in contenders.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            contender()
+            times[name].append((time.perf_counter() - start) * 1e6)
+    return {name: (statistics.median(found), sorted(found)[ROUNDS // 10]) for name, found in times.items()}
+
+
+def _host_line(op: str, size: str, found: dict[str, tuple[float, float]]) -> str:
+    shown = {name: f"{median:.1f} ({tenth:.1f})" for name, (median, tenth) in found.items()}
+    more = f"{found['engine'][0] - found['bare'][0]:.1f}"
+    return f"| {op} | {size} | {shown['engine']} | {shown['bare']} | {more} | {shown.get('cupy', '')} |"
+
+
+def _among_threads() -> list[str]:
+    found = [
+        f"{RANKS} ranks as threads on one GPU, {ROUNDS} calls behind each other: us for one call on the clock, GPU"
+        " included, and what the ranks read and wrote in that time.",
+        "",
+        "| collective | size | us | GB/s |",
+        "| --- | --- | --- | --- |",
+    ]
+    for op, moved in {"all_reduce": 2, "broadcast": 2, "all_gather": 2 * RANKS, "all_to_all": 2}.items():
+        for size, count in NUMBERS.items():
+            seconds = max(collshim.launch(_threads_time, RANKS, args=(op, count), timeout=120))
+            rate = moved * RANKS * count * 4 / seconds / 1e9
+            found.append(f"| {op} | {size} | {seconds * 1e6:.0f} | {rate:.0f} |")
+    return found
+
+
+def _threads_time(op: str, count: int) -> float:
+    """Seconds for one call, on this rank."""
+    comm = collshim.current().communicator
+    x, whole = torch.ones(count, device=DEVICE), torch.empty(RANKS, count, device=DEVICE)
+    parts = torch.ones(RANKS, max(1, count // RANKS), device=DEVICE)
+    into = torch.empty_like(parts)
+    calls: dict[str, Contender] = {
+        "all_reduce": lambda: comm.all_reduce(x, out=x).wait(),
+        "broadcast": lambda: comm.broadcast(x, out=x).wait(),
+        "all_gather": lambda: comm.all_gather(x, out=whole).wait(),
+        "all_to_all": lambda: comm.all_to_all(parts, out=into).wait(),
+    }
+    for _ in range(5):
+        calls[op]()
+    comm.barrier().wait()
+    torch.cuda.synchronize()
+    comm.barrier().wait()
+    start = time.perf_counter()
+    for _ in range(ROUNDS):
+        calls[op]()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / ROUNDS
