@@ -8,12 +8,15 @@ import pytest
 
 from collshim.conformance.missing import MISSING
 from collshim.conformance.patience import Patience
+from collshim.conformance.plugin import SUBJECT
 from collshim.conformance.pool import Pools
+from collshim.conformance.subject import ADAPTERS
 
 
 @pytest.fixture(scope="session")
-def pools() -> Iterator[Pools]:
-    pools = Pools()
+def pools(pytestconfig: pytest.Config) -> Iterator[Pools]:
+    """Of collshim's adapters, or of the module that the command line names."""
+    pools = pytestconfig.stash.get(SUBJECT, ADAPTERS).pools()
     yield pools
     pools.close()
 

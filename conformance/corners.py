@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
-from collshim.conformance.strategies import groups
 from collshim.conformance.values import REDUCTIONS
+
+LARGE = (2, 9000)
+"""72 kB of float32: a slot carries 1 KiB, a letter 4 KiB, and of threads the last to come copies up to 64 KiB alone."""
 
 
 def corners(binding: Binding, size: int) -> list[Case]:
@@ -21,6 +24,7 @@ def corners(binding: Binding, size: int) -> list[Case]:
     varied = [plain, *_places(binding, plain)]
     if binding.collective != "barrier" and binding.collective not in OBJECTS:
         varied += [*_arrays(binding, plain), *_calls(binding, plain), *_gradients(binding, plain)]
+        varied += _large(binding, plain)
     return [case for case in dict.fromkeys(varied) if binding.supports(case)]
 
 
@@ -34,6 +38,15 @@ def refusals(binding: Binding, size: int) -> list[Case]:
     plain = Case(binding.collective, size=size)
     asked = [replace(plain, **refused.changes) for refused in binding.refused]
     return [case for case in asked if case.size == size]
+
+
+def groups(admits: Admits, size: int) -> list[tuple[int, ...] | None]:
+    """The groups that are asked: few, since each is made once on every rank and kept."""
+    if admits.groups is None or size == 1:
+        return [None]
+    if admits.groups == "sorted":
+        return [None, *([tuple(range(1, size))] if size > admits.least_size else [])]
+    return [None, tuple(reversed(range(size))), *([(size - 1, 0)] if size > 2 else [])]
 
 
 def _places(binding: Binding, plain: Case) -> Iterator[Case]:
@@ -71,6 +84,15 @@ def _gradients(binding: Binding, plain: Case) -> Iterator[Case]:
     for case in (plain, *_places(binding, plain), *_calls(binding, plain)):
         yield replace(case, gradient=True)
     yield replace(plain, gradient=True, dtype="float64", shape=(3, 1))
+
+
+def _large(binding: Binding, plain: Case) -> Iterator[Case]:
+    """What takes another way than small arrays, whose data goes along with the ranks' calls."""
+    wide = replace(plain, shape=LARGE)
+    if 2 <= plain.size <= 4:
+        yield from (wide, replace(wide, lengths=_unequal(plain)), replace(wide, root=len(plain.ranks) - 1))
+        yield from (replace(wide, dtype=dtype) for dtype in ("bool", "complex64"))
+        yield from (replace(wide, reduce_op=op, dtype=_dtype(op)) for op in binding.admits.reduce_ops)
 
 
 def _dtype(op: str) -> str:

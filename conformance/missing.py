@@ -9,7 +9,7 @@ from collections import Counter
 from functools import cache
 
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.bindings.places import MissingFunctionError, resolve
+from collshim.conformance.bindings.places import MissingFunctionError, placed, resolve
 
 MISSING: Counter[str] = Counter()  # by dotted path: how many tests were not run
 
@@ -24,11 +24,11 @@ def is_missing(path: str) -> bool:
     return False
 
 
-def require(binding: Binding) -> None:
+def require(binding: Binding, prefix: str = "collshim.") -> None:
     """Go on with a test, or count its function as missing and skip it."""
     import pytest  # here, so that the rest of the suite is imported without it
 
-    path = f"collshim.{binding.path}"
+    path = placed(prefix, binding.path)
     if is_missing(path):
         MISSING[path] += 1
         pytest.skip(f"missing: {path}")

@@ -6,7 +6,7 @@ function. A pool whose ranks can no longer be trusted to be in step is replaced 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Protocol
 
@@ -40,7 +40,8 @@ class Ranks(Protocol):
         ...
 
 
-TRANSPORTS: dict[str, Callable[[int, str], Ranks]] = {"threads": ThreadRanks, "processes": ProcessRanks}
+Start = Callable[[int, str], Ranks]  # so many ranks, who find functions under this prefix
+TRANSPORTS: Mapping[str, Start] = {"threads": ThreadRanks, "processes": ProcessRanks}
 
 
 class Pool:
@@ -52,12 +53,20 @@ class Pool:
         replaced: how often they were replaced.
     """
 
-    def __init__(self, transport: str, size: int, prefix: str = "collshim.", seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self,
+        transport: str,
+        size: int,
+        prefix: str = "collshim.",
+        seconds: float = ANSWER_SECONDS,
+        start: Start | None = None,
+    ) -> None:
         self.transport = transport
         self.size = size
         self.replaced = 0
         self._prefix = prefix
         self._seconds = seconds
+        self._start = start or TRANSPORTS[transport]
         self._ranks: Ranks | None = None
         self._stuck: list[Ranks] = []
 
@@ -67,7 +76,7 @@ class Pool:
         A rank that does not answer in time has a ``Failure`` of class NoAnswer, and the ranks are replaced.
         """
         if self._ranks is None:
-            self._ranks = TRANSPORTS[self.transport](self.size, self._prefix)
+            self._ranks = self._start(self.size, self._prefix)
         self._ranks.ask([(binding.name, case) for binding in bindings])
         answers = self._gathered(self._ranks)
         if _out_of_step(answers, case):
@@ -129,14 +138,29 @@ def _out_of_step(answers: Sequence[Reply], case: Case) -> bool:
 
 
 class Pools:
-    """One pool for each transport and size, each started when first asked for."""
+    """One pool for each transport and size, each started when first asked for.
 
-    def __init__(self) -> None:
+    Attributes:
+        prefix: where the ranks find functions, see ``places``.
+    """
+
+    def __init__(
+        self,
+        prefix: str = "collshim.",
+        transports: Mapping[str, Start] = TRANSPORTS,
+        seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        self.prefix = prefix
+        self._transports = transports
+        self._seconds = seconds
         self._pools: dict[tuple[str, int], Pool] = {}
 
     def of(self, transport: str, size: int) -> Pool:
         """The pool of this transport and size."""
-        return self._pools.setdefault((transport, size), Pool(transport, size))
+        if (transport, size) not in self._pools:
+            start = self._transports[transport]
+            self._pools[transport, size] = Pool(transport, size, self.prefix, self._seconds, start)
+        return self._pools[transport, size]
 
     def close(self) -> None:
         """End every pool."""

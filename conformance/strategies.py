@@ -5,12 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from collshim.conformance.bindings.admits import COMPLEX, DIFFERENTIATED, FLOATS, Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
+from collshim.conformance.corners import groups
+from collshim.conformance.effort import THOROUGH
 from collshim.conformance.values import REDUCTIONS, Shape
+
+# No deadline: the ranks have one. Not too slow: the ranks' start counts towards the first example. Function-scoped:
+# a test's patience is meant to last for all its examples.
+DRAWN = settings(
+    max_examples=120 if THOROUGH else 12,
+    derandomize=not THOROUGH,
+    print_blob=THOROUGH,
+    deadline=None,
+    database=None,
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture),
+)
 
 
 def cases(binding: Binding, size: int) -> st.SearchStrategy[Case]:
@@ -58,15 +72,6 @@ def shapes(admits: Admits) -> st.SearchStrategy[Shape]:
     """Shapes of up to three axes and few elements."""
     length = st.integers(0 if admits.empty else 1, 4)
     return st.lists(length, min_size=admits.least_ndim, max_size=3).map(tuple)
-
-
-def groups(admits: Admits, size: int) -> list[tuple[int, ...] | None]:
-    """The groups that are asked: few, since each is made once on every rank and kept."""
-    if admits.groups is None or size == 1:
-        return [None]
-    if admits.groups == "sorted":
-        return [None, *([tuple(range(1, size))] if size > admits.least_size else [])]
-    return [None, tuple(reversed(range(size))), *([(size - 1, 0)] if size > 2 else [])]
 
 
 def _axes(any_axis: bool, shape: Shape) -> st.SearchStrategy[int]:

@@ -10,11 +10,11 @@ from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.comparison import check
 from collshim.conformance.corners import corners, refusals, share
-from collshim.conformance.effort import DRAWN, SIZES, TRANSPORTS, shares
+from collshim.conformance.effort import SIZES, TRANSPORTS, shares
 from collshim.conformance.missing import require
 from collshim.conformance.patience import Patience
 from collshim.conformance.pool import Pools
-from collshim.conformance.strategies import cases
+from collshim.conformance.strategies import DRAWN, cases
 
 # torch 2.13 renamed functions and means to drop others; the old names warn and work.
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated.*:FutureWarning")
@@ -36,7 +36,7 @@ def sizes(binding: Binding, transport: str) -> list[int]:
 def test_drawn_cases_agree(
     pools: Pools, patience: Patience, binding: Binding, transport: str, data: st.DataObject
 ) -> None:
-    require(binding)
+    require(binding, pools.prefix)
     size = data.draw(st.sampled_from(sizes(binding, transport)))
     case = data.draw(cases(binding, size))
     check([binding] * size, case, patience.run(pools.of(transport, size), [binding] * size, case))
@@ -46,7 +46,7 @@ def test_drawn_cases_agree(
 @every_binding
 def test_corner_cases_agree(pools: Pools, patience: Patience, binding: Binding, transport: str) -> None:
     """In two ranks first; over the other sizes the corners are dealt out, so that each size has a part of them."""
-    require(binding)
+    require(binding, pools.prefix)
     for place, size in enumerate(sizes(binding, transport)):
         pool = pools.of(transport, size)
         for case in share(corners(binding, size), place, shares(transport)):
@@ -56,7 +56,7 @@ def test_corner_cases_agree(pools: Pools, patience: Patience, binding: Binding, 
 @every_transport
 @pytest.mark.parametrize("binding", [one for one in bindings() if one.refused], ids=lambda one: one.name)
 def test_what_the_framework_refuses_is_refused_alike(pools: Pools, binding: Binding, transport: str) -> None:
-    require(binding)
+    require(binding, pools.prefix)
     pool = pools.of(transport, 2)
     for case in refusals(binding, 2):
         check([binding] * 2, case, pool.run([binding] * 2, case))

@@ -18,11 +18,11 @@ from collshim.conformance.bindings.answers import Answer, Seen, leaves
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import check
-from collshim.conformance.effort import DRAWN, THOROUGH, TRANSPORTS
+from collshim.conformance.effort import THOROUGH, TRANSPORTS
 from collshim.conformance.mixed import COMMON, dialects
 from collshim.conformance.patience import Patience
 from collshim.conformance.pool import Pool, Pools
-from collshim.conformance.strategies import drawn
+from collshim.conformance.strategies import DRAWN, drawn
 from collshim.conformance.values import Part
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated.*:FutureWarning")

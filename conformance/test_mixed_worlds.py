@@ -18,11 +18,11 @@ from collshim.conformance.bindings.places import resolve
 from collshim.conformance.bindings.results import Returns
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import check
-from collshim.conformance.effort import DRAWN, TRANSPORTS
+from collshim.conformance.effort import TRANSPORTS
 from collshim.conformance.mixed import COMMON, dialects, pairs, shared
 from collshim.conformance.patience import Patience
 from collshim.conformance.pool import Pools
-from collshim.conformance.strategies import drawn
+from collshim.conformance.strategies import DRAWN, drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated.*:FutureWarning")
 

@@ -15,7 +15,10 @@ class MissingFunctionError(LookupError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank stands while it answers: its rank, the prefix of its imports, what it keeps."""
+    """Where a rank stands while it answers: its rank, the prefix of its imports, what it keeps.
+
+    A prefix "torch.distributed=mypkg.dist" puts the module mypkg.dist in the place of torch.distributed.
+    """
 
     rank: int
     size: int
@@ -30,13 +33,21 @@ class Place:
         Raises:
             MissingFunctionError: the path does not resolve. What an import raises otherwise passes through.
         """
-        return self.once(("function", path), lambda: resolve(self.prefix + path))
+        return self.once(("function", path), lambda: resolve(placed(self.prefix, path)))
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What ``make`` returned when this rank first asked for ``key``."""
         if key not in self.memory:
             self.memory[key] = make()
         return self.memory[key]
+
+
+def placed(prefix: str, path: str) -> str:
+    """The dotted ``path`` under ``prefix``, or with one module in the place of another."""
+    home, other, module = prefix.partition("=")
+    if not other:
+        return prefix + path
+    return module + path[len(home) :] if f"{path}.".startswith(f"{home}.") else path
 
 
 def resolve(path: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -14,7 +15,7 @@ from torch.distributed import ReduceOp, TCPStore
 
 _world: dict[str, Any] = {}
 _groups = count(1)
-_FOLDS = {
+_FOLDS: dict[Any, Callable[[Any, Any], Any]] = {
     ReduceOp.SUM: torch.add,
     ReduceOp.AVG: torch.add,
     ReduceOp.PRODUCT: torch.mul,
@@ -93,10 +94,10 @@ def barrier(group: Group | None = None, async_op: bool = False) -> Done | None:
 
 def _exchanged(value: Any, group: Group | None) -> list[Any]:
     """What every rank of the group gave, in group order."""
-    group = group or _world["everybody"]
-    key = f"{group.name}, call {next(group.calls)}, rank "
+    within: Group = group or _world["everybody"]
+    key = f"{within.name}, call {next(within.calls)}, rank "
     _world["store"].set(key + str(_world["rank"]), pickle.dumps(value))
-    return [pickle.loads(_world["store"].get(key + str(rank))) for rank in group.ranks]
+    return [pickle.loads(_world["store"].get(key + str(rank))) for rank in within.ranks]
 
 
 def _is_array(value: object) -> bool:

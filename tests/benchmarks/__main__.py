@@ -1,59 +1,117 @@
-"""What a call costs: the engine between threads and between processes, beside torch.distributed.
+"""What a call costs: the engine between threads and between processes, beside what it stands on.
 
-python tests/benchmarks            the usual sizes, some minutes
-python tests/benchmarks --quick    a few sizes, under a minute
-
-Times are medians in microseconds with the tenth percentile behind them, measured on rank 0, contenders in turns.
+python -m tests.benchmarks            the usual cells, some minutes
+python -m tests.benchmarks --quick    fewer sizes, two ranks, few repetitions: under a minute
+python -m tests.benchmarks --all      every cell, more repetitions
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-import torch
-from contenders import NUMBERS, Figures, among_processes, among_threads  # type: ignore[import-not-found]
+from tests.benchmarks import forms, goals, host, page, ranks, small, tables
+from tests.benchmarks.contenders import OPS
+from tests.benchmarks.measure import SIZES
 
-import collshim
-
-OPS = ("all_reduce", "broadcast", "all_gather", "all_to_all")
+SECTIONS = ("cells", "host", "forms")
 
 
-def main() -> None:
-    """Measure and print."""
+class Effort(NamedTuple):
+    """How much is measured.
+
+    Attributes:
+        sizes, ranks: the cells.
+        share: of the usual repetitions.
+        blocks: how often threads and processes take turns.
+        thorough: NumPy arrays with the check on too.
+        form: the size of lists and the like.
+        skipped: sizes with numbers of ranks that are left out, for the time and the memory that they take.
+    """
+
+    sizes: tuple[str, ...]
+    ranks: tuple[int, ...]
+    share: float
+    blocks: int
+    thorough: bool = False
+    form: str = "64 MB"
+    skipped: tuple[tuple[str, int], ...] = (("64 MB", 4),)
+
+
+QUICK = Effort(("4 B", "4 KB", "1 MB"), (2,), 0.2, 1)
+USUAL = Effort(tuple(SIZES), (1, 2, 4), 1.0, 2)
+ALL = Effort(tuple(SIZES), (1, 2, 4), 2.0, 4, thorough=True, skipped=())
+
+REPEATS = {"4 B": 150, "4 KB": 150, "64 KB": 100, "1 MB": 40, "16 MB": 6, "64 MB": 4}
+"""Repetitions in a block."""
+
+HEAD = "Times in us: median (tenth percentile); host times: the least of all bursts (their median). Ratios of medians."
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, and write where asked."""
+    chosen = _parser().parse_args(arguments)
+    effort = _effort(chosen)
+    lines: list[str] = []
+    for line in _lines(effort, chosen.ops, chosen.sections):
+        print(line, flush=True)
+        lines.append(line)
+    if chosen.write is not None:
+        page.write(chosen.write, lines)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer sizes")
-    sizes = {"4 B", "4 KB", "1 MB"} if parser.parse_args().quick else set(NUMBERS)
-    print(f"torch {torch.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores, us: median (p10)\n")
-    _target()
-    for op in OPS:
-        _compare(op, [name for name in NUMBERS if name in sizes])
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--quick", action="store_true", help="fewer cells, few repetitions")
+    amount.add_argument("--all", action="store_true", help="every cell, more repetitions")
+    parser.add_argument("--ops", nargs="+", choices=OPS, default=OPS, help="these collectives alone")
+    parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), help='these sizes alone, "4 KB" and so on')
+    parser.add_argument("--ranks", nargs="+", type=int, choices=(1, 2, 4), help="these numbers of ranks alone")
+    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS, help="these parts alone")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the figures into this page, between its marks")
+    return parser
 
 
-def _target() -> None:
-    median, tenth = collshim.launch(among_threads, 4, args=("all_gather", 256, "torch"))[0]["engine"]
-    print(f"all_gather of 1 KB among four threads: {median:.0f} us ({tenth:.0f}), wanted: under 100\n")
+def _effort(chosen: argparse.Namespace) -> Effort:
+    found = QUICK if chosen.quick else ALL if chosen.all else USUAL
+    if chosen.sizes:
+        found = found._replace(sizes=tuple(chosen.sizes), form=chosen.sizes[-1], skipped=())
+    return found._replace(ranks=tuple(chosen.ranks or found.ranks))
 
 
-def _compare(op: str, names: list[str]) -> None:
-    print(f"{op}, 2 ranks {'threads':>12} {'check on':>16} {'check off':>16} {'torch.dist':>16}   ratios")
-    counts = tuple(NUMBERS[name] for name in names)
-    processes = collshim.launch(among_processes, 2, ranks="processes", args=(op, counts))[0]
-    for name in names:
-        threads = collshim.launch(among_threads, 2, args=(op, NUMBERS[name], "torch"))[0]
-        _line(name, threads, processes[NUMBERS[name]])
-    print()
+def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Iterator[str]:
+    """What is printed, as soon as it is known; the goals, which need all of it, come last."""
+    start = time.monotonic()
+    yield from page.origin()
+    yield from (HEAD, "")
+    found = goals.Findings({})
+    if "host" in sections:
+        found = found._replace(host=host.host_times(max(10, int(150 * effort.share))))
+        yield from tables.host(found.host)
+    if "cells" in sections:
+        for size in effort.ranks:
+            for op in ops:
+                found.cells[op, size] = ranks.measured(op, size, _repeats(effort, size), effort.blocks, effort.thorough)
+                yield from tables.cells(op, size, found.cells[op, size])
+        yield from tables.price(found.cells)
+        found = found._replace(small=small.measured(max(1, int(5 * effort.share))))
+    if "forms" in sections:
+        nbytes = SIZES[effort.form]
+        found = found._replace(forms=forms.measured(nbytes, max(3, int(8 * effort.share)), effort.blocks))
+        yield from tables.forms(found.forms or {}, nbytes)
+    yield from goals.lines(found)
+    yield from (goals.NOISE, "")
+    print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
 
 
-def _line(name: str, threads: Figures, processes: Figures) -> None:
-    local = threads["engine"]
-    on, off, plain = (processes[key] for key in ("check on", "check off", "torch.distributed"))
-    shown = " ".join(f"{median:9.0f} ({tenth:.0f})".rjust(16) for median, tenth in (local, on, off, plain))
-    print(
-        f"{name:>10} {shown}   check off / torch.dist {off[0] / plain[0]:.2f}, "
-        f"check on / off {on[0] / off[0]:.2f}, gloo / threads {off[0] / local[0]:.1f}"
-    )
+def _repeats(effort: Effort, size: int) -> dict[int, int]:
+    names = [name for name in effort.sizes if (name, size) not in effort.skipped]
+    return {SIZES[name]: max(3, int(REPEATS[name] * effort.share)) for name in names}
 
 
 if __name__ == "__main__":

@@ -19,11 +19,10 @@ from collshim.conformance.bindings import find
 from collshim.conformance.bindings.answers import Failure
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import DifferenceError, check
-from collshim.conformance.effort import DRAWN
 from collshim.conformance.patience import BEARABLE, Patience
 from collshim.conformance.pool import Pool, Pools
 from collshim.conformance.process_ranks import ProcessRanks
-from collshim.conformance.strategies import cases
+from collshim.conformance.strategies import DRAWN, cases
 
 GATHER = find("torch.distributed.all_gather")
 CASE = Case("all_gather")

@@ -13,8 +13,8 @@ PACKAGES = {"collshim": "collshim", "adapters": "collshim", "conformance": "coll
 
 
 def _tree(root: Path) -> set[str]:
-    """Every file of the three folders by its name in the wheel; links are not followed."""
-    return {
+    """Every file of the three folders, and pytest's plugin, by its name in the wheel; links are not followed."""
+    return {"collshim_pytest.py"} | {
         (package / Path(parent).relative_to(root / folder) / name).as_posix()
         for folder, package in ((folder, Path(package)) for folder, package in PACKAGES.items())
         for parent, _, names in os.walk(root / folder)
@@ -51,6 +51,7 @@ def test_the_wheel_installs_the_command(wheel: Path, settings: dict[str, Any]) -
         points = configparser.ConfigParser()
         points.read_string(archive.read(name).decode())
     assert dict(points["console_scripts"]) == settings["project"]["scripts"]
+    assert dict(points["pytest11"]) == settings["project"]["entry-points"]["pytest11"]
 
 
 def test_the_sdist_holds_what_the_tests_and_the_makefile_need(release: Path) -> None:
@@ -59,6 +60,7 @@ def test_the_sdist_holds_what_the_tests_and_the_makefile_need(release: Path) -> 
     assert tops >= {
         "adapters",
         "collshim",
+        "collshim_pytest.py",
         "conformance",
         "docs",
         "tests",

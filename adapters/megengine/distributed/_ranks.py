@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentTypeError, ArgumentValueError, also
@@ -22,6 +22,11 @@ class Group:
     def __init__(self, proc_ranks: Sequence[int]) -> None:
         self._ranks: tuple[int, ...] | None = None
         self._stream = 1
+        if not isinstance(proc_ranks, Sized):
+            raise ArgumentTypeError(
+                f"object of type {type(proc_ranks).__name__!r} has no len(): "
+                f"group: ranks are {proc_ranks!r}, should be a list of ints"
+            )
         if len(proc_ranks) > 0:
             self.reset(proc_ranks)
 

@@ -68,6 +68,7 @@ def _require_agreement(here: world.World, world_size: int, rank: int) -> None:
 
 def _made(master_ip: str, port: int, world_size: int, rank: int, turn: int | None) -> tuple[world.World, Server | None]:
     """A world of processes: where the launcher says, else where the ``Server`` at ``master_ip:port`` says."""
+    world.refuse_thread_ranks()
     if all(name in os.environ for name in _FROM_LAUNCHER):
         return world.init(rank, world_size), None
     # Where no Server listens, rank 0 serves the others itself.

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from collshim.arrays import Array, as_torch
-from collshim.errors import ArgumentValueError, CollshimError, DeadlineError, also
+from collshim.arrays import Array, as_output, as_torch
+from collshim.errors import ArgumentTypeError, ArgumentValueError, CollshimError, DeadlineError, also
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._ranks import WORLD, Group, communicator
 from collshim.megengine.distributed.group import group_barrier, is_distributed
@@ -46,10 +46,13 @@ def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
 
     Raises:
         AssertionError: ``init_process_group`` was not called, or ``group`` is no ``Group``.
+        TypeError: ``inps`` cannot be gone through, or holds something that is no array.
         ArgumentValueError: an array that cannot be written.
     """
     members = communicator(group)
-    targets = [inp.detach() if isinstance(inp, Tensor) else inp for inp in inps]
+    if not isinstance(inps, Iterable):
+        raise ArgumentTypeError(f"bcast_list_: inps is a {type(inps).__name__}, should be a list of arrays")
+    targets = [as_output(inp, what="bcast_list_: inps").detach() for inp in inps]  # all, before the first is sent
     for work in [members.broadcast(target, root=0, out=target) for target in targets]:
         work.wait()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from collshim.arguments import refuse_kind
 from collshim.arrays import Array, as_torch, is_array, like
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentTypeError, ArgumentValueError, also, refusal
@@ -17,6 +18,7 @@ def taken(collective: str, inp: Array, members: Communicator) -> Tensor:
 
     Raises:
         AttributeError, also TypeError: no array.
+        TypeError: sparse, quantized, or without memory.
         RuntimeError, also ValueError: no elements.
     """
     if not is_array(inp):
@@ -25,6 +27,7 @@ def taken(collective: str, inp: Array, members: Communicator) -> Tensor:
             f"{what}: {refusal(collective, 'inp', 'no array', 'an array', members.rank, members.size)}"
         )
     tensor = as_torch(inp, what=f"{collective}: inp")
+    refuse_kind(members, collective, tensor)
     if tensor.numel() == 0:
         shape = tuple(tensor.shape)
         raise also(ArgumentValueError, RuntimeError)(

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from collshim.arguments import rank_of
 from collshim.arrays import Array, as_torch
 from collshim.errors import ArgumentValueError
 from collshim.layout import concatenated, split
@@ -328,10 +329,11 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
 
     Raises:
         AttributeError: ``init_process_group`` was not called.
+        TypeError, IndexError: ``src_rank`` is no rank.
     """
     back = given_back(inp, device)
     members = joined(AttributeError).world.communicator
-    result = received(members, src_rank)
+    result = received(members, rank_of(members, "remote_recv", "src_rank", src_rank))
     return back(result.reshape(1) if result.dim() == 0 else result)
 
 

@@ -8,6 +8,7 @@ gradients of ``ReplicaContext.all_gather`` and ``all_reduce``, and recorded answ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any, cast
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from collshim.arrays import as_torch, like
 from collshim.communicator import Communicator
-from collshim.errors import CommunicationError, refusal
+from collshim.errors import ArgumentTypeError, CommunicationError, refusal
 from collshim.layout import joined
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.errors import as_tensorflow, invalid_argument, shape_mismatch
@@ -38,6 +39,7 @@ def copied(array: Any) -> Any:
 
 def all_gather(communicator: Communicator, arrays: Sequence[Any], axis: int, timeout: float | None) -> list[Any]:
     """Of each array the concatenation of all ranks' along ``axis``."""
+    axis = axis_of(axis)
     for array in arrays:
         require_axis("all_gather", as_torch(array), axis, communicator.rank, communicator.size)
     with as_tensorflow():
@@ -89,6 +91,18 @@ def _unequal(shapes: list[list[int]], axis: int) -> int:
     lengths = [_beside(shape, axis) for shape in shapes]
     longest = max(lengths, key=len)
     return next(place for place in range(len(longest)) if len({tuple(one[place : place + 1]) for one in lengths}) > 1)
+
+
+def axis_of(axis: Any) -> int:
+    """An axis as an int.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    try:
+        return index(axis)
+    except TypeError as error:
+        raise ArgumentTypeError(f"all_gather: axis is {axis!r}, should be an int or an integer tensor ()") from error
 
 
 def require_axis(collective: str, tensor: Tensor, axis: int, rank: int, size: int) -> None:

@@ -50,7 +50,7 @@ def gathered(parts: Sequence[Any], axis: int) -> Any:
         InvalidArgumentError: a scalar, an axis out of range, or other axes that differ.
     """
     refuse_slices(parts, "gather/all_gather")
-    back, tensors = like(parts[0]), [as_torch(part) for part in parts]
+    back, tensors, axis = like(parts[0]), [as_torch(part) for part in parts], collectives.axis_of(axis)
     for replica, tensor in enumerate(tensors):
         collectives.require_axis("gather", tensor, axis, replica, len(parts))
     whole = collectives.concatenated("gather", [tensor.to(tensors[0].device) for tensor in tensors], axis)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentTypeError
 from collshim.tensorflow.distribute import collectives, context, dtypes, nest, sparse
 from collshim.tensorflow.distribute.experimental import CommunicationOptions
 from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
@@ -62,7 +60,7 @@ class ReplicaContext:
             return nest.pack_sequence_as(value, collectives.copies(leaves))
         if self._strategy.extended._limits_dtypes:
             dtypes.require_gathered(leaves, communicator)
-        return nest.pack_sequence_as(value, collectives.all_gather(communicator, leaves, _axis(axis), timeout))
+        return nest.pack_sequence_as(value, collectives.all_gather(communicator, leaves, axis, timeout))
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, the sum or the mean of all replicas' leaves.
@@ -154,10 +152,3 @@ class DefaultReplicaContext(ReplicaContext):
     def replica_id_in_sync_group(self) -> Any:
         """The int 0."""
         return 0
-
-
-def _axis(axis: Any) -> int:
-    try:
-        return index(axis)
-    except TypeError as error:
-        raise ArgumentTypeError(f"all_gather: axis is {axis!r}, should be an int or an integer tensor ()") from error

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from collshim.arrays import Array, as_torch
+from collshim.arrays import Array
 from collshim.communicator import Communicator
 from collshim.layout import cut
-from collshim.mindspore.communication.comm_func.arguments import group_or_world, require_tensor
+from collshim.mindspore.communication.comm_func.arguments import dense, group_or_world, require_tensor
 from collshim.mindspore.communication.comm_func.handle import CommHandle, output_and_handle
 from collshim.mindspore.communication.comm_func.splits import (
     Shape,
@@ -54,6 +54,8 @@ def all_to_all_with_output_shape(
     tensors = tensors_of(input_tensor_list)
     shapes = [shape_of(shape) for shape in sequence_of(output_shape_list)]
     ranks = group_or_world(group).communicator
+    for tensor in tensors:
+        dense(ranks, "all_to_all_with_output_shape", tensor)
     require_one_per_rank(ranks, "input_tensor_list", tensors)
     require_one_per_rank(ranks, "output_shape_list", shapes)
     return _exchange(ranks, input_tensor_list[0], tensors, shapes, tuple, async_op)
@@ -92,7 +94,7 @@ def all_to_all_single_with_output_shape(
     require_tensor("all_to_all_single_with_output_shape", tensor)
     shape = shape_of(output_shape)
     ranks = group_or_world(group).communicator
-    whole = as_torch(tensor)
+    whole = dense(ranks, "all_to_all_single_with_output_shape", tensor)
     sent = rows_of(ranks, "input", tuple(whole.shape), input_split_sizes)
     awaited = rows_of(ranks, "output", shape, output_split_sizes)
     shapes = [(rows, *shape[1:]) for rows in awaited]
@@ -130,7 +132,8 @@ def all_to_all_v_c(
     require_tensor("all_to_all_v_c", output)
     ranks = group_or_world(group).communicator
     sent, awaited = matrix_counts(ranks, send_count_matrix)
-    parts = pieces("input", as_torch(input).detach().reshape(-1), sent)
+    given = dense(ranks, "all_to_all_v_c", input)
+    parts = pieces("input", given.detach().reshape(-1), sent)
     work = ranks.all_to_all(parts, out=pieces("output", flat_output(output), awaited))
     if async_op:
         return CommHandle(work)

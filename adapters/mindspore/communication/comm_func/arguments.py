@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from collshim.arguments import refuse_kind, tensor_of
 from collshim.arrays import Array, as_torch, is_array
+from collshim.communicator import Communicator
 from collshim.layout import split
 from collshim.mindspore.communication.arguments import require_name
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, refuse, resolved
@@ -14,6 +16,13 @@ def require_tensor(function: str, tensor: Array) -> None:
     """Refuse what is no array."""
     if not is_array(tensor):
         refuse(TypeError, f"For {function}, the input tensor must be tensor, but got {type(tensor)}")
+
+
+def dense(ranks: Communicator, function: str, tensor: Array) -> Tensor:
+    """What is cut before the engine sees it, as a tensor; a sparse one, or one without memory, is refused."""
+    found = tensor_of(ranks, function, tensor)
+    refuse_kind(ranks, function, found)
+    return found
 
 
 def require_rank(function: str, what: str, rank: int) -> None:

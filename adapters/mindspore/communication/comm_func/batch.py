@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from collshim.arrays import Array, as_torch, is_array
-from collshim.mindspore.communication.comm_func.arguments import group_or_world, peer_in
+from collshim.mindspore.communication.comm_func.arguments import dense, group_or_world, peer_in
 from collshim.mindspore.communication.comm_func.handle import CommHandle, in_kind_of
 from collshim.mindspore.communication.comm_func.point_to_point import irecv, isend
 from collshim.mindspore.communication.groups import refuse
@@ -102,8 +102,10 @@ def _require_operation(index: int, operation: P2POp) -> None:
     """Refuse an entry that cannot be posted, before any is."""
     if not hasattr(operation, "group"):
         refuse(AttributeError, f"{type(operation).__name__!r} object has no attribute 'group'")
-    peer_in(group_or_world(operation.group), operation.peer)
+    members = group_or_world(operation.group)
+    peer_in(members, operation.peer)
     if not isinstance(operation.tensor, tuple):
+        dense(members.communicator, "batch_isend_irecv", operation.tensor)
         return
     if _name(operation.op) == "isend":
         refuse(

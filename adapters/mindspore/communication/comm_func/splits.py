@@ -49,6 +49,8 @@ def shape_of(value: Any) -> Shape:
         refuse(TypeError, f"unhashable type: 'list': a shape is a tuple or a tensor, but got {value}")
     if not isinstance(value, tuple) or not all(isinstance(length, int) for length in value):
         refuse(TypeError, f"a shape must be a tuple of int or a tensor, but got {value!r}")
+    if any(length < 0 for length in value):
+        refuse(ValueError, f"a shape must have no negative length, but got {value}")
     return value
 
 
@@ -73,6 +75,8 @@ def rows_of(ranks: Communicator, what: str, shape: Shape, sizes: Sequence[int] |
             refuse(ValueError, text)
         return [length // ranks.size] * ranks.size
     rows = list(sequence_of(sizes))
+    if not all(isinstance(row, int) for row in rows):
+        refuse(TypeError, f"{what}_split_sizes must be a list of int, but got {rows}")
     if len(rows) != ranks.size or any(row < 0 for row in rows) or sum(rows) != length:
         text = f"{what}_split_sizes must be {ranks.size} counts that add up to {length}, but got {rows}"
         refuse(ValueError, f"{text}")

@@ -1,0 +1,48 @@
+"""The options of collshim's conformance suite, for pytest.
+
+    pytest --pyargs collshim.conformance --adapter mypkg.dist --dialect torch
+
+pytest imports this in every run where collshim is installed. So it lies outside of the package, which imports torch,
+and imports nothing until an option is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+DIALECTS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
+TRANSPORTS = ("threads", "processes")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Make the options known."""
+    group = parser.getgroup("collshim", "conformance suite (pytest --pyargs collshim.conformance)")
+    group.addoption(
+        "--adapter",
+        metavar="MODULE",
+        help="the module to test, in the place of the dialect's own (torch.distributed, oneflow, mindspore, "
+        "tensorflow, megengine), or of another: oneflow.comm=mypkg.comm; without it, collshim's adapter",
+    )
+    group.addoption("--dialect", choices=DIALECTS, help="whose functions the module has")
+    group.addoption(
+        "--transport",
+        action="append",
+        choices=TRANSPORTS,
+        help="what the ranks are; for a module processes, unless said: only collshim's worlds have ranks as threads",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hand the options to the suite, where one is used."""
+    adapter, dialect, transports = (config.getoption(name) for name in ("adapter", "dialect", "transport"))
+    if adapter and not dialect:
+        import pytest
+
+        raise pytest.UsageError(f"--adapter {adapter} needs --dialect, one of {', '.join(DIALECTS)}")
+    if dialect:
+        from collshim.conformance.plugin import configure
+
+        configure(config, adapter, dialect, transports or [])

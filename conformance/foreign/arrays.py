@@ -1,0 +1,65 @@
+"""A real framework's own arrays, as the kind that bindings call a tensor. Its name is torch's, as in every ``Case``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collshim.conformance.bindings.kinds import Kind, Torch
+from collshim.conformance.recorder.dialects import dialect
+from collshim.conformance.recorder.trees import Arrays
+
+
+class Native:
+    """The arrays that the recorder knows a framework by."""
+
+    name = "torch"
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+
+    def make(self, values: NDArray[Any]) -> Any:
+        """An array of these values and, where the framework has such and there are two axes, of these strides."""
+        return self._arrays.make(values, values.dtype.name, _layout(values), False)
+
+    def read(self, array: Any) -> NDArray[Any]:
+        """The values of ``array`` in memory of their own."""
+        return np.array(self._arrays.read(array)[1], order="C")
+
+    def holds(self, value: object) -> bool:
+        """Whether ``value`` is an array of the framework's."""
+        return self._arrays.kind(value) == "tensor"
+
+    def address(self, array: Any) -> Any:
+        """The memory of ``array``, which equals another where both overlap; some frameworks tell no numbers."""
+        return Memory(array, self._arrays)
+
+
+class Memory:
+    """Where an array lies now; it may be given other memory later."""
+
+    def __init__(self, array: Any, arrays: Arrays) -> None:
+        self._array = array.detach() if hasattr(array, "detach") else array
+        self._arrays = arrays
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Memory):
+            return NotImplemented
+        empty = not self._arrays.read(self._array)[1].size
+        return empty or self._array is other._array or self._arrays.overlap(self._array, other._array)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def native(framework: str) -> Kind:
+    """The kind of a framework's own arrays."""
+    return Torch() if framework == "torch" else Native(dialect(framework).arrays)
+
+
+def _layout(values: NDArray[Any]) -> str:
+    if values.flags.c_contiguous or not values.size:
+        return ""
+    return "transposed" if values.ndim == 2 and values.flags.f_contiguous else "strided"

@@ -1,0 +1,95 @@
+"""The main program of a rank: ``rank.py FRAMEWORK PREFIX ADDRESS``.
+
+ADDRESS is the socket where it is asked; PREFIX is where the framework's functions are found, see ``places``, and empty
+where they are the framework's own. Run by its path, under an interpreter that has the framework and no collshim, it
+imports nothing of collshim but the rooms that stand alone.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from contextlib import suppress
+from importlib.util import module_from_spec, spec_from_file_location
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+
+
+def alone() -> None:
+    """Make the rooms that stand alone importable by themselves."""
+    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE]  # its modules have plain names
+    spec = spec_from_file_location("collshim_record", HERE.parent / "record.py")
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{HERE.parent / 'record.py'} is not there, should be beside {HERE.name}")
+    record = module_from_spec(spec)
+    spec.loader.exec_module(record)
+    record.alone()
+
+
+def main(framework: str, prefix: str, address: str) -> None:
+    """Answer until told to end or the asking process is gone."""
+    rank, size = _place(framework, prefix)
+    with _connected(address) as pipe:
+        pipe.send(rank)
+        with suppress(EOFError, ConnectionResetError, BrokenPipeError):  # nobody asks any more
+            _serve(framework, prefix, rank, size, pipe)
+    sys.stdout.flush()
+    os._exit(0)  # what a framework does on exit is not what is asked
+
+
+def _serve(framework: str, prefix: str, rank: int, size: int, pipe: Connection) -> None:
+    from collshim.conformance.bindings.places import Place
+    from collshim.conformance.foreign.wire import packed
+
+    if not prefix:
+        _speak_natively(framework)
+    address, port = os.environ.get("MASTER_ADDR", "127.0.0.1"), int(os.environ.get("MASTER_PORT", "29500"))
+    place = Place(rank, size, prefix, address, port)
+    request = pipe.recv()
+    while request is not None:
+        pipe.send_bytes(packed(_reply(place, *request)))
+        request = pipe.recv()
+
+
+def _reply(place: Any, name: str, line: str) -> Any:
+    from collshim.conformance.bindings.answers import Failure
+    from collshim.conformance.cases import Case
+    from collshim.conformance.foreign.differentiation import spoken
+
+    try:
+        return spoken(name, place.prefix).answer(place, Case.parse(line))
+    except Exception as error:
+        return Failure.of(error)
+
+
+def _speak_natively(framework: str) -> None:
+    """Let the framework's own tensors be what bindings call a tensor."""
+    from collshim.conformance.bindings.kinds import KINDS
+    from collshim.conformance.foreign.arrays import native
+
+    KINDS["torch"] = native(framework)
+
+
+def _place(framework: str, prefix: str) -> tuple[int, int]:
+    """The rank of this process and the size of its world, as its launcher tells."""
+    if prefix:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    from collshim.conformance.recorder.dialects import dialect
+
+    return dialect(framework).place()
+
+
+def _connected(address: str) -> Connection:
+    caller = socket.socket(socket.AF_UNIX)
+    caller.connect(address)
+    return Connection(caller.detach())
+
+
+if __name__ == "__main__":
+    if not __package__:
+        alone()
+    main(*sys.argv[1:])

@@ -1,0 +1,195 @@
+"""Starts the ranks of a real framework, or of somebody's own module, and asks them through a socket.
+
+A real framework's ranks are started by its own launcher under any interpreter; a module's by torchrun's variables,
+under this one. They are started again after an answer that leaves a world unusable.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+
+from collshim.conformance.bindings.answers import Answer, Failure
+from collshim.conformance.foreign.wire import unpacked
+from collshim.conformance.recorder.dialects import Started, dialect
+from collshim.conformance.recorder.jobs import free_port
+
+SCRIPT = Path(__file__).with_name("rank.py")
+START_SECONDS = 120.0  # for all ranks to call in; a framework may take long to import
+_POLL_SECONDS = 0.2
+_SENT_NOTHING = ("TypeError", "ValueError", "AssertionError", "IndexError", "AttributeError", "MissingFunctionError")
+_LOG_CHARACTERS = 1500
+
+Reply = Any  # Answer or Failure
+Request = Any  # a binding's name and a case, or None
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What is not collshim's: a real framework, or a module that speaks like one.
+
+    Attributes:
+        framework: whose dialect is spoken.
+        prefix: where its functions are found, see ``places``; empty for the real framework.
+        python: the interpreter of the real framework's ranks.
+    """
+
+    framework: str
+    prefix: str = ""
+    python: str = sys.executable
+
+    def ranks(self, size: int, prefix: str = "") -> ForeignRanks:
+        """Live ranks."""
+        return ForeignRanks(size, self)
+
+    def started(self, size: int, folder: Path) -> list[Started]:
+        """What is to be started for a world of ``size``."""
+        if not self.prefix:
+            return dialect(self.framework).command(self.python, size, _WORLDS.get(self.framework, ""), _port(), folder)
+        shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_port()), "WORLD_SIZE": str(size)}
+        shared |= {
+            "LOCAL_WORLD_SIZE": str(size),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
+        }
+        own = [{"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(size)]
+        return [Started([sys.executable], shared | one) for one in own]
+
+    @property
+    def program(self) -> list[str]:
+        """What is run: a file, where there is no collshim to import."""
+        return ["-m", f"{__package__}.rank"] if self.prefix else [str(SCRIPT)]
+
+
+_WORLDS = {"tensorflow": "multiworker"}
+_port = free_port
+
+
+def _spoils(reply: Reply) -> bool:
+    """Whether a world is not to be used again after such an answer."""
+    return isinstance(reply, Failure) and reply.classes[0] not in _SENT_NOTHING
+
+
+class ForeignRanks:
+    """``size`` processes, each with its end of a socket."""
+
+    def __init__(self, size: int, foreign: Foreign) -> None:
+        self._size, self._foreign = size, foreign
+        self._pipes: dict[int, Connection] = {}
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._folder: TemporaryDirectory[str] | None = None
+        self._spoilt = True
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        """Hand each rank its request; ranks that are not there, or not fit, are started first."""
+        if requests[0] is None:
+            self._tell(dict.fromkeys(self._pipes))
+            return
+        if self._spoilt:
+            self._end()
+            self._start()
+        self._spoilt = False
+        self._tell({rank: (name, str(case)) for rank, (name, case) in enumerate(requests)})
+
+    def replies(self, seconds: float) -> list[tuple[int, Reply]]:
+        """The replies that there are, each with its rank; waits ``seconds`` for the first."""
+        live = {pipe: rank for rank, pipe in self._pipes.items() if not pipe.closed}
+        lost = [rank for rank in range(self._size) if rank not in self._pipes]
+        if lost:
+            return [(rank, self._failure("NoAnswer", "did not call in", rank)) for rank in lost]
+        ready: list[Any] = wait(list(live), seconds) if live else []
+        found = [(live[pipe], self._read(live[pipe], pipe)) for pipe in ready]
+        self._spoilt = self._spoilt or any(_spoils(reply) for _, reply in found)
+        return found
+
+    def abandon(self, rank: int, why: str) -> None:
+        """Nothing: a launcher tells no process by its rank, and the pool replaces ranks that do not answer."""
+
+    def close(self, seconds: float) -> list[str]:
+        """End the processes, and all that they started; none are left."""
+        self._end()
+        return []
+
+    def _tell(self, requests: dict[int, Request]) -> None:
+        for rank, request in requests.items():
+            with suppress(OSError, KeyError):
+                self._pipes[rank].send(request)
+
+    def _start(self) -> None:
+        self._folder = TemporaryDirectory(prefix="conformance")
+        folder = Path(self._folder.name)
+        with socket.socket(socket.AF_UNIX) as listener:
+            address = str(folder / "socket")
+            listener.bind(address)
+            listener.listen(self._size)
+            for one in self._foreign.started(self._size, folder):
+                self._run(one, address, folder)
+            self._pipes = self._called_in(listener)
+
+    def _run(self, started: Started, address: str, folder: Path) -> None:
+        prefix = [self._foreign.framework, self._foreign.prefix, address]
+        with (folder / f"log.{len(self._processes)}").open("wb") as log:
+            self._processes.append(
+                subprocess.Popen(
+                    [*started.before, *self._foreign.program, *prefix],
+                    env=os.environ | started.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=folder,
+                    start_new_session=True,
+                )
+            )
+
+    def _called_in(self, listener: socket.socket) -> dict[int, Connection]:
+        """The ranks that came in time; all, unless one has ended."""
+        listener.settimeout(_POLL_SECONDS)
+        found: dict[int, Connection] = {}
+        end = monotonic() + START_SECONDS
+        while len(found) < self._size and monotonic() < end and not any(one.poll() for one in self._processes):
+            with suppress(TimeoutError):
+                caller = listener.accept()[0]
+                caller.setblocking(True)
+                pipe = Connection(caller.detach())
+                found[pipe.recv()] = pipe
+        return found
+
+    def _read(self, rank: int, pipe: Connection) -> Reply:
+        try:
+            found: Answer | Failure = unpacked(pipe.recv_bytes())
+        except (EOFError, ConnectionResetError):
+            pipe.close()
+            return self._failure("ProcessEnded", "ended", rank)
+        return found
+
+    def _failure(self, name: str, what: str, rank: int) -> Failure:
+        self._spoilt = True
+        return Failure((name,), f"rank {rank} of {self._size} {what}; the ranks printed: {self._log()}")
+
+    def _log(self) -> str:
+        files = sorted(Path(self._folder.name).rglob("*log*")) if self._folder else []
+        texts = [path.read_text(errors="replace") for path in files if path.is_file()]
+        return "\n".join(texts)[-_LOG_CHARACTERS:]
+
+    def _end(self) -> None:
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for pipe in self._pipes.values():
+            pipe.close()
+        self._processes, self._pipes = [], {}
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None

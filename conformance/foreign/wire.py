@@ -1,0 +1,39 @@
+"""Answers as bytes that any two interpreters understand: NumPy's arrays as dtype, shape and memory.
+
+NumPy's own pickles name modules that moved between its releases.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PROTOCOL = 4
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, np.ndarray):
+            return array, (obj.dtype.str, obj.shape, obj.tobytes())
+        return NotImplemented
+
+
+def packed(value: Any) -> bytes:
+    """``value`` as bytes."""
+    buffer = io.BytesIO()
+    _Pickler(buffer, PROTOCOL).dump(value)
+    return buffer.getvalue()
+
+
+def unpacked(data: bytes) -> Any:
+    """What ``packed`` was given; only for bytes of a process that this one started."""
+    return pickle.loads(data)
+
+
+def array(dtype: str, shape: tuple[int, ...], data: bytes) -> NDArray[Any]:
+    """An array in memory of its own."""
+    return np.frombuffer(data, dtype).reshape(shape).copy()

@@ -1,0 +1,55 @@
+"""What pytest does with the suite's options; ``collshim_pytest`` has the options, and asks for this when one is used.
+
+Run on a module, only what compares one adapter with its framework is collected: laws between adapters, mixed worlds
+and the replay of recordings are about all of collshim's adapters at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.subject import Subject, module
+
+SUBJECT = pytest.StashKey[Subject]()
+FOLDER = Path(__file__).resolve().parent
+OF_ONE_ADAPTER = "test_adapters.py"
+
+
+class OnOneDialect:
+    """Collects the part of the suite that is about one dialect."""
+
+    def __init__(self, subject: Subject, transports: list[str]) -> None:
+        self._subject = subject
+        self._transports = transports
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Leave out the suite's other files, and nobody else's."""
+        ours = collection_path.resolve().parent == FOLDER and collection_path.name.startswith("test_")
+        return True if ours and collection_path.name != OF_ONE_ADAPTER else None
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out the other dialects, and the transports that were not asked for."""
+        others = [item for item in items if not self._is_asked(item)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
+
+    def pytest_report_header(self) -> str:
+        """Say what is tested."""
+        return f"collshim.conformance: {self._subject.prefix or 'the real framework'}, {self._subject.framework}"
+
+    def _is_asked(self, item: pytest.Item) -> bool:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        binding = params.get("binding")
+        spoken = not isinstance(binding, Binding) or self._subject.speaks(binding)
+        return spoken and params.get("transport", self._transports[0]) in self._transports
+
+
+def configure(config: pytest.Config, adapter: str | None, dialect: str, transports: list[str]) -> None:
+    """Let the suite be run on a module, or on collshim's own adapter of one dialect."""
+    subject = module(adapter, dialect) if adapter else Subject(dialect)
+    config.stash[SUBJECT] = subject
+    asked = transports or (["processes"] if adapter else list(subject.transports))
+    config.pluginmanager.register(OnOneDialect(subject, asked), "collshim-one-dialect")

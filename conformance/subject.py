@@ -1,0 +1,68 @@
+"""What the suite is run on: collshim's adapters, the real framework, or somebody's own module."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from collshim.conformance.bindings import FRAMEWORKS, bindings
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.foreign.ranks import Foreign
+from collshim.conformance.pool import TRANSPORTS, Pools, Start
+from collshim.conformance.thread_ranks import ThreadRanks
+
+START_SECONDS = 150.0  # for a case, the start of a real framework's ranks included
+
+# What a module stands in place of, by the dialect that it speaks.
+HOMES = {framework: framework for framework in FRAMEWORKS} | {"torch": "torch.distributed"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the suite is run on.
+
+    Attributes:
+        framework: the one whose dialect is spoken; "" for all five.
+        prefix: where its functions are found, see ``places``.
+        foreign: whether ranks that are processes are in no world of collshim's.
+        python: the interpreter of a real framework's ranks.
+    """
+
+    framework: str = ""
+    prefix: str = "collshim."
+    foreign: bool = False
+    python: str = sys.executable
+
+    @property
+    def transports(self) -> Mapping[str, Start]:
+        """How ranks are started, by what they are."""
+        if not self.foreign:
+            return TRANSPORTS
+        processes = Foreign(self.framework, self.prefix, self.python).ranks
+        return {"threads": ThreadRanks, "processes": processes} if self.prefix else {"processes": processes}
+
+    def speaks(self, binding: Binding) -> bool:
+        """Whether the binding is of a dialect that is spoken."""
+        return self.framework in ("", binding.framework.name)
+
+    def bindings(self) -> list[Binding]:
+        """The spellings of all dialects that are spoken."""
+        return [binding for binding in bindings() if self.speaks(binding)]
+
+    def pools(self) -> Pools:
+        """Its ranks."""
+        return Pools(self.prefix, self.transports, START_SECONDS) if self.foreign else Pools(self.prefix)
+
+
+ADAPTERS = Subject()
+
+
+def module(name: str, framework: str) -> Subject:
+    """The module ``name``, in place of the framework's own (``HOMES``), or of another: "oneflow.comm=mypkg.comm"."""
+    return Subject(framework, name if "=" in name else f"{HOMES[framework]}={name}", foreign=True)
+
+
+def real(framework: str, python: str = sys.executable) -> Subject:
+    """The framework itself, as the interpreter ``python`` has it."""
+    return Subject(framework, "", foreign=True, python=python)

@@ -1,0 +1,131 @@
+"""What was wanted of the engine, what was measured, and whether that is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tests.benchmarks.contenders import OPS
+from tests.benchmarks.forms import ALLOCATED, FRESH, GIVEN, SEPARATE, Forms
+from tests.benchmarks.host import WANTED, HostTime
+from tests.benchmarks.measure import CHANCE, MARGIN, SIZES, Figure, ratio, slower_beyond_noise
+from tests.benchmarks.tables import NAMES, Measured, copies, table
+
+SMALL_ALL_GATHER = 100.0
+"""Microseconds that all_gather of 1 KB among four threads may take."""
+
+LARGE = SIZES["1 MB"]
+
+OF_STACKED = 1.1
+"""How much longer a form may take than the stacked one, and a copy than a copy."""
+
+
+class Goal(NamedTuple):
+    """One line of the list."""
+
+    subject: str
+    wanted: str
+    measured: str
+    reached: bool
+
+
+class Findings(NamedTuple):
+    """All that was measured; what was not is empty."""
+
+    cells: Measured
+    host: Sequence[HostTime] = ()
+    forms: Forms | None = None
+    small: Figure | None = None
+
+
+def goals(found: Findings) -> Iterator[Goal]:
+    """Every goal that the measured parts can be held against."""
+    if found.small is not None:
+        reached = found.small.median < SMALL_ALL_GATHER
+        wanted = f"< {SMALL_ALL_GATHER:.0f} us"
+        yield Goal("all_gather of 1 KB among 4 threads", wanted, f"{found.small} us", reached)
+    for time in found.host:
+        yield from _host(time)
+    yield from _threads(found.cells)
+    yield from _torch(found.cells)
+    for ranks, among in (found.forms or {}).items():
+        for op in among:
+            yield from _forms(ranks, op, found.forms or {})
+
+
+def _host(time: HostTime) -> Iterator[Goal]:
+    for over in time.over:
+        wanted, measured = WANTED[over.kind], f"{over.least:.2f} us ({over.median:.2f})"
+        yield Goal(
+            f"host time over bare: {time.call}, {over.kind}", f"<= {wanted:g} us", measured, over.least <= wanted
+        )
+
+
+def _threads(found: Measured) -> Iterator[Goal]:
+    """Threads against gloo processes on two ranks."""
+    for op in OPS:
+        small = {n: samples for n, samples in found.get((op, 2), {}).items() if n < LARGE}
+        large = {n: samples for n, samples in found.get((op, 2), {}).items() if n >= LARGE}
+        for sizes, factor in ((small, 4.0), (large, 2.0)):
+            times = {n: ratio(samples, "check off", "threads") for n, samples in sizes.items()}
+            wanted = 1.5 if op == "all_to_all" else factor
+            if times and op != "reduce_scatter":
+                subject = f"threads against processes, 2 ranks: {op}"
+                yield Goal(subject, f">= {wanted:g} times", _by_size(times, 1), min(times.values()) >= wanted)
+
+
+def _by_size(times: Mapping[int, float], digits: int) -> str:
+    return ", ".join(f"{NAMES[n]} {value:.{digits}f}" for n, value in times.items())
+
+
+def _torch(found: Measured) -> Iterator[Goal]:
+    """The engine with the check off, or alone, against ``torch.distributed``."""
+    for (op, size), cells in found.items():
+        ours = "engine" if size == 1 else "check off"
+        for mine in (ours, f"{ours}, NumPy"):
+            slower = [n for n, samples in cells.items() if slower_beyond_noise(samples, mine, "torch.distributed")]
+            times = {n: ratio(samples, mine, "torch.distributed") for n, samples in cells.items()}
+            shown = _by_size(times, 2)
+            told = f"{shown}{'; slower at ' if slower else ''}{', '.join(NAMES[n] for n in slower)}"
+            yield Goal(f"{mine} / torch.distributed: {op}, {_ranks(size)}", "not slower", told, not slower)
+
+
+def _ranks(size: int) -> str:
+    return "1 rank" if size == 1 else f"{size} ranks"
+
+
+def _forms(ranks: str, op: str, found: Forms) -> Iterator[Goal]:
+    samples = found[ranks][op]
+    for form in ALLOCATED[op]:
+        share = ratio(samples, form, FRESH)
+        yield Goal(f"{op}, {form} / stacked: {ranks}", f"<= {OF_STACKED}", f"{share:.2f}", share <= OF_STACKED)
+    for form in SEPARATE[op]:
+        share, more = ratio(samples, form, GIVEN), copies(samples, form)
+        subject, enough = f"{op}, {form} / stacked, own: {ranks}", share <= OF_STACKED
+        if ranks == "threads":
+            yield Goal(subject, f"<= {OF_STACKED}, no copy", f"{share:.2f}", enough)
+        else:
+            told = f"{share:.2f}, {more:.2f} copies"
+            yield Goal(subject, "one copy more", told, enough or more <= OF_STACKED)
+
+
+def lines(found: Findings) -> list[str]:
+    """The list as a table, with a line of counts."""
+    listed = list(goals(found))
+    rows = [[goal.subject, goal.wanted, goal.measured, "yes" if goal.reached else "**no**"] for goal in listed]
+    count = sum(goal.reached for goal in listed)
+    return [
+        "### Goals",
+        "",
+        *table(["goal", "wanted", "measured", "reached"], rows),
+        f"{count} of {len(listed)} reached.",
+        "",
+    ]
+
+
+NOISE = (
+    f"Slower than `torch.distributed` beyond noise is what is more than {MARGIN:.0%} slower by the median and slower in"
+    f" so many of the paired repetitions that chance alone does so in less than {CHANCE:.0%} of cases (one-sided sign"
+    " test)."
+)
+"""The rule, as it is printed."""

@@ -1,0 +1,86 @@
+"""That the benchmarks run and are read rightly; no test says how long anything may take."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.measure import in_turns, joined, slower_beyond_noise, slowest
+from tests.benchmarks.page import BEGIN, END, write
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    found = tmp_path / "page.md"
+    found.write_text(f"before\n{BEGIN}\nold figures\n{END}\nafter\n", encoding="utf-8")
+    return found
+
+
+def test_a_quick_run_prints_every_section_and_writes_it_between_the_marks(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["--quick", "--ops", "all_reduce", "all_to_all", "--sizes", "4 KB", "--write", str(page)])
+    printed, written = capsys.readouterr().out, page.read_text(encoding="utf-8")
+    headings = [line.removeprefix("### ") for line in printed.splitlines() if line.startswith("### ")]
+    assert headings == [
+        "Host time of post and wait, check off",
+        "all_reduce, 2 ranks",
+        "all_to_all, 2 ranks",
+        "The check's price, 2 ranks",
+        "Forms of 4 KB, 2 ranks",
+        "Goals",
+    ]
+    assert written == f"before\n{BEGIN}\n\n{printed.strip()}\n\n{END}\nafter\n"
+
+
+def test_a_page_without_a_place_for_figures_is_refused_and_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("words", encoding="utf-8")
+    with pytest.raises(ValueError, match="without a place for figures"):
+        write(page, ["figures"])
+    assert page.read_text(encoding="utf-8") == "words"
+
+
+def test_the_page_of_the_docs_has_a_place_for_figures(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"), encoding="utf-8")
+    write(page, ["figures"])
+    assert f"{BEGIN}\n\nfigures\n\n{END}" in page.read_text(encoding="utf-8")
+
+
+def test_contenders_take_turns_with_a_barrier_before_each_timed_call() -> None:
+    calls: list[str] = []
+    contenders = {name: partial(calls.append, name) for name in "ab"}
+    times = in_turns(contenders, 2, partial(calls.append, "|"))
+    assert "".join(calls) == "ab|a|b|b|a"
+    assert {name: len(found) for name, found in times.items()} == {"a": 2, "b": 2}
+
+
+def test_a_call_is_over_when_its_last_rank_is_done() -> None:
+    assert slowest([{"a": [1.0, 5.0]}, {"a": [2.0, 3.0]}]) == {"a": [2.0, 5.0]}
+
+
+def test_blocks_are_read_behind_each_other() -> None:
+    assert joined([{"a": [1.0]}, {"a": [2.0]}]) == {"a": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "slower"),
+    [
+        ([1.1] * 10, [1.0] * 10, True),
+        ([1.04] * 10, [1.0] * 10, False),  # within the margin
+        ([1.1] * 5 + [0.9] * 5, [1.0] * 10, False),  # as often sooner as later
+        ([2.0] * 3, [1.0] * 3, False),  # too few to tell
+        ([1.0] * 10, [1.0] * 10, False),
+        ([0.5] * 10, [1.0] * 10, False),
+    ],
+)
+def test_slower_is_what_neither_the_margin_nor_chance_explains(
+    mine: list[float], others: list[float], slower: bool
+) -> None:
+    assert slower_beyond_noise({"mine": mine, "others": others}, "mine", "others") is slower

@@ -1,0 +1,93 @@
+"""The suite as a pytest plugin: somebody's own module in the place of an adapter."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collshim_pytest
+
+ROOT = Path(collshim_pytest.__file__).resolve().parent
+EXAMPLE = ROOT / "docs" / "examples" / "store_dist.py"
+HEAVY = ("collshim", "torch", "numpy", "hypothesis", "optree")
+OPTIONS = ("--adapter", "mypkg.dist", "--dialect", "torch")
+
+IMPORTS_NOTHING = f"import collshim_pytest, sys; print(sorted(set({HEAVY}) & set(sys.modules)))"
+IMPORTS_WITHOUT = """
+import importlib, pkgutil, sys
+for name in ("pytest", "_pytest", "hypothesis"):
+    sys.modules[name] = None  # how Python marks what is not there
+import collshim.conformance as suite
+made_of_tests = ("test_", "conftest", "plugin", "strategies", "patience", "mutants", "faults.programs")
+names = [one.name for one in pkgutil.walk_packages(suite.__path__, "collshim.conformance.")]
+asked = [name for name in names if not name.split(".", 2)[2].startswith(made_of_tests) and "__main__" not in name]
+for name in asked:
+    importlib.import_module(name)
+print(len(asked) > 40)
+"""
+
+
+def _python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=110
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Somebody else's project, with a module of its own that speaks torch's dialect, and pytest's plain settings."""
+    (tmp_path / "mypkg").mkdir()
+    (tmp_path / "mypkg" / "__init__.py").touch()
+    shutil.copy(EXAMPLE, tmp_path / "mypkg" / "dist.py")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    return tmp_path
+
+
+def _suite(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    plugin = ("-p", "collshim_pytest", "-p", "no:cacheprovider", "-q")
+    return _python("-m", "pytest", *plugin, "--pyargs", "collshim.conformance", *options, folder=project)
+
+
+def test_the_options_import_nothing_until_one_is_used(tmp_path: Path) -> None:
+    done = _python("-c", IMPORTS_NOTHING, folder=tmp_path)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_the_suite_is_imported_without_pytest_and_hypothesis(tmp_path: Path) -> None:
+    done = _python("-c", IMPORTS_WITHOUT, folder=tmp_path)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_a_module_is_asked_and_what_it_lacks_is_counted(project: Path) -> None:
+    done = _suite(project, *OPTIONS, "-k", "refused and (all_reduce- or all_to_all-)")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed, 1 skipped" in done.stdout
+    assert "missing: mypkg.dist.all_to_all (1 tests)" in done.stdout
+
+
+def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
+    module = project / "mypkg" / "dist.py"
+    right = "for rank in within.ranks]"
+    module.write_text(module.read_text().replace(right, "for rank in within.ranks[::-1]]"))
+    done = _suite(project, *OPTIONS, "-k", "refused and .all_gather-")
+    assert done.returncode == 1
+    assert "all_gather through torch.distributed.all_gather: tensor_list[0] at [0, 0] is" in done.stdout
+    assert "(rank 0 of 2) for Case('all_gather', seed=1)" in done.stdout
+
+
+def test_one_dialect_of_collshims_own_may_be_asked_for(project: Path) -> None:
+    options = ("--dialect", "megengine", "--transport", "threads", "-k", "barrier and corner")
+    done = _suite(project, *options)
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_a_module_needs_a_dialect(project: Path) -> None:
+    done = _suite(project, "--adapter", "mypkg.dist")
+    assert done.returncode == 4
+    assert "--adapter mypkg.dist needs --dialect" in done.stderr

@@ -1,0 +1,156 @@
+"""Bad calls, drawn: plain values that say what one rank does wrong."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from tests.robustness.faults import Fault
+from tests.robustness.here import SIZE
+from tests.robustness.roles import ROLES
+from tests.robustness.spelling import Spelling, Surface
+from tests.robustness.surfaces import SURFACES
+
+TRANSPORTS = ("threads", "processes")
+VALUES = {"rows": st.integers(3, 9), "dtype": st.sampled_from(["float64", "int32"])}
+"""What a rank that disagrees has of its own; roots and ops there are two of."""
+
+
+class Change(NamedTuple):
+    """One argument made bad: the place of the fault among those of its role, and what it is made with."""
+
+    argument: str
+    fault: int
+    drawn: Any
+
+
+class Bad(NamedTuple):
+    """A call that is bad on one rank, ``culprit`` (its rank in the group).
+
+    It has changed arguments, or is made in a state where none is good, or is good by itself and differs from what
+    the other ranks call: in a field of ``Here``, or, with ``instead``, altogether.
+    """
+
+    surface: str
+    spelling: int
+    group: str
+    culprit: int
+    nonce: int
+    array_kind: str
+    changes: tuple[Change, ...] = ()
+    state: str = ""
+    differs: tuple[str, Any] | None = None
+    instead: int | None = None
+
+    @property
+    def spelled(self) -> Spelling:
+        return SURFACES[self.surface].spellings[self.spelling]
+
+    @property
+    def alone(self) -> bool:
+        """Whether the culprit can see by itself that the call is bad."""
+        return self.differs is None and self.instead is None
+
+    @property
+    def respects(self) -> tuple[str, ...]:
+        """In which respects it is wrong, one for each thing that is."""
+        if not self.alone:
+            return ("disagreement",)
+        states = ("state",) if self.state else ()
+        return states + tuple(self.fault(change).kind for change in self.changes)
+
+    def fault(self, change: Change) -> Fault:
+        return _faults(self.spelled, change.argument)[change.fault]
+
+    def __str__(self) -> str:
+        roles = [(change, self.spelled.roles[change.argument]) for change in self.changes]
+        what = [f"{change.argument}, {role!r}, wrong in {self.fault(change).kind}" for change, role in roles]
+        return f"{self.spelled.path} with {'; '.join(what)}: {self!r}"
+
+
+def bad_calls(name: str, transport: str) -> st.SearchStrategy[Bad]:
+    """Bad calls through one surface: three in four wrong in one respect only."""
+    surface = SURFACES[name]
+    places = st.sampled_from([place for place, one in enumerate(surface.spellings) if _ways(surface, one, transport)])
+    return places.flatmap(lambda place: _of_spelling(name, place, transport))
+
+
+def _ways(surface: Surface, spelling: Spelling, transport: str) -> list[str]:
+    """How a call can be bad; what there is most of is named most often."""
+    found = ["one"] * 6 if spelling.roles else []
+    found += ["several"] * 2 if len(spelling.roles) > 1 else []
+    found += ["state"] if _states(surface, spelling, transport) else []
+    found += ["differs"] * 2 if spelling.differs else []
+    found += ["instead"] if spelling.op else []
+    return found
+
+
+def _states(surface: Surface, spelling: Spelling, transport: str) -> tuple[str, ...]:
+    if spelling.anywhere:
+        return ()
+    return surface.states + (surface.threads_states if transport == "threads" else ())
+
+
+@st.composite
+def _of_spelling(draw: st.DrawFn, name: str, place: int, transport: str) -> Bad:
+    surface = SURFACES[name]
+    spelling = surface.spellings[place]
+    bad = Bad(
+        name,
+        place,
+        draw(st.sampled_from(["all", "turned"])) if spelling.groups else "all",
+        draw(st.integers(0, SIZE - 1)),
+        draw(st.integers(1, 50)),
+        draw(st.sampled_from(["torch", "numpy"])),
+    )
+    way = draw(st.sampled_from(_ways(surface, spelling, transport)))
+    if way == "state":
+        return bad._replace(state=draw(st.sampled_from(_states(surface, spelling, transport))))
+    if way == "differs":
+        return bad._replace(differs=draw(_differences(spelling)))
+    if way == "instead":
+        return bad._replace(instead=draw(st.sampled_from(_others(surface, spelling))))
+    many = draw(st.integers(2, 3)) if way == "several" else 1
+    changes = draw(_changes(spelling, min(many, len(spelling.roles))))
+    return bad._replace(changes=changes, culprit=_culprit(spelling, changes, bad.culprit))
+
+
+def _culprit(spelling: Spelling, changes: tuple[Change, ...], drawn: int) -> int:
+    """A rank that judges these arguments."""
+    judges = {spelling.roles[change.argument].partition("@")[2] for change in changes} - {""}
+    return {"root": 1, "first": 0}[judges.pop()] if judges else drawn
+
+
+@st.composite
+def _changes(draw: st.DrawFn, spelling: Spelling, many: int) -> tuple[Change, ...]:
+    """Faults of so many arguments; each kind of fault is as likely as any other."""
+    left, found = set(spelling.roles), list[Change]()
+    while len(found) < many:
+        kinds = _kinds(spelling, left)
+        argument, fault = draw(st.sampled_from(kinds[draw(st.sampled_from(sorted(kinds)))]))
+        found.append(Change(argument, fault, draw(_faults(spelling, argument)[fault].draw)))
+        left.remove(argument)
+    return tuple(found)
+
+
+def _kinds(spelling: Spelling, arguments: set[str]) -> dict[str, list[tuple[str, int]]]:
+    """What can be wrong with these arguments, by kind: the argument and the place of the fault."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for argument in sorted(arguments):
+        for place, fault in enumerate(_faults(spelling, argument)):
+            found.setdefault(fault.kind, []).append((argument, place))
+    return found
+
+
+def _faults(spelling: Spelling, argument: str) -> tuple[Fault, ...]:
+    return ROLES[spelling.roles[argument].partition("@")[0]]
+
+
+def _differences(spelling: Spelling) -> st.SearchStrategy[tuple[str, Any]]:
+    own = VALUES | {"root": st.sampled_from([0, 2]), "op": st.just("max")}
+    return st.sampled_from(spelling.differs).flatmap(lambda field: st.tuples(st.just(field), own[field]))
+
+
+def _others(surface: Surface, spelling: Spelling) -> list[int]:
+    return [place for place, one in enumerate(surface.spellings) if one.op and one.op != spelling.op]

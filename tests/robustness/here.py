@@ -1,0 +1,113 @@
+"""Where a rank stands in one round, and the arrays that it gives and should get: each part is full of one number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+SIZE = 3
+COLUMNS = 2
+
+
+class Here(NamedTuple):
+    """A rank in a group, in one round; what a rank changes of it alone, it disagrees on with the others.
+
+    Attributes:
+        ranks: the group's global ranks, in its order.
+        rank: this rank in the group.
+        group: the group in the surface's own terms; None for all ranks.
+        nonce: what makes this round's numbers its own.
+        kind: "torch" or "numpy".
+        rows: the length of a part; all have ``COLUMNS`` columns.
+        root: the root's rank in the group.
+        destroyed: a group that is no more, in the surface's terms.
+    """
+
+    ranks: tuple[int, ...]
+    rank: int
+    group: Any
+    nonce: int
+    kind: str = "torch"
+    rows: int = 2
+    dtype: torch.dtype = torch.float32
+    root: int = 1
+    op: str = "sum"
+    destroyed: Any = None
+
+    @property
+    def is_root(self) -> bool:
+        return self.rank == self.root
+
+    @property
+    def global_root(self) -> int:
+        return self.ranks[self.root]
+
+    @property
+    def after(self) -> int:
+        """The next rank of the group."""
+        return (self.rank + 1) % SIZE
+
+    @property
+    def before(self) -> int:
+        return (self.rank - 1) % SIZE
+
+    def number(self, giver: int, getter: int = 0) -> int:
+        return self.nonce + 10 * giver + 3 * getter
+
+    def full(self, number: float, rows: int | None = None) -> Any:
+        tensor = torch.full((self.rows if rows is None else rows, COLUMNS), number, dtype=self.dtype)
+        return tensor if self.kind == "torch" else tensor.numpy()
+
+    def own(self) -> Any:
+        """What this rank gives where it gives one array."""
+        return self.full(self.number(self.rank))
+
+    def parts(self) -> list[Any]:
+        """What this rank gives where it has a part for each."""
+        return [self.full(self.number(self.rank, getter)) for getter in range(SIZE)]
+
+    def joined_parts(self) -> Any:
+        return joined(self.parts())
+
+    def blank(self, parts: int = 1) -> Any:
+        return self.full(-1, parts * self.rows)
+
+    def blanks(self) -> list[Any]:
+        return [self.blank() for _ in range(SIZE)]
+
+    def total(self) -> Any:
+        return self.full(sum(self.number(giver) for giver in range(SIZE)))
+
+    def total_of_parts(self) -> Any:
+        """This rank's part of the sum."""
+        return self.full(sum(self.number(giver, self.rank) for giver in range(SIZE)))
+
+    def everyones(self) -> list[Any]:
+        return [self.full(self.number(giver)) for giver in range(SIZE)]
+
+    def roots(self) -> Any:
+        return self.full(self.number(self.root))
+
+    def roots_part(self) -> Any:
+        return self.full(self.number(self.root, self.rank))
+
+    def column(self) -> list[Any]:
+        """What every rank has for this one."""
+        return [self.full(self.number(giver, self.rank)) for giver in range(SIZE)]
+
+    def from_before(self) -> Any:
+        return self.full(self.number(self.before))
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Parts end to end."""
+    whole = torch.cat([torch.as_tensor(part) for part in parts])
+    return whole if isinstance(parts[0], Tensor) else whole.numpy()
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    whole = torch.stack([torch.as_tensor(part) for part in parts])
+    return whole if isinstance(parts[0], Tensor) else whole.numpy()

@@ -1,0 +1,94 @@
+"""Ranks that do one thing many times, and what they hold of the system's resources before and after."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from pathlib import Path
+from time import monotonic, sleep
+from typing import NamedTuple
+
+import torch
+
+from tests.engine.worlds import world
+
+SETTLE_SECONDS = 10.0
+_STATUS = Path("/proc/self/status")
+_DESCRIPTORS = Path("/proc/self/fd")
+
+
+class Held(NamedTuple):
+    """Open file descriptors and threads of this process, the system's threads counted."""
+
+    descriptors: int
+    threads: int
+
+
+def held() -> Held:
+    gc.collect()
+    threads = int(_field("Threads")) if _STATUS.exists() else threading.active_count()
+    return Held(len(os.listdir(_DESCRIPTORS)) if _DESCRIPTORS.exists() else 0, threads)
+
+
+def resident() -> int:
+    """Bytes of this process that lie in memory."""
+    return int(_field("VmRSS").split()[0]) * 1024
+
+
+def _field(name: str) -> str:
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f"{name}:"))
+    return line.partition(":")[2].strip()
+
+
+def many_groups(count: int) -> tuple[Held, Held]:
+    """Groups made, used and destroyed, in two orders of ranks; what is held after the first few, and after the last."""
+    comm = world()
+    _groups(10)
+    comm.barrier().wait()
+    before = held()
+    _groups(count)
+    comm.barrier().wait()
+    return before, _settled(before)
+
+
+def _groups(count: int) -> None:
+    comm = world()
+    for turn in range(count):
+        group = comm.subgroup(range(comm.size) if turn % 2 else range(comm.size - 1, -1, -1))
+        assert group is not None
+        if turn % 3:
+            assert group.all_reduce(torch.ones(2)).wait().tolist() == [comm.size] * 2
+        group.close()
+
+
+def _settled(before: Held) -> Held:
+    """What is held when threads that end groups have had their time."""
+    end = monotonic() + SETTLE_SECONDS
+    now = held()
+    while (now.descriptors > before.descriptors or now.threads > before.threads) and monotonic() < end:
+        sleep(0.05)
+        now = held()
+    return now
+
+
+def many_reductions(count: int, megabytes: int) -> tuple[int, int]:
+    """Resident bytes after the tenth and after the last all_reduce."""
+    comm, tenth = world(), 0
+    given = torch.ones(megabytes * 2**20 // 4)
+    for turn in range(count):
+        total = comm.all_reduce(given).wait()
+        assert total[-1] == comm.size
+        del total
+        if turn == 9:
+            tenth = _resident_of_all()
+    return tenth, _resident_of_all()
+
+
+def _resident_of_all() -> int:
+    """``resident`` while no rank has a call under way: where ranks are threads it is that of all of them."""
+    comm = world()
+    comm.barrier().wait()
+    found = resident()
+    comm.barrier().wait()
+    return found

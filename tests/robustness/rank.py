@@ -1,0 +1,130 @@
+"""What a rank of a pool does: the bad call where it is the culprit, then a good one with the others."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from multiprocessing.connection import Client
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import collshim
+from tests.engine.worlds import Outcome, attempt
+from tests.robustness.drawing import Bad
+from tests.robustness.here import Here
+from tests.robustness.spelling import Arguments, Spelling
+from tests.robustness.states import STATES
+from tests.robustness.surfaces import SURFACES
+
+WAIT_SECONDS = 20.0
+"""For a wait in a collective; less than the pool's patience, so that its text is heard."""
+
+
+class Reply(NamedTuple):
+    """What one rank saw.
+
+    Attributes:
+        culprit: whether it made the bad call, or what made the others' bad.
+        bad: what the bad call did; its value is None, or its type's name.
+        changed: the arguments of the bad call that are not as they were.
+        good: what the good call did; its value is empty where it was right, else says what came.
+    """
+
+    culprit: bool
+    bad: Outcome
+    changed: tuple[str, ...]
+    good: Outcome
+
+
+def serve(address: str) -> None:
+    """Answer each request of the pool that listens at ``address``, until it sends None or is gone."""
+    world = collshim.current()
+    world.communicator.timeout = WAIT_SECONDS
+    groups = {name: surface.enter(world) for name, surface in SURFACES.items()}
+    with Client(address, "AF_UNIX") as pool, suppress(EOFError, ConnectionError):
+        pool.send(world.rank)
+        while (request := pool.recv()) is not None:
+            pool.send(_reply(request, groups[request.surface], world.rank))
+
+
+def _reply(bad: Bad, groups: Mapping[str, Any], rank: int) -> Reply:
+    ranks, group = groups[bad.group]
+    destroyed = groups["destroyed"][1] if "destroyed" in groups else None
+    here = Here(ranks, ranks.index(rank), group, bad.nonce, bad.array_kind, destroyed=destroyed)
+    seen, changed = _bad_call(bad, here)
+    return Reply(
+        here.rank == bad.culprit, seen, changed, attempt(_good_call, bad.spelled, here._replace(nonce=bad.nonce + 100))
+    )
+
+
+def _bad_call(bad: Bad, here: Here) -> tuple[Outcome, tuple[str, ...]]:
+    if bad.alone and here.rank != bad.culprit:
+        return Outcome(), ()
+    spelling, place = bad.spelled, here
+    if here.rank == bad.culprit:
+        spelling = spelling if bad.instead is None else SURFACES[bad.surface].spellings[bad.instead]
+        place = here if bad.differs is None else here._replace(**dict([_field(bad.differs)]))
+    arguments = spelling.good(place)
+    if here.rank == bad.culprit:
+        arguments |= {change.argument: _made(bad, change, place, arguments) for change in bad.changes}
+    state = bad.state if here.rank == bad.culprit else ""
+    return _watched(lambda: STATES[state](lambda: _typed(spelling.made(place, dict(arguments)))), arguments)
+
+
+def _field(differs: tuple[str, Any]) -> tuple[str, Any]:
+    name, value = differs
+    return name, getattr(torch, value) if name == "dtype" else value
+
+
+def _made(bad: Bad, change: Any, here: Here, arguments: Arguments) -> Any:
+    return bad.fault(change).make(here, arguments.get(change.argument), change.drawn)
+
+
+def _typed(value: Any) -> str:
+    return type(value).__name__
+
+
+def _watched(call: Callable[[], Any], arguments: Arguments) -> tuple[Outcome, tuple[str, ...]]:
+    before = {name: _copied(value) for name, value in arguments.items()}
+    with warnings.catch_warnings(record=True):  # read for nothing: a warning is no error
+        warnings.simplefilter("always")
+        outcome = attempt(call)
+    return outcome, tuple(name for name, value in arguments.items() if not _same(before[name], _copied(value)))
+
+
+def _copied(value: Any) -> Any:
+    """The bytes of every array in an argument."""
+    if isinstance(value, torch.Tensor):
+        plain = value.layout is torch.strided and value.device.type == "cpu" and not value.is_quantized
+        return value.detach().contiguous().view(torch.uint8).numpy().tobytes() if plain and value.dim() else None
+    if isinstance(value, np.ndarray):
+        return None if value.dtype.hasobject else value.tobytes()
+    if isinstance(value, list | tuple):
+        return [_copied(part) for part in value]
+    return None
+
+
+def _same(before: Any, after: Any) -> bool:
+    return bool(before == after)
+
+
+def _good_call(spelling: Spelling, here: Here) -> str:
+    got, wanted = spelling.played(here), spelling.right(here)
+    return "" if _equal(got, wanted) else f"{got} instead of {wanted}"
+
+
+def _equal(got: Any, wanted: Any) -> bool:
+    if wanted is ...:
+        return True
+    if isinstance(wanted, list | tuple):
+        return type(got) is type(wanted) and len(got) == len(wanted) and all(map(_equal, got, wanted))
+    if isinstance(wanted, dict):
+        return got.keys() == wanted.keys() and all(_equal(got[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, torch.Tensor):
+        return isinstance(got, torch.Tensor) and torch.equal(got, wanted)
+    if isinstance(wanted, np.ndarray):
+        return isinstance(got, np.ndarray) and np.array_equal(got, wanted)
+    return bool(got == wanted)

@@ -1,0 +1,77 @@
+"""One function, what its arguments are, and what a good call of it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from collshim.conformance.bindings.places import resolve
+from collshim.world import World
+from tests.robustness.here import Here
+
+Arguments = dict[str, Any]
+Call = Callable[[Here, Arguments], Any]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A function of one surface.
+
+    Attributes:
+        path: its dotted path behind ``collshim.``; where ``call`` is given, a name for people.
+        roles: what each argument is, a key of ``faults.ROLES``; behind "@" the ranks that it is judged on: "root", or
+            "first" of the group. An argument without a role is not made bad.
+        good: the arguments of a good call.
+        right: what a good call gives.
+        op: the engine's name of the collective; calls of different ones disagree. Empty for what is no collective.
+        differs: the fields of ``Here`` that ranks must agree on.
+        result: the argument that holds the result afterwards; empty where the result is returned.
+        call: how it is called, where it is not by its path.
+        before, after: what completes a good call, on every rank; ``after`` returns what is compared then.
+        groups: whether it has a group.
+        anywhere: whether it answers in any state.
+    """
+
+    path: str
+    roles: Mapping[str, str]
+    good: Callable[[Here], Arguments]
+    right: Callable[[Here], Any]
+    op: str = ""
+    differs: tuple[str, ...] = ()
+    result: str = ""
+    call: Call | None = None
+    before: Callable[[Here], Any] | None = None
+    after: Callable[[Here], Any] | None = None
+    groups: bool = False
+    anywhere: bool = False
+
+    def made(self, here: Here, arguments: Arguments) -> Any:
+        """Call it."""
+        return resolve(f"collshim.{self.path}")(**arguments) if self.call is None else self.call(here, arguments)
+
+    def played(self, here: Here) -> Any:
+        """A good call, completed on this rank; what it gave."""
+        arguments = self.good(here)
+        if self.before is not None:
+            self.before(here)
+        returned = self.made(here, arguments)
+        if self.after is not None:
+            return self.after(here)
+        return arguments[self.result] if self.result else returned
+
+
+class Surface(NamedTuple):
+    """What one framework's users see, or the engine's.
+
+    Attributes:
+        enter: makes a rank ready, once; gives the groups of the surface by name: "all", and where it has groups
+            "turned", all ranks in another order, and "destroyed".
+        states: keys of ``states.STATES`` that every call of the surface is bad in.
+        threads_states: those that are bad where ranks are threads.
+    """
+
+    enter: Callable[[World], Mapping[str, tuple[tuple[int, ...], Any]]]
+    spellings: Sequence[Spelling]
+    states: tuple[str, ...] = ()
+    threads_states: tuple[str, ...] = ()

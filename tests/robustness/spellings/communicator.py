@@ -1,0 +1,169 @@
+"""The engine's own face: the methods of ``Communicator``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from collshim import Communicator
+from collshim.world import World
+from tests.robustness.here import SIZE, Here, stacked
+from tests.robustness.spelling import Arguments, Spelling, Surface
+
+TURNED = (2, 0, 1)
+
+
+def _enter(world: World) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+    everybody = tuple(range(SIZE))
+    turned, closed = world.communicator.subgroup(TURNED), world.communicator.subgroup(everybody)
+    assert closed is not None
+    closed.close()
+    return {
+        "all": (everybody, world.communicator),
+        "turned": (TURNED, turned),
+        "destroyed": (everybody, closed),
+    }
+
+
+def _method(name: str, op: str | None = None, **more: Any) -> Spelling:
+    def call(here: Here, arguments: Arguments) -> Any:
+        method = getattr(arguments.pop("self", here.group), name)
+        return method(**arguments) if name == "subgroup" else method(**arguments).wait()
+
+    more["roles"] = {"self": "communicator", **more["roles"]}
+    return Spelling(f"communicator.{name}", op=name if op is None else op, call=call, groups=True, **more)
+
+
+def _of_subgroup(here: Here) -> Arguments:
+    return {"ranks": [1, 2, 0]}
+
+
+def _place_in_subgroup(here: Here) -> int:
+    return [1, 2, 0].index(here.rank)
+
+
+def _subgroup(here: Here, arguments: Arguments) -> int:
+    group: Communicator | None = arguments.pop("self", here.group).subgroup(**arguments)
+    assert group is not None
+    rank = group.rank
+    group.close()
+    return rank
+
+
+_SAME = ("rows", "dtype")
+
+SURFACE = Surface(
+    _enter,
+    (
+        _method(
+            "all_reduce",
+            roles={"array": "array", "op": "engine's op", "out": "optional out"},
+            good=lambda h: {"array": h.own(), "op": h.op, "out": h.blank()},
+            right=Here.total,
+            differs=(*_SAME, "op"),
+        ),
+        _method(
+            "reduce",
+            roles={"array": "array", "root": "engine's rank", "op": "engine's op", "out": "optional out@root"},
+            good=lambda h: {"array": h.own(), "root": h.root, "op": h.op, "out": h.blank()},
+            right=lambda h: h.total() if h.is_root else None,
+            differs=(*_SAME, "root", "op"),
+        ),
+        _method(
+            "broadcast",
+            roles={"array": "array@root", "root": "engine's rank", "out": "optional out"},
+            good=lambda h: {"array": h.own(), "root": h.root, "out": h.blank()},
+            right=Here.roots,
+            differs=(*_SAME, "root"),
+        ),
+        _method(
+            "all_gather",
+            roles={"array": "array", "out": "optional out"},
+            good=lambda h: {"array": h.own(), "out": stacked(h.blanks())},
+            right=lambda h: stacked(h.everyones()),
+            differs=_SAME,
+        ),
+        _method(
+            "all_gather",
+            roles={"array": "array", "out": "optional list of outs"},
+            good=lambda h: {"array": h.own(), "out": h.blanks()},
+            right=Here.everyones,
+            differs=_SAME,
+        ),
+        _method(
+            "all_gather_ragged",
+            op="all_gather",
+            roles={"array": "array given back"},
+            good=lambda h: {"array": h.own()},
+            right=Here.everyones,
+            differs=("dtype",),
+        ),
+        _method(
+            "gather",
+            roles={"array": "array", "root": "engine's rank", "out": "optional list of outs@root"},
+            good=lambda h: {"array": h.own(), "root": h.root, "out": h.blanks() if h.is_root else None},
+            right=lambda h: h.everyones() if h.is_root else None,
+            differs=(*_SAME, "root"),
+        ),
+        _method(
+            "scatter",
+            roles={"parts": "list of parts@root", "root": "engine's rank", "out": "optional out@root"},
+            good=lambda h: {"parts": h.parts() if h.is_root else None, "root": h.root, "out": h.blank()},
+            right=Here.roots_part,
+            differs=_SAME,
+        ),
+        _method(
+            "reduce_scatter",
+            roles={"parts": "list of parts", "op": "engine's op", "out": "optional out"},
+            good=lambda h: {"parts": h.parts(), "op": h.op, "out": h.blank()},
+            right=Here.total_of_parts,
+            differs=(*_SAME, "op"),
+        ),
+        _method(
+            "reduce_scatter",
+            roles={"parts": "stacked parts", "op": "engine's op"},
+            good=lambda h: {"parts": stacked(h.parts()), "op": h.op},
+            right=Here.total_of_parts,
+            differs=(*_SAME, "op"),
+        ),
+        _method(
+            "all_to_all",
+            roles={"parts": "list of parts", "out": "optional list of outs"},
+            good=lambda h: {"parts": h.parts(), "out": h.blanks()},
+            right=Here.column,
+            differs=_SAME,
+        ),
+        _method(
+            "all_to_all",
+            roles={"parts": "stacked parts", "out": "optional out"},
+            good=lambda h: {"parts": stacked(h.parts()), "out": stacked(h.blanks())},
+            right=lambda h: stacked(h.column()),
+            differs=_SAME,
+        ),
+        _method(
+            "send",
+            op="",
+            roles={"array": "array", "to": "engine's rank", "tag": "tag"},
+            good=lambda h: {"array": h.own(), "to": h.after, "tag": 5},
+            right=Here.from_before,
+            after=lambda h: h.group.recv(h.before, tag=5, out=h.blank()).wait(),
+        ),
+        _method(
+            "recv",
+            op="",
+            roles={"source": "engine's optional rank", "out": "written", "tag": "tag"},
+            good=lambda h: {"source": h.before, "out": h.blank(), "tag": 6},
+            right=Here.from_before,
+            before=lambda h: h.group.send(h.own(), h.after, tag=6),
+        ),
+        _method("barrier", roles={}, good=lambda h: {}, right=lambda h: None),
+        Spelling(
+            "communicator.subgroup",
+            roles={"self": "communicator", "ranks": "ranks"},
+            good=_of_subgroup,
+            right=_place_in_subgroup,
+            call=_subgroup,
+            groups=True,
+        ),
+    ),
+)

@@ -1,0 +1,222 @@
+"""``collshim.mindspore.communication``: groups are names, results are returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from collshim.mindspore import communication
+from collshim.mindspore.communication import comm_func
+from collshim.world import World
+from tests.robustness.here import SIZE, Here, joined
+from tests.robustness.spelling import Arguments, Spelling, Surface
+from tests.robustness.spellings.communicator import TURNED
+
+_WORLD = "hccl_world_group"
+
+
+def _enter(world: World) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+    communication.init()
+    everybody = tuple(range(SIZE))
+    communication.create_group("turned", list(TURNED))
+    communication.create_group("destroyed", list(everybody))
+    communication.destroy_group("destroyed")
+    return {"all": (everybody, _WORLD), "turned": (TURNED, "turned"), "destroyed": (everybody, "destroyed")}
+
+
+def _func(name: str, op: str = "", **more: Any) -> Spelling:
+    good = more.pop("good")
+    more["roles"] = {"group": "group", **more["roles"]}
+    path = more.pop("path", f"mindspore.communication.comm_func.{name}")
+    return Spelling(path, op=op, good=lambda h: {"group": h.group, **good(h)}, groups=True, **more)
+
+
+def _asked(name: str, **more: Any) -> Spelling:
+    return _func(name, path=f"mindspore.communication.{name}", **more)
+
+
+def _batch(here: Here, arguments: Arguments) -> Any:
+    operations = arguments.pop("p2p_op_list", None)
+    if operations is None:
+        others = {"group": arguments["group"]}
+        sent = comm_func.P2POp("isend", here.own(), here.ranks[here.after], **others)
+        operations = [sent, comm_func.P2POp("irecv", **arguments)]
+    return comm_func.batch_isend_irecv(operations)[1]
+
+
+def _all_to_all_v_c(here: Here, arguments: Arguments) -> Any:
+    comm_func.all_to_all_v_c(**arguments)
+    return arguments["output"]
+
+
+_SAME = ("rows", "dtype")
+
+SURFACE = Surface(
+    _enter,
+    (
+        _func(
+            "all_reduce",
+            op="all_reduce",
+            roles={"tensor": "array", "op": "MindSpore's op"},
+            good=lambda h: {"tensor": h.own(), "op": h.op},
+            right=lambda h: (h.total(), None),
+            differs=(*_SAME, "op"),
+        ),
+        _func(
+            "all_gather_into_tensor",
+            op="all_gather",
+            roles={"tensor": "array"},
+            good=lambda h: {"tensor": h.own()},
+            right=lambda h: (joined(h.everyones()), None),
+            differs=_SAME,
+        ),
+        _func(
+            "reduce_scatter_tensor",
+            op="reduce_scatter",
+            roles={"tensor": "array to divide", "op": "engine's op"},
+            good=lambda h: {"tensor": h.joined_parts(), "op": h.op},
+            right=lambda h: (h.total_of_parts(), None),
+            differs=(*_SAME, "op"),
+        ),
+        _func(
+            "broadcast",
+            op="broadcast",
+            roles={"tensor": "array", "src": "rank"},
+            good=lambda h: {"tensor": h.own(), "src": h.global_root},
+            right=Here.roots,
+            differs=(*_SAME, "root"),
+        ),
+        _func(
+            "reduce",
+            op="reduce",
+            roles={"tensor": "array", "dst": "rank", "op": "engine's op"},
+            good=lambda h: {"tensor": h.own(), "dst": h.global_root, "op": h.op},
+            right=lambda h: h.total() if h.is_root else ...,
+            differs=(*_SAME, "root", "op"),
+        ),
+        _func(
+            "gather_into_tensor",
+            op="gather",
+            roles={"tensor": "array", "dst": "rank"},
+            good=lambda h: {"tensor": h.own(), "dst": h.global_root},
+            right=lambda h: joined(h.everyones()) if h.is_root else ...,
+            differs=(*_SAME, "root"),
+        ),
+        _func(
+            "scatter_tensor",
+            op="scatter",
+            roles={"tensor": "array to divide", "src": "rank"},
+            good=lambda h: {"tensor": h.joined_parts(), "src": h.global_root},
+            right=Here.roots_part,
+            differs=(*_SAME, "root"),
+        ),
+        _func(
+            "all_to_all_with_output_shape",
+            op="all_to_all",
+            roles={
+                "output_shape_list": "shapes",
+                "input_tensor_list": "list of parts",
+                "group": "optional group",
+            },
+            good=lambda h: {"output_shape_list": [(h.rows, 2)] * SIZE, "input_tensor_list": h.parts()},
+            right=lambda h: (tuple(h.column()), None),
+            differs=_SAME,
+        ),
+        _func(
+            "all_to_all_single_with_output_shape",
+            op="all_to_all",
+            roles={
+                "output_shape": "whole shape",
+                "tensor": "array of whole",
+                "output_split_sizes": "splits",
+                "input_split_sizes": "splits",
+                "group": "optional group",
+            },
+            good=lambda h: {
+                "output_shape": (SIZE * h.rows, 2),
+                "tensor": h.joined_parts(),
+                "output_split_sizes": [h.rows] * SIZE,
+                "input_split_sizes": [h.rows] * SIZE,
+            },
+            right=lambda h: (joined(h.column()), None),
+            differs=_SAME,
+        ),
+        _func(
+            "all_to_all_v_c",
+            op="all_to_all",
+            call=_all_to_all_v_c,
+            roles={
+                "output": "out",
+                "input": "array of whole",
+                "send_count_matrix": "counts",
+                "group": "optional group",
+            },
+            good=lambda h: {
+                "output": h.blank(SIZE),
+                "input": h.joined_parts(),
+                "send_count_matrix": [2 * h.rows] * SIZE**2,
+            },
+            right=lambda h: joined(h.column()),
+            differs=_SAME,
+        ),
+        _func(
+            "send",
+            roles={"tensor": "array", "dst": "rank", "tag": "tag"},
+            good=lambda h: {"tensor": h.own(), "dst": h.ranks[h.after], "tag": 8},
+            right=Here.from_before,
+            after=lambda h: comm_func.recv(h.blank(), h.ranks[h.before], h.group, 8),
+        ),
+        _func(
+            "recv",
+            roles={"tensor": "array", "src": "rank", "tag": "tag"},
+            good=lambda h: {"tensor": h.blank(), "src": h.ranks[h.before], "tag": 9},
+            right=Here.from_before,
+            before=lambda h: comm_func.isend(h.own(), h.ranks[h.after], h.group, 9),
+        ),
+        _func(
+            "batch_isend_irecv",
+            call=_batch,
+            roles={
+                "p2p_op_list": "operations",
+                "tensor": "P2POp's tensor",
+                "peer": "rank",
+                "tag": "P2POp's tag",
+                "group": "optional group",
+            },
+            good=lambda h: {"tensor": h.blank(), "peer": h.ranks[h.before], "tag": 0},
+            right=Here.from_before,
+        ),
+        _func("barrier", op="barrier", roles={}, good=lambda h: {}, right=lambda h: None),
+        _asked("get_rank", roles={}, good=lambda h: {}, right=lambda h: h.rank, anywhere=True),
+        _asked("get_group_size", roles={}, good=lambda h: {}, right=lambda h: SIZE, anywhere=True),
+        _asked("get_process_group_ranks", roles={}, good=lambda h: {}, right=lambda h: list(h.ranks)),
+        Spelling(
+            "mindspore.communication.get_world_rank_from_group_rank",
+            roles={"group": "group", "group_rank_id": "rank"},
+            good=lambda h: {"group": "turned", "group_rank_id": h.root},
+            right=lambda h: TURNED[h.root],
+        ),
+        Spelling(
+            "mindspore.communication.get_group_rank_from_world_rank",
+            roles={"group": "group", "world_rank_id": "rank"},
+            good=lambda h: {"group": "turned", "world_rank_id": h.root},
+            right=lambda h: TURNED.index(h.root),
+        ),
+        Spelling(
+            "mindspore.communication.create_group",
+            roles={"group": "new name", "rank_ids": "ranks", "options": "nothing"},
+            good=lambda h: {"group": "made", "rank_ids": [1, 2, 0], "options": None},
+            right=lambda h: [1, 2, 0].index(h.rank),
+            call=lambda h, arguments: _created(arguments),
+        ),
+    ),
+    states=("a world not entered",),
+    threads_states=("a strange thread",),
+)
+
+
+def _created(arguments: Arguments) -> int:
+    communication.create_group(**arguments)
+    rank = communication.get_rank(arguments["group"])
+    communication.destroy_group(arguments["group"])
+    return rank

@@ -1,0 +1,61 @@
+"""Bad calls, drawn, through every adapter and the engine, over both transports: each is an error, none does harm."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.robustness.drawing import TRANSPORTS, Bad
+from tests.robustness.effort import CALLS, drawn
+from tests.robustness.pool import Pool
+from tests.robustness.surfaces import SURFACES
+from tests.robustness.verdict import verdict
+
+EACH = [(transport, surface) for transport in TRANSPORTS for surface in SURFACES]
+BEARABLE = 5
+"""Failures after which a test gives up: each may have cost it a deadline, and new ranks."""
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("transport", "surface"), EACH)
+def test_a_bad_call_is_an_error_of_collshims_on_its_rank_and_the_next_good_call_is_right(
+    transport: str, surface: str, pools: dict[str, Pool], told: list[str]
+) -> None:
+    wrong: list[str] = []
+    for bad in drawn(surface, transport):
+        wrong += _asked(pools[transport], bad)
+        if len(wrong) == BEARABLE:
+            break
+    told.append(f"{transport}, {surface}")
+    assert not wrong, "\n".join(wrong)
+
+
+def _asked(pool: Pool, bad: Bad) -> list[str]:
+    try:
+        found = verdict(bad, pool.ask(bad))
+    except RuntimeError as error:
+        return [f"{bad}: {error}"]
+    if found:
+        pool.discard()
+    return [f"{bad}: {found}"] if found else []
+
+
+def test_there_are_as_many_as_promised() -> None:
+    assert sum(len(drawn(surface, transport)) for transport, surface in EACH) >= CALLS
+
+
+def test_no_two_are_alike_but_for_a_few() -> None:
+    calls = [(transport, bad) for transport, surface in EACH for bad in drawn(surface, transport)]
+    assert len({repr(call) for call in calls}) > 0.9 * len(calls)
+
+
+def test_at_least_half_are_wrong_in_one_respect_only_and_through_an_adapter() -> None:
+    calls = [bad for transport, surface in EACH for bad in drawn(surface, transport)]
+    simple = [bad for bad in calls if len(bad.respects) == 1 and bad.surface != "communicator"]
+    assert 2 * len(simple) >= len(calls)
+
+
+@pytest.mark.parametrize(("transport", "surface"), EACH)
+def test_several_respects_are_wrong_through_every_surface(transport: str, surface: str) -> None:
+    found = {bad.respects[0] for bad in drawn(surface, transport) if len(bad.respects) == 1}
+    assert {"type", "disagreement"} < found
+    assert len(found) >= 4

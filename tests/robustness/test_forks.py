@@ -1,0 +1,46 @@
+"""A process that a rank forks is no rank: its collectives are refused, and the rank goes on."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.engine.worlds import on_ranks
+from tests.robustness.plays.forks import PATIENCE, forks
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+TRANSPORTS = ("threads", "processes")
+REFUSED = ("a collective", "a group", "its world")
+OWN, END = "a world of its own", "an end that is not by force"
+
+
+@cache
+def _found(transport: str) -> list[dict[str, Any]]:
+    names = (*REFUSED, OWN, END) if transport == "processes" else (*REFUSED, OWN)
+    return on_ranks(forks, 2, transport, *names, wait=PATIENCE, within=100)
+
+
+@pytest.mark.parametrize("name", [*REFUSED, "multiprocessing"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_child_that_calls_is_told_that_it_is_no_rank(transport: str, name: str) -> None:
+    for text, status in (seen[name] for seen in _found(transport)):
+        assert text.startswith("WorldError: process ")
+        assert "is no rank itself" in text
+        assert status == 0
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_child_may_have_a_world_of_its_own(transport: str) -> None:
+    assert [seen[OWN] for seen in _found(transport)] == [("[0, 1]", 0)] * 2
+
+
+def test_the_child_of_a_process_may_end_as_processes_do() -> None:
+    assert [seen[END] for seen in _found("processes")] == [("", 0)] * 2
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_parent_goes_on(transport: str) -> None:
+    assert [seen["parent"] for seen in _found(transport)] == [[2.0, 2.0, 2.0]] * 2

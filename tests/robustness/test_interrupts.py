@@ -1,0 +1,69 @@
+"""Ctrl-C in a rank that waits: it ends at once by KeyboardInterrupt, the others are told, nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.robustness.scripts import ended, group_is_gone, one, ranks, read_line
+
+WAITS = """
+import time, numpy as np, collshim
+comm = collshim.current().communicator
+comm.barrier().wait()
+print("waits", flush=True)
+if comm.rank == 2:
+    time.sleep(1000)
+try:
+    comm.all_reduce(np.array(1)).wait(600)
+except collshim.PeerError as error:
+    print(error, flush=True)
+"""
+LAUNCHES = """
+import sys, time, numpy as np, collshim
+from tests.robustness.test_interrupts import waits
+if __name__ == "__main__":
+    collshim.launch(waits, 3, ranks={ranks!r})
+"""
+BY_SIGINT = -signal.SIGINT
+
+
+def waits() -> None:
+    """Rank 1 stays away; the others wait for it."""
+    import time
+
+    from tests.engine.worlds import world
+
+    comm = world()
+    comm.barrier().wait()
+    if comm.rank == 1:
+        print("waits", flush=True)
+        time.sleep(1000)
+    comm.barrier().wait(600)
+
+
+def test_a_process_that_is_interrupted_in_a_wait_ends_and_the_others_are_told() -> None:
+    with ranks(WAITS, 3) as processes:
+        assert [read_line(process) for process in processes] == ["waits"] * 3
+        processes[1].send_signal(signal.SIGINT)
+        told = read_line(processes[0])
+        interrupted = ended(processes[1:2])[0]
+    assert interrupted.code == BY_SIGINT, interrupted
+    assert "KeyboardInterrupt" in interrupted.errors
+    assert "rank 1 has left the world" in told
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_launch_that_is_interrupted_ends_its_ranks(kind: str) -> None:
+    process = one(LAUNCHES.format(ranks=kind))
+    try:
+        assert read_line(process) == "waits"
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to the program and to all that it started
+        found = ended([process])[0]
+        assert found.code == BY_SIGINT, found
+        assert group_is_gone(process.pid)
+    finally:
+        if not group_is_gone(process.pid):
+            os.killpg(process.pid, signal.SIGKILL)

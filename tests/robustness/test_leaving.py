@@ -1,0 +1,52 @@
+"""A process that ends without destroying anything ends well, and those who wait for it are told."""
+
+from __future__ import annotations
+
+from tests.robustness.scripts import ended, one, ranks
+
+ENDS = """
+import numpy as np, collshim
+comm = collshim.current().communicator
+group = comm.subgroup([2, 1, 0])
+total = comm.all_reduce(np.array(comm.rank + 1)).wait()
+dropped = group.all_gather(np.arange(3.0))
+print(total, flush=True)
+"""
+ENDS_EARLY = """
+import numpy as np, collshim
+comm = collshim.current().communicator
+comm.all_reduce(np.array(1)).wait()
+if comm.rank != 1:
+    try:
+        comm.all_reduce(np.array(2)).wait()
+    except collshim.PeerError as error:
+        print(error, flush=True)
+"""
+THREADS = """
+import threading, collshim
+from collshim.world import local_worlds, use
+worlds = local_worlds(2)
+def wait():
+    with use(worlds[0]) as world:
+        world.communicator.barrier().wait()
+threading.Thread(target=wait, daemon=True).start()
+print("ends")
+"""
+
+
+def test_ranks_that_destroy_nothing_end_with_exit_code_0_and_without_a_word() -> None:
+    with ranks(ENDS, 3) as processes:
+        found = ended(processes)
+    assert [(seen.code, seen.out.strip()) for seen in found] == [(0, "6")] * 3, found
+    assert not any("Traceback" in seen.errors or "terminate" in seen.errors for seen in found), found
+
+
+def test_ranks_that_wait_for_one_that_has_ended_are_told() -> None:
+    with ranks(ENDS_EARLY, 3) as processes:
+        found = ended(processes)
+    assert [seen.code for seen in found] == [0, 0, 0], found
+    assert all("rank 1 has left the world" in found[rank].out for rank in (0, 2)), found
+
+
+def test_a_program_ends_though_a_rank_that_is_a_daemon_thread_waits() -> None:
+    assert ended([one(THREADS)])[0][:2] == (0, "ends\n")

@@ -1,0 +1,32 @@
+"""What is done a thousand times leaves nothing behind: no memory, no file descriptor, no thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collshim.conformance.effort import THOROUGH
+from tests.engine.worlds import on_ranks
+from tests.robustness.plays.resources import many_groups, many_reductions
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no /proc/self/status")
+TRANSPORTS = ("threads", "processes")
+GROUPS = {"threads": 1000, "processes": 1000 if THOROUGH else 100}
+REDUCTIONS, MEGABYTES = (1000, 64) if THOROUGH else (50, 40)  # above 32 MB malloc gives every block back at once
+LIMIT = 500.0 if THOROUGH else 100.0
+
+
+@pytest.mark.timeout(LIMIT + 20)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_groups_made_and_destroyed_leave_no_file_descriptor_and_no_thread(transport: str) -> None:
+    for before, after in on_ranks(many_groups, 3, transport, GROUPS[transport], wait=60.0, within=LIMIT):
+        assert after.descriptors <= before.descriptors
+        assert after.threads <= before.threads
+
+
+@pytest.mark.timeout(LIMIT + 20)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_memory_after_the_last_all_reduce_is_within_5_percent_of_that_after_the_tenth(transport: str) -> None:
+    for tenth, last in on_ranks(many_reductions, 2, transport, REDUCTIONS, MEGABYTES, wait=60.0, within=LIMIT):
+        assert last <= 1.05 * tenth

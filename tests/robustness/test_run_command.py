@@ -1,0 +1,122 @@
+"""``collshim run``: every framework's environment; exit codes handed on, the others ended; one machine and two."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.robustness.namespaces import Machines, machines, reason_against
+from tests.robustness.scripts import Ended, environment
+
+SIZE = 4
+REASON = reason_against()
+COMMAND = [sys.executable, "-m", "collshim", "run"]
+SPEAKS = """
+    import os, json, sys
+    import numpy as np
+    import collshim, collshim.oneflow as flow, collshim.tensorflow as tf
+    from collshim.torch import distributed as dist
+    from collshim.mindspore import communication
+    from collshim.megengine import distributed
+    dist.init_process_group()
+    communication.init()
+    here = collshim.current()
+    distributed.init_process_group(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), here.size, here.rank, 0)
+    ranks = [dist.get_rank(), communication.get_rank(), flow.env.get_rank(), distributed.get_rank()]
+    ranks.append(int(tf.distribute.MultiWorkerMirroredStrategy().run(
+        lambda: tf.distribute.get_replica_context().replica_id_in_sync_group)))
+    total = here.communicator.all_reduce(np.array(here.rank)).wait()
+    with open(f"{sys.argv[1]}/{here.rank}.json", "w") as told:
+        json.dump({"ranks": ranks, "sizes": [dist.get_world_size(), communication.get_group_size()],
+                   "local": [here.local_rank, here.local_size], "total": int(total),
+                   "environment": dict(os.environ)}, told)
+"""
+FAILS = """
+    import sys, time, collshim
+    comm = collshim.current().communicator
+    comm.barrier().wait()
+    if comm.rank == 2:
+        sys.exit(7)
+    time.sleep(1000)
+"""
+
+
+def _run(folder: Path, source: str, *options: str, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    script = folder / "script.py"
+    script.write_text(textwrap.dedent(source))
+    return subprocess.Popen(
+        [*prefix, *COMMAND, *options, str(script), str(folder)],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _ended(process: subprocess.Popen[str]) -> Ended:
+    try:
+        out, errors = process.communicate(timeout=100)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # the agent ends its ranks
+        out, errors = process.communicate()
+        return Ended(None, out, errors)
+    return Ended(process.returncode, out, errors)
+
+
+def _told(folder: Path) -> list[dict[str, Any]]:
+    """What every rank wrote, by rank."""
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(SIZE)]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("run")
+    seen = _ended(_run(folder, SPEAKS, "-n", str(SIZE)))
+    assert seen.code == 0, seen
+    return _told(folder)
+
+
+def test_every_framework_finds_its_environment_on_every_rank(told: list[dict[str, Any]]) -> None:
+    assert [line["ranks"] for line in told] == [[rank] * 5 for rank in range(SIZE)]
+    assert [line["sizes"] for line in told] == [[SIZE, SIZE]] * SIZE
+    assert [(line["local"], line["total"]) for line in told] == [([rank, SIZE], 6) for rank in range(SIZE)]
+
+
+@pytest.mark.parametrize("rank", range(SIZE))
+def test_the_variables_are_those_of_each_frameworks_launcher(rank: int, told: list[dict[str, Any]]) -> None:
+    found = told[rank]["environment"]
+    own = {name: str(rank) for name in ("RANK", "LOCAL_RANK", "RANK_ID", "DEVICE_ID", "MS_NODE_ID")}
+    size = {name: str(SIZE) for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "RANK_SIZE", "MS_WORKER_NUM")}
+    assert {name: found.get(name) for name in own | size} == own | size
+    cluster = json.loads(found["TF_CONFIG"])
+    assert (len(cluster["cluster"]["worker"]), cluster["task"]) == (SIZE, {"type": "worker", "index": rank})
+    assert found["MS_SCHED_HOST"] == found["MASTER_ADDR"]
+
+
+def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_path: Path) -> None:
+    seen = _ended(_run(tmp_path, FAILS, "-n", str(SIZE)))
+    assert seen.code == 7, seen
+    assert "rank 2 failed first, exit code 7" in seen.out
+
+
+@pytest.mark.skipif(bool(REASON), reason=REASON)
+def test_ranks_on_two_machines_are_one_world(tmp_path: Path) -> None:
+    with machines(2) as net:
+        started = [_run(tmp_path, SPEAKS, *_of_machine(net, place), prefix=net.prefix(place)) for place in range(2)]
+        found = [_ended(process) for process in started]
+    assert [seen.code for seen in found] == [0, 0], found
+    told = _told(tmp_path)
+    assert [(line["ranks"], line["total"]) for line in told] == [([rank] * 5, 6) for rank in range(SIZE)]
+    assert [line["local"] for line in told] == [[0, 2], [1, 2], [0, 2], [1, 2]]
+
+
+def _of_machine(net: Machines, place: int) -> list[str]:
+    where = ["--master-addr", net.address(0), "--master-port", "29512"]
+    return ["-n", "2", "--nnodes", "2", "--node-rank", str(place), *where]

@@ -1,0 +1,28 @@
+"""Two threads of one rank: with a group each all is right; on one group no number is wrong and nobody hangs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.worlds import Outcome, on_ranks
+from tests.robustness.plays import two_threads
+
+TRANSPORTS = ("threads", "processes")
+SIZE = 3
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_threads_with_a_group_each_are_right(transport: str) -> None:
+    assert on_ranks(two_threads.a_group_each, SIZE, transport, within=100) == [[Outcome({"right"})] * 2] * SIZE
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_threads_on_one_group_get_the_right_numbers_or_are_told_that_the_ranks_disagree(transport: str) -> None:
+    found = on_ranks(two_threads.one_group, SIZE, transport, wait=3.0, within=100)
+    assert all(outcome.value <= {"right", "CommunicationError"} for rank in found for outcome in rank), found
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_work_may_be_waited_for_in_another_thread_than_it_was_posted_in(transport: str) -> None:
+    found = on_ranks(two_threads.handed_over, SIZE, transport, wait=20.0, within=100)
+    assert found == [[[3.0] * 3, [3.0] * 2]] * SIZE

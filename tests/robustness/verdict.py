@@ -1,0 +1,37 @@
+"""Whether what the ranks saw of a bad call is as it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.engine.worlds import Outcome
+from tests.robustness.drawing import Bad
+from tests.robustness.rank import Reply
+
+_BETWEEN_RANKS = {"MismatchError", "DeadlineError", "PeerError"}
+
+
+def verdict(bad: Bad, replies: Sequence[Reply]) -> str:
+    """What is wrong, by rank; empty where nothing is. ``replies`` by rank in the world."""
+    found = [f"rank {rank}: {text}" for rank, reply in enumerate(replies) for text in _of_rank(bad, rank, reply)]
+    return "; ".join(found)
+
+
+def _of_rank(bad: Bad, rank: int, reply: Reply) -> list[str]:
+    found = [_of_bad_call(bad, reply.bad)] if reply.culprit or not bad.alone else []
+    found += [f"{name} was changed" for name in reply.changed]
+    found += [f"then {_told(reply.good)}"] if reply.good.raised or reply.good.value else []
+    return [text for text in found if text]
+
+
+def _of_bad_call(bad: Bad, seen: Outcome) -> str:
+    """Refused on its own rank before anything was sent, or, where the ranks disagree, told to each."""
+    if "CollshimError" not in seen.raised:
+        return f"should be an error of collshim's own, {_told(seen)}"
+    if bad.alone == bool(_BETWEEN_RANKS & set(seen.raised)):
+        return f"should be {'refused alone' if bad.alone else 'a disagreement'}, {_told(seen)}"
+    return ""
+
+
+def _told(seen: Outcome) -> str:
+    return f"{seen.raised[0]}: {seen.text}" if seen.raised else f"gave {seen.value}"
