@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="", dest="command")
     _add_demo(commands)
     _add_run(commands)
+    _add_conformance(commands)
     return parser
 
 
@@ -72,10 +73,25 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     ranks.set_defaults(run=run.start, needs={})
 
 
+def _add_conformance(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from collshim.conformance.report import options
+
+    told = "ask the adapters, or a real framework, every case of the suite, and show a grid of what came of it"
+    suite = commands.add_parser("conformance", help=told, description=told, epilog=options.EPILOG)
+    options.add_arguments(suite)
+    suite.set_defaults(run=_conformance, needs={})
+
+
 def _demo(chosen: argparse.Namespace) -> int:
     from collshim.demo.command import run  # after the look at what it needs
 
     return run(chosen.picture, chosen.expected)
+
+
+def _conformance(chosen: argparse.Namespace) -> int:
+    from collshim.conformance.report.command import start  # it imports what asks and compares
+
+    return start(chosen)
 
 
 def _missing(needs: dict[str, str]) -> Iterable[str]:

@@ -181,6 +181,8 @@ def _leave_at_exit() -> None:
     why = "has left the world" if error is None else how_it_failed(error)
     if _Process.world is not None:
         _say_goodbye(_Process.world, why)
+    if _Process.rendezvous is not None:
+        _Process.rendezvous.abandon()
 
 
 def announce_leaving(why: str) -> None:

@@ -22,7 +22,7 @@ from collshim.transports.flight import Flight
 from collshim.transports.letters import Postbox
 from collshim.transports.payload import all_gather_single, all_to_all_single
 from collshim.transports.point_to_point import PointToPoint
-from collshim.transports.rendezvous import Rendezvous, end_nccl
+from collshim.transports.rendezvous import Rendezvous, end_nccl, never_free
 from collshim.transports.slots import encode, slot_bytes, travels_in_slots
 
 _FEW = 32
@@ -212,6 +212,11 @@ class ProcessGroupTransport:
         self._postbox.close()
         self._let_go()
 
+    def abandon(self) -> None:
+        """The process ends: see ``Rendezvous.abandon``."""
+        if not self._is_idle():
+            never_free(list(self._groups.values()))
+
     def __del__(self) -> None:
         if getattr(self, "_groups", None):
             self._let_go()
@@ -227,10 +232,14 @@ class ProcessGroupTransport:
         self.express = None
         if groups:
             end_nccl(groups[0], failed=not isinstance(self._failure, BrokenCommunicatorError | type(None)))
-        if all(work.is_completed() for work in self._latest.values()) and self._is_made():
+        if self._is_idle() and self._is_made():
             groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
         else:
+            self.rendezvous.ending.append(groups)
             threading.Thread(target=self._drop, args=(groups,), name="collshim-ending", daemon=True).start()
+
+    def _is_idle(self) -> bool:
+        return all(work.is_completed() for work in self._latest.values())
 
     def _is_made(self) -> bool:
         """Whether every rank has made the group, or nobody can say any more."""
@@ -244,6 +253,7 @@ class ProcessGroupTransport:
         while not self._is_made() and time.monotonic() < limit:
             time.sleep(0.005)
         groups.clear()
+        self.rendezvous.ending.remove(groups)
 
 
 def _exchanged(group: ProcessGroup, slot: torch.Tensor, slots: torch.Tensor) -> Any:

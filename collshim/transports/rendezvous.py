@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import time
 import weakref
@@ -57,6 +58,7 @@ class Rendezvous:
         self._serves = serves
         self._device: Any = None
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.ending: list[list[ProcessGroup]] = []  # which threads let go of
 
     def entrust(self, transport: Any) -> None:
         """``transport`` is closed with the world, where it was not before."""
@@ -69,6 +71,13 @@ class Rendezvous:
             transport.close()
         self.store = None
         self.board.close()
+
+    def abandon(self) -> None:
+        """The process ends without ``close``: gloo's destructors would wait for calls that nobody else comes to."""
+        for transport in self._open:
+            transport.abandon()
+        for groups in self.ending:
+            never_free(groups)
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
@@ -168,6 +177,12 @@ def _nccl(store: Any, rank: int, size: int, timeout: float) -> Any:
     options = ProcessGroupNCCL.Options()
     options._timeout = timedelta(seconds=timeout)  # then torch's watchdog ends the process: nobody waits on the host
     return ProcessGroupNCCL(store, rank, size, options)
+
+
+def never_free(groups: Sequence[ProcessGroup]) -> None:
+    """Let no destructor run, also when the interpreter takes down what it holds."""
+    for group in groups:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 def end_nccl(group: ProcessGroup, *, failed: bool) -> None:
