@@ -44,6 +44,8 @@ class Work(Generic[T]):
 
     token: Tensor | None = None
     source: int | None = None
+    _settled = False
+    _views: tuple[Callable[[Any], Any], ...] = ()
     _raw: Any = None
     _result: Any = None
     _failure: BaseException | None = None
@@ -69,7 +71,7 @@ class Work(Generic[T]):
         Raises:
             MismatchError, DeadlineError, PeerError, BrokenCommunicatorError: see ``collshim.errors``.
         """
-        if self._pending is not None:
+        if not self._settled:
             self._finish(timeout)
         if self._failure is not None:
             raise self._failure
@@ -77,7 +79,7 @@ class Work(Generic[T]):
 
     def done(self) -> bool:
         """Whether ``wait`` would return, or raise, at once."""
-        return self._pending is None or self._pending.done()
+        return self._settled or self._arrived()
 
     def result(self) -> T:
         """The result of a work that is done; waits where it is not."""
@@ -85,13 +87,13 @@ class Work(Generic[T]):
 
     def exception(self) -> BaseException | None:
         """What a finished work raised, or None."""
-        if self._pending is not None and self._pending.done():
-            self._settle()
+        if not self._settled and self._arrived():
+            self._finish(None)
         return self._failure
 
     def then(self, view: Callable[[Any], U]) -> Work[U]:
         """This work with ``view`` applied to its torch result, once; the caller's array kind is made after it."""
-        if self._pending is None:
+        if self._settled:
             self.wait()
             settled = Work[U](_Settled(self._raw), (view,), self._kind)
             settled.token = self.token
@@ -101,22 +103,24 @@ class Work(Generic[T]):
 
     def _finish(self, timeout: float | None) -> None:
         pending = self._pending
-        if pending is None:
+        if pending is None:  # another thread has waited meanwhile
             return
         try:
-            result = pending.wait(self._timeout if timeout is None else timeout)
-            for view in self._views:
-                result = view(result)
-            self.token = pending.token
-            self.source = pending.source
-            self._raw = result
-            self._result = result if self._kind is None else _converted(result, self._kind)
+            self._take(pending.wait(self._timeout if timeout is None else timeout))
+            self.token, self.source = pending.token, pending.source
         except Exception as failure:
             self._failure = failure
-        self._pending = None
+        self._settled, self._pending = True, None
 
-    def _settle(self) -> None:
-        self._finish(None)
+    def _take(self, result: Any) -> None:
+        """Keep what the call gave, in torch's terms, as this work's result."""
+        for view in self._views:
+            result = view(result)
+        self._raw = result
+        self._result = result if self._kind is None else _converted(result, self._kind)
+
+    def _arrived(self) -> bool:
+        return self._pending is None or self._pending.done()
 
 
 class _Settled:

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 from torch.distributed import AllreduceOptions, ReduceOp, ReduceScatterOptions
 
+from collshim.arrays import FromTorch
 from collshim.call import Call
 from collshim.transports.absence import FIRST_SLICE
 from collshim.transports.flight import Flight
 from collshim.transports.payload import all_gather_single, all_to_all_single, reduce_scatter_single
-from collshim.transports.plain import Asker, kind_of_fresh, plain, plain_parts, plain_target
+from collshim.transports.plain import Asker, plain, plain_parts, plain_target
 from collshim.work import Work
 
 if TYPE_CHECKING:
@@ -34,35 +35,64 @@ _ALL_REDUCE: dict[Any, Any] = {name: _reducing(AllreduceOptions(), op) for name,
 _REDUCE_SCATTER: dict[Any, Any] = {name: _reducing(ReduceScatterOptions(), op) for name, op in _OPS.items()}
 
 
-class Dispatch:
-    """A call that went the short way. ``described`` is its op, input, reduce op and root, for when it fails."""
+class Sent(Work[Any]):
+    """A call that went the short way. ``described`` is its op, input, reduce op and root, for when it fails.
 
-    __slots__ = ("_described", "_result", "_sequence", "_transport", "_work")
-    joint = False
-    token: Tensor | None = None
-    source: int | None = None
+    It is its own ``Pending``: one object less for each call.
+    """
 
-    def __init__(self, transport: ProcessGroupTransport, work: Any, result: Any, described: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        transport: ProcessGroupTransport,
+        work: Any,
+        given: Any,
+        described: tuple[Any, ...],
+        kind: FromTorch | None,
+        timeout: float,
+    ) -> None:
         self._transport = transport
         self._work = work
-        self._result = result
+        self._given = given
         self._described = described
         self._sequence = transport.sequence
+        self._kind = kind
+        self._timeout = self._seconds = timeout
 
-    def done(self) -> bool:
-        """Whether ``wait`` would return, or raise, at once."""
-        return bool(self._work.is_completed())
-
-    def wait(self, timeout: float | None) -> Any:
-        """The result; a wait of more than a moment is watched as any other is."""
-        if timeout is not None and timeout < FIRST_SLICE:
-            self._watch(timeout)
-            return self._result
+    def wait(self, timeout: float | None = None) -> Any:
+        """See ``Work.wait``; what nearly every wait comes to is done here, the rest the usual way."""
+        if self._settled or timeout is not None or self._views or self._seconds < FIRST_SLICE:
+            return super().wait(timeout)
         try:
             self._work.wait(_SLICE)
         except RuntimeError:
-            self._watch(None if timeout is None else timeout - FIRST_SLICE)
-        return self._result
+            return super().wait(timeout)
+        given, kind = self._given, self._kind
+        self._raw = given
+        self._result = result = given if kind is None else kind(given)
+        self._settled = True
+        return result
+
+    def _arrived(self) -> bool:
+        return bool(self._work.is_completed())
+
+    def _finish(self, timeout: float | None) -> None:
+        """A wait of more than a moment is watched as any other is."""
+        limit = self._timeout if timeout is None else timeout
+        try:
+            if limit is None or limit > FIRST_SLICE:
+                self._look(limit)
+            else:
+                self._watch(limit)
+            self._take(self._given)
+        except Exception as failure:
+            self._failure = failure
+        self._settled = True
+
+    def _look(self, limit: float | None) -> None:
+        try:
+            self._work.wait(_SLICE)
+        except RuntimeError:
+            self._watch(None if limit is None else limit - FIRST_SLICE)
 
     def _watch(self, timeout: float | None) -> None:
         op, tensor, reduce_op, root = self._described
@@ -119,7 +149,7 @@ class ProcessExpress:
         target = tensor.new_empty(shape) if out is None else plain_target(array, tensor, out, shape)
         if target is None:
             return None
-        work = all_gather_single(self._group, target.view(-1), tensor if len(shape) == 2 else tensor.view(-1))
+        work = all_gather_single(self._group, target, tensor[None])
         return self._sent(work, target, array, out, ("all_gather", tensor, None, None), asker.timeout)
 
     def reduce_scatter(self, asker: Asker, parts: Any, op: Any, out: Any) -> Work[Any] | None:
@@ -131,8 +161,7 @@ class ProcessExpress:
         target = tensor.new_empty(shape) if out is None else plain_target(parts, tensor, out, shape)
         if target is None:
             return None
-        flat = target if len(shape) == 1 else target.view(-1)
-        work = reduce_scatter_single(self._group, flat, tensor.view(-1), options)
+        work = reduce_scatter_single(self._group, target[None], tensor, options)
         return self._sent(work, target, parts, out, ("reduce_scatter", tensor, op, None), asker.timeout)
 
     def all_to_all(self, asker: Asker, parts: Any, out: Any) -> Work[Any] | None:
@@ -153,5 +182,5 @@ class ProcessExpress:
         transport.sequence += 1
         self._latest["payload"] = work
         if out is None:
-            return Work(Dispatch(transport, work, target, described), (), kind_of_fresh(array), timeout)
-        return Work(Dispatch(transport, work, out, described), (), None, timeout)
+            return Sent(transport, work, target, described, None if type(array) is Tensor else Tensor.numpy, timeout)
+        return Sent(transport, work, out, described, None, timeout)

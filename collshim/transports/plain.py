@@ -89,12 +89,18 @@ def plain_target(array: Any, tensor: Tensor, out: Any, shape: Any) -> Tensor | N
     """``out`` as a tensor where it is plain, fits, is of the input's kind, and lies apart from the input."""
     if type(out) is not type(array) or out.shape != shape:
         return None
-    target = plain(out)
+    target = _like_plain(out) if type(out) is Tensor else plain(out)
     if target is None or target.dtype is not tensor.dtype:
         return None
     start, other = target.data_ptr(), tensor.data_ptr()
-    apart = start + target.nbytes <= other or other + tensor.nbytes <= start
-    return target if apart and not target.requires_grad else None
+    return target if start + target.nbytes <= other or other + tensor.nbytes <= start else None
+
+
+def _like_plain(out: Tensor) -> Tensor | None:
+    """A tensor that is plain where its dtype is that of a plain one."""
+    if not out.is_cpu or out.layout is not _STRIDED or out.is_neg() or out.requires_grad:
+        return None
+    return out if out.is_contiguous() else None
 
 
 def kind_of_fresh(array: Any) -> FromTorch | None:
