@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import collshim
 import collshim.torch.distributed as dist
 
-SIZE, STEPS = 2, 10
+STEPS = 10
 PATIENCE = timedelta(seconds=60)
 
 
@@ -82,7 +82,7 @@ def _tensor_parallel(rank: int) -> list[Tensor]:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
-    mesh = init_device_mesh("cpu", (SIZE,))
+    mesh = init_device_mesh("cpu", (torchs.get_world_size(),))
     model = parallelize_module(_model(), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
     _train(model, 0)
     return _whole(model)
@@ -92,7 +92,7 @@ def _tensors(rank: int) -> list[Tensor]:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
-    mesh = init_device_mesh("cpu", (SIZE,))
+    mesh = init_device_mesh("cpu", (torchs.get_world_size(),))
     rows: Any = distribute_tensor(torch.arange(12.0).view(4, 3), mesh, [Shard(0)])
     columns = rows.redistribute(mesh, [Shard(1)])
     found = [columns, rows @ columns.T, rows.sum(), rows.redistribute(mesh, [Replicate()])]
@@ -108,54 +108,77 @@ LESSONS: dict[str, Callable[[int], list[Tensor]]] = {
 }
 
 
-def _by_gloo(where: str) -> None:
-    store = torchs.FileStore(where, SIZE)
-    torchs.init_process_group("gloo", store=store, rank=collshim.current().rank, world_size=SIZE, timeout=PATIENCE)
+def _by_gloo(where: str, rank: int, size: int) -> None:
+    store = torchs.FileStore(where, size)
+    torchs.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=PATIENCE)
 
 
-def _by_torch(where: str) -> None:
-    torchs.init_process_group("collshim", rank=collshim.current().rank, world_size=SIZE, store=torchs.HashStore())
+def _by_torch(where: str, rank: int, size: int) -> None:
+    torchs.init_process_group("collshim", rank=rank, world_size=size, store=torchs.HashStore())
 
 
-def _by_the_adapter(where: str) -> None:
+def _by_the_adapter(where: str, rank: int, size: int) -> None:
     dist.init_process_group("gloo")
 
 
-STARTS: dict[str, Callable[[str], None]] = {"gloo": _by_gloo, "torch": _by_torch, "the adapter": _by_the_adapter}
+STARTS: dict[str, Callable[[str, int, int], None]] = {
+    "gloo": _by_gloo,
+    "torch": _by_torch,
+    "the adapter": _by_the_adapter,
+}
+Learnt = dict[str, dict[str, list[Tensor]]]  # by who made the default group, by lesson
 
 
-def _taught(where: str) -> dict[str, dict[str, list[Tensor]]]:
-    """By who made the default group, by lesson: what this rank has learnt."""
-    found = {}
-    for start, init in STARTS.items():
-        init(where)
-        found[start] = {name: lesson(torchs.get_rank()) for name, lesson in LESSONS.items()}
+def _taught(where: str, starts: list[str]) -> Learnt:
+    """What this rank has learnt."""
+    found, world = {}, collshim.current()
+    for start in starts:
+        STARTS[start](where, world.rank, world.size)
+        found[start] = {name: lesson(world.rank) for name, lesson in LESSONS.items()}
         torchs.destroy_process_group()
     return found
 
 
-@pytest.fixture(scope="module")
-def taught(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, list[Tensor]]]]:
-    where = str(tmp_path_factory.mktemp("store") / "store")
+def _launched(folder: pytest.TempPathFactory, size: int, starts: list[str]) -> list[Learnt]:
+    where = str(folder.mktemp("store") / "store")
     with collshim.options(timeout=60):
-        return collshim.launch(_taught, SIZE, ranks="processes", args=(where,), timeout=110)
+        return collshim.launch(_taught, size, ranks="processes", args=(where, starts), timeout=110)
+
+
+@pytest.fixture(scope="module")
+def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
+    return _launched(tmp_path_factory, 2, list(STARTS))
+
+
+@pytest.fixture(scope="module")
+def four_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
+    return _launched(tmp_path_factory, 4, ["gloo", "torch"])
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("start", ["torch", "the adapter"])
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_two_ranks_get_the_bits_that_gloo_gives(
-    taught: list[dict[str, dict[str, list[Tensor]]]], lesson: str, start: str
-) -> None:
+def test_two_ranks_get_the_bits_that_gloo_gives(two_ranks: list[Learnt], lesson: str, start: str) -> None:
     """The sum of two addends has one order."""
-    for learnt in taught:
+    for learnt in two_ranks:
         ours, theirs = learnt[start][lesson], learnt["gloo"][lesson]
         assert len(ours) == len(theirs) > 0
         assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
 
 
-def test_a_lesson_changes_the_model(taught: list[dict[str, dict[str, list[Tensor]]]]) -> None:
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_four_ranks_learn_what_they_learn_over_gloo(four_ranks: list[Learnt], lesson: str) -> None:
+    """gloo adds up along a ring, the engine small arrays in the order of the ranks."""
+    for learnt in four_ranks:
+        ours, theirs = learnt["torch"][lesson], learnt["gloo"][lesson]
+        assert len(ours) == len(theirs) > 0
+        for one, other in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
+
+
+def test_a_lesson_changes_the_model(two_ranks: list[Learnt]) -> None:
     before = _whole(_model())
     for name in ("DistributedDataParallel", "fully_shard", "tensor parallel"):
-        after = taught[0]["torch"][name]
+        after = two_ranks[0]["torch"][name]
         assert all(not torch.equal(one, other) for one, other in zip(before, after, strict=True))
