@@ -91,6 +91,7 @@ def _large(binding: Binding, plain: Case) -> Iterator[Case]:
     wide = replace(plain, shape=LARGE)
     if 2 <= plain.size <= 4:
         yield from (wide, replace(wide, lengths=_unequal(plain)), replace(wide, root=len(plain.ranks) - 1))
+        yield replace(wide, layout="transposed")
         yield from (replace(wide, dtype=dtype) for dtype in ("bool", "complex64"))
         yield from (replace(wide, reduce_op=op, dtype=_dtype(op)) for op in binding.admits.reduce_ops)
 

@@ -7,6 +7,7 @@ function. A pool whose ranks can no longer be trusted to be in step is replaced 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Protocol
 
@@ -41,14 +42,18 @@ class Ranks(Protocol):
 
 
 Start = Callable[[int, str], Ranks]  # so many ranks, who find functions under this prefix
-TRANSPORTS: Mapping[str, Start] = {"threads": ThreadRanks, "processes": ProcessRanks}
+TRANSPORTS: Mapping[str, Start] = {
+    "threads": ThreadRanks,
+    "processes": ProcessRanks,
+    "unchecked": partial(ProcessRanks, checks=False),
+}
 
 
 class Pool:
     """``size`` live ranks.
 
     Attributes:
-        transport: what the ranks are: "threads" or "processes".
+        transport: what the ranks are: "threads", "processes", or "unchecked" ones, which do not compare their calls.
         size: how many there are.
         replaced: how often they were replaced.
     """

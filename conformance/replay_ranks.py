@@ -33,12 +33,18 @@ def _there(path: str) -> bool:
 
 
 def differing(framework: str, recording: Recording) -> list[str]:
-    """What differs, in sentences; a call that came late is made once more, with more time."""
+    """What differs, in sentences."""
+    return replayed(framework, recording)[1]
+
+
+def replayed(framework: str, recording: Recording) -> tuple[list[Answer], list[str]]:
+    """What each rank answers, and what differs; a call that came late is made once more, with more time."""
     answers = replay(framework, recording, ENGINE_SECONDS)
     found = sentences(recording, answers)
     if found and any("collshim.errors.DeadlineError" in answer.get("raised", ()) for answer in answers):
-        found = sentences(recording, replay(framework, recording, PATIENT_SECONDS))
-    return found
+        answers = replay(framework, recording, PATIENT_SECONDS)
+        found = sentences(recording, answers)
+    return answers, found
 
 
 def replay(framework: str, recording: Recording, seconds: float) -> list[Answer]:

@@ -12,19 +12,22 @@ from collshim.conformance.bindings.admits import COMPLEX, DIFFERENTIATED, FLOATS
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
 from collshim.conformance.corners import groups
-from collshim.conformance.effort import THOROUGH
+from collshim.conformance.effort import PROFILE
 from collshim.conformance.values import REDUCTIONS, Shape
 
 # No deadline: the ranks have one. Not too slow: the ranks' start counts towards the first example. Function-scoped:
 # a test's patience is meant to last for all its examples.
-DRAWN = settings(
-    max_examples=120 if THOROUGH else 12,
-    derandomize=not THOROUGH,
-    print_blob=THOROUGH,
+_COMMON = settings(
     deadline=None,
     database=None,
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture),
 )
+settings.register_profile("collshim-dev", _COMMON, max_examples=5)
+settings.register_profile("collshim-ci", _COMMON, max_examples=12, derandomize=True)
+settings.register_profile("collshim-thorough", _COMMON, max_examples=120, print_blob=True)
+
+DRAWN = settings.get_profile(f"collshim-{PROFILE}")
+"""What the suite draws with. The names are its own: "ci" is hypothesis's, and everybody's who has this as a plugin."""
 
 
 def cases(binding: Binding, size: int) -> st.SearchStrategy[Case]:

@@ -12,7 +12,7 @@ from collshim.conformance.foreign.ranks import Foreign
 from collshim.conformance.pool import TRANSPORTS, Pools, Start
 from collshim.conformance.thread_ranks import ThreadRanks
 
-START_SECONDS = 150.0  # for a case, the start of a real framework's ranks included
+FOREIGN_SECONDS = 40.0  # for a case; the first of a world makes the ranks meet, which takes some frameworks long
 
 # What a module stands in place of, by the dialect that it speaks.
 HOMES = {framework: framework for framework in FRAMEWORKS} | {"torch": "torch.distributed"}
@@ -35,6 +35,11 @@ class Subject:
     python: str = sys.executable
 
     @property
+    def is_real(self) -> bool:
+        """Whether it is a framework itself, which takes its own arrays alone."""
+        return self.foreign and not self.prefix
+
+    @property
     def transports(self) -> Mapping[str, Start]:
         """How ranks are started, by what they are."""
         if not self.foreign:
@@ -52,7 +57,7 @@ class Subject:
 
     def pools(self) -> Pools:
         """Its ranks."""
-        return Pools(self.prefix, self.transports, START_SECONDS) if self.foreign else Pools(self.prefix)
+        return Pools(self.prefix, self.transports, FOREIGN_SECONDS) if self.foreign else Pools(self.prefix)
 
 
 ADAPTERS = Subject()

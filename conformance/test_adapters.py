@@ -29,6 +29,12 @@ def sizes(binding: Binding, transport: str) -> list[int]:
     return sorted(admitted, key=lambda size: size != 2)
 
 
+def takes_the_short_way(binding: Binding) -> bool:
+    """Whether ranks that do not compare their calls hand it to gloo as it is; one dialect stands for all."""
+    short = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all")
+    return binding.framework.name == "torch" and binding.collective in short and not binding.form
+
+
 @every_transport
 @every_binding
 @DRAWN
@@ -62,3 +68,16 @@ def test_what_the_framework_refuses_is_refused_alike(pools: Pools, binding: Bind
         check([binding] * 2, case, pool.run([binding] * 2, case))
     plain = corners(binding, 2)[0]
     check([binding] * 2, plain, pool.run([binding] * 2, plain))
+
+
+@pytest.mark.parametrize("transport", ["unchecked"])
+@pytest.mark.parametrize("binding", [one for one in bindings() if takes_the_short_way(one)], ids=lambda one: one.name)
+def test_ranks_that_do_not_compare_their_calls_agree(
+    pools: Pools, patience: Patience, binding: Binding, transport: str
+) -> None:
+    """By comparing, ranks learn who needs a gradient: those cases are not asked."""
+    require(binding, pools.prefix)
+    for place, size in enumerate((2, 3)):
+        asked = [case for case in corners(binding, size) if not case.gradient]
+        for case in share(asked, place, shares(transport)):
+            check([binding] * size, case, patience.run(pools.of(transport, size), [binding] * size, case))

@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that are made from code: from the training examples that ship, and from the bindings.
+"""Write the pages of docs/ that are made from code: the training examples that ship, the bindings, the recordings.
 
 ``python docs/generate.py`` writes them; with ``--check`` it writes nothing and exits with 1 where one is stale.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,20 +52,35 @@ def _example(name: str, module: str) -> str:
     return f"\n### {name}\n\n```python\n{source}\n```\n"
 
 
-PAGES = {"docs/demo.md": demo_page, "docs/mixed-worlds.md": mixed_worlds_page}
+def pages() -> dict[str, Callable[[], str]]:
+    """What makes each page's text, by the page's path."""
+    from collshim.conformance.conventions.pages import pages
+
+    return {"docs/demo.md": demo_page, "docs/mixed-worlds.md": mixed_worlds_page, **pages()}
 
 
 def main(arguments: list[str]) -> int:
     """Write or check every page; the exit status."""
-    stale = [path for path, page in PAGES.items() if not _is_written(ROOT / path, page())]
+    texts = {path: page() for path, page in pages().items()}
+    stale = [path for path, text in texts.items() if not _is_written(ROOT / path, text)]
+    left = sorted(_made_before() - texts.keys())
     if "--check" in arguments:
-        for path in stale:
+        for path in [*stale, *left]:
             print(f"stale: {path}, run python docs/generate.py")
-        return 1 if stale else 0
+        return 1 if stale or left else 0
     for path in stale:
-        (ROOT / path).write_text(PAGES[path](), encoding="utf-8")
+        (ROOT / path).parent.mkdir(exist_ok=True)
+        (ROOT / path).write_text(texts[path], encoding="utf-8")
         print(f"written: {path}")
+    for path in left:
+        (ROOT / path).unlink()
+        print(f"removed: {path}")
     return 0
+
+
+def _made_before() -> set[str]:
+    """The pages of the folder that holds generated ones alone."""
+    return {str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "differences").glob("*.md")}
 
 
 def _is_written(path: Path, text: str) -> bool:

@@ -52,9 +52,7 @@ def _discovering(asked: Neighbours) -> Tree:
 
 def _filling(asked: Neighbours) -> Tree:
     send, recv = asked.place.function("oneflow.comm.send"), asked.place.function("oneflow.comm.recv")
-    return asked.in_turn(
-        lambda: send(asked.given, asked.to, send_meta=False), lambda: recv(asked.source, out=asked.buffer)
-    )
+    return asked.in_turn(lambda: send(asked.given, asked.to), lambda: recv(asked.source, out=asked.buffer))
 
 
 def _received(received: Any, source: int) -> Tree:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import reduce
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -28,7 +28,7 @@ class Place:
     memory: dict[Hashable, Any] = field(default_factory=dict)
 
     def function(self, path: str) -> Any:
-        """What the dotted ``path`` names: the longest importable part of it, then its attributes.
+        """What the dotted ``path`` names, see ``resolve``.
 
         Raises:
             MissingFunctionError: the path does not resolve. What an import raises otherwise passes through.
@@ -51,25 +51,29 @@ def placed(prefix: str, path: str) -> str:
 
 
 def resolve(path: str) -> Any:
-    """What the dotted ``path`` names.
+    """What the dotted ``path`` names: attribute by attribute, as a program writes it; what is not there is imported.
+
+    A submodule may have the path of another object: TensorFlow's ``tf.distribute`` is no module of that path.
 
     Raises:
         MissingFunctionError: it does not resolve. What an import raises otherwise passes through.
     """
     names = path.split(".")
-    module, rest = _imported(names)
-    try:
-        return reduce(getattr, rest, module)
-    except AttributeError as error:
-        raise MissingFunctionError(path) from error
-
-
-def _imported(names: list[str]) -> tuple[Any, list[str]]:
-    for end in range(len(names), 0, -1):
-        path = ".".join(names[:end])
+    found = _imported(names[0])
+    for place, name in enumerate(names[1:], 1):
         try:
-            return import_module(path), names[end:]
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{path}.".startswith(f"{error.name}."):
-                raise
-    raise MissingFunctionError(".".join(names))
+            found = getattr(found, name)
+        except AttributeError as error:
+            if not isinstance(found, ModuleType):
+                raise MissingFunctionError(path) from error
+            found = _imported(".".join(names[: place + 1]))
+    return found
+
+
+def _imported(path: str) -> Any:
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{path}.".startswith(f"{error.name}."):
+            raise
+        raise MissingFunctionError(path) from error

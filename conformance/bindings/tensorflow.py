@@ -25,22 +25,25 @@ _STRATEGY = "tensorflow.distribute.Strategy."
 
 
 def _enter(place: Place) -> None:
-    place.function("tensorflow")
+    """A strategy over several workers is made before anything else; TensorFlow demands it."""
+    _strategy(place)
 
 
 def _group(place: Place, case: Any) -> None:
     """There are no groups."""
 
 
-def _strategy(asked: Asked) -> Any:
-    strategy = asked.place.function("tensorflow.distribute.MultiWorkerMirroredStrategy")
-    return asked.place.once(("tensorflow", "strategy"), strategy)
+def _strategy(place: Place) -> Any:
+    strategy = place.function("tensorflow.distribute.MultiWorkerMirroredStrategy")
+    return place.once(("tensorflow", "strategy"), strategy)
 
 
 def _in_replica(asked: Asked, collective: Callable[[Any], Tree]) -> Tree:
-    """What ``collective`` returns for the replica's context, inside ``run``."""
-    context = asked.place.function("tensorflow.distribute.get_replica_context")
-    return _strategy(asked).run(lambda: collective(context()))
+    """What ``collective`` returns for the replica's context, inside ``run``; where this is called inside, as it is."""
+    context, strategy = asked.place.function("tensorflow.distribute.get_replica_context"), _strategy(asked.place)
+    if asked.place.function("tensorflow.distribute.get_strategy")() is strategy:
+        return collective(context())
+    return strategy.run(lambda: collective(context()))
 
 
 def _gather(asked: Asked, nested: bool = False) -> Tree:
@@ -59,20 +62,20 @@ def _reduce(asked: Asked, nested: bool = False, named: bool = False) -> Tree:
 
 
 def _across_reduce(asked: Asked) -> Tree:
-    return _strategy(asked).reduce(_op(asked), asked.given, axis=None)
+    return _strategy(asked.place).reduce(_op(asked), asked.given, axis=None)
 
 
 def _across_gather(asked: Asked) -> Tree:
-    return _strategy(asked).gather(asked.given, axis=asked.case.axis)
+    return _strategy(asked.place).gather(asked.given, axis=asked.case.axis)
 
 
 def _extended_reduce(asked: Asked) -> Tree:
-    return _strategy(asked).extended.reduce_to(_op(asked), asked.given, asked.given)
+    return _strategy(asked.place).extended.reduce_to(_op(asked), asked.given, asked.given)
 
 
 def _extended_batch(asked: Asked) -> Tree:
     pairs = [(asked.given, asked.given), (asked.given, asked.given)]
-    return _strategy(asked).extended.batch_reduce_to(_op(asked), pairs)
+    return _strategy(asked.place).extended.batch_reduce_to(_op(asked), pairs)
 
 
 def _nest(value: Tree) -> Tree:

@@ -15,15 +15,20 @@ from collshim.conformance.bindings.differentiation import Weights, outputs
 
 
 def by_tape(place: Any, inputs: Sequence[Any], forward: Callable[[], Tree], weigh: Callable[[], Weights]) -> Tree:
-    """TensorFlow's way: inputs are watched, and what is found is put where bindings look for it."""
+    """TensorFlow's way, inside a replica: inputs are watched; what is found is put where bindings look for it."""
     tf = import_module("tensorflow")
-    with tf.GradientTape() as tape:
-        for array in inputs:
-            tape.watch(array)
-        returned = forward()
-        terms = [tf.reduce_sum(array * number) for array, number in zip(outputs(returned), weigh(), strict=True)]
-        loss = tf.add_n(terms)
-    for array, gradient in zip(inputs, tape.gradient(loss, list(inputs)), strict=True):
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            for array in inputs:
+                tape.watch(array)
+            returned = forward()
+            terms = [tf.reduce_sum(array * number) for array, number in zip(outputs(returned), weigh(), strict=True)]
+            loss = tf.add_n(terms)
+        return returned, tape.gradient(loss, list(inputs))
+
+    returned, found = place.memory["tensorflow", "strategy"].run(step)
+    for array, gradient in zip(inputs, found, strict=True):
         array.grad = gradient
     return returned
 

@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -32,6 +33,11 @@ def alone() -> None:
 
 def main(framework: str, prefix: str, address: str) -> None:
     """Answer until told to end or the asking process is gone."""
+    if not prefix:
+        import_module(framework)  # before calling in: from then on it is expected to answer soon
+    if os.environ.get("MS_ROLE") == "MS_SCHED":
+        import_module(framework).communication.init()  # the process that lets MindSpore's ranks meet, and is none
+        return
     rank, size = _place(framework, prefix)
     with _connected(address) as pipe:
         pipe.send(rank)

@@ -7,6 +7,7 @@ under this one. They are started again after an answer that leaves a world unusa
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -28,7 +29,9 @@ from collshim.conformance.recorder.jobs import free_port
 SCRIPT = Path(__file__).with_name("rank.py")
 START_SECONDS = 120.0  # for all ranks to call in; a framework may take long to import
 _POLL_SECONDS = 0.2
+_PEERS_SECONDS = 5.0  # for the others to answer after one has failed
 _SENT_NOTHING = ("TypeError", "ValueError", "AssertionError", "IndexError", "AttributeError", "MissingFunctionError")
+_NO_KERNEL = "unregistered|Kernel select failed|Create kernelmod|only support"  # found by MindSpore before it sends
 _LOG_CHARACTERS = 1500
 
 Reply = Any  # Answer or Failure
@@ -76,9 +79,11 @@ _WORLDS = {"tensorflow": "multiworker"}
 _port = free_port
 
 
-def _spoils(reply: Reply) -> bool:
+def _spoils(framework: str, reply: Reply) -> bool:
     """Whether a world is not to be used again after such an answer."""
-    return isinstance(reply, Failure) and reply.classes[0] not in _SENT_NOTHING
+    if not isinstance(reply, Failure) or reply.classes[0] in _SENT_NOTHING:
+        return False
+    return framework != "mindspore" or re.search(_NO_KERNEL, reply.message) is None
 
 
 class ForeignRanks:
@@ -108,9 +113,10 @@ class ForeignRanks:
         lost = [rank for rank in range(self._size) if rank not in self._pipes]
         if lost:
             return [(rank, self._failure("NoAnswer", "did not call in", rank)) for rank in lost]
-        ready: list[Any] = wait(list(live), seconds) if live else []
-        found = [(live[pipe], self._read(live[pipe], pipe)) for pipe in ready]
-        self._spoilt = self._spoilt or any(_spoils(reply) for _, reply in found)
+        found = self._read_all(live, seconds)
+        if any(isinstance(reply, Failure) for _, reply in found):
+            found += self._read_rest(live, {rank for rank, _ in found})
+        self._spoilt = self._spoilt or any(_spoils(self._foreign.framework, reply) for _, reply in found)
         return found
 
     def abandon(self, rank: int, why: str) -> None:
@@ -163,6 +169,19 @@ class ForeignRanks:
                 caller.setblocking(True)
                 pipe = Connection(caller.detach())
                 found[pipe.recv()] = pipe
+        return found
+
+    def _read_all(self, live: dict[Connection, int], seconds: float) -> list[tuple[int, Reply]]:
+        ready: list[Any] = wait(list(live), seconds) if live else []
+        return [(live[pipe], self._read(live[pipe], pipe)) for pipe in ready]
+
+    def _read_rest(self, live: dict[Connection, int], known: set[int]) -> list[tuple[int, Reply]]:
+        """What the others say after a failure; they may be far behind, in a world that has just begun."""
+        end = monotonic() + _PEERS_SECONDS
+        found: list[tuple[int, Reply]] = []
+        while len(found) + len(known) < len(live) and monotonic() < end:
+            left = {pipe: rank for pipe, rank in live.items() if rank not in known and rank not in dict(found)}
+            found += self._read_all(left, max(0.0, end - monotonic()))
         return found
 
     def _read(self, rank: int, pipe: Connection) -> Reply:

@@ -88,6 +88,19 @@ def test_a_path_that_does_not_resolve_is_missing_and_a_failing_import_is_not(tmp
         sys.path.remove(str(tmp_path))
 
 
+def test_a_package_means_its_attribute_where_a_submodule_has_the_same_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``tf.distribute`` is not TensorFlow's folder of that name."""
+    (tmp_path / "twofold").mkdir()
+    (tmp_path / "twofold" / "__init__.py").write_text("class inner:\n    there = 1\n")
+    (tmp_path / "twofold" / "inner.py").write_text("elsewhere = 2\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert resolve("twofold.inner.there") == 1
+    with pytest.raises(MissingFunctionError):
+        resolve("twofold.inner.elsewhere")
+
+
 def test_what_is_missing_is_skipped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing, "MISSING", Counter())
     absent = replace(bindings()[0], path="torch.distributed.no_such_function")

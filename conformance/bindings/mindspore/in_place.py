@@ -54,8 +54,9 @@ _PARTS = Admits(dtypes=MOVED, groups="ordered", layouts=CONTIGUOUS)
 _SUMMED_PARTS = Admits(dtypes=SUMMED, groups="ordered", layouts=CONTIGUOUS, reduce_ops=_AVERAGED)
 _SUMMED_ROWS = Admits(dtypes=SUMMED, groups="ordered", reduce_ops=_AVERAGED, least_ndim=1)
 _UNEVEN = Admits(dtypes=MOVED, groups="ordered", ragged=True, least_ndim=1)
+_NO_PRODUCT = tuple(op for op in _AVERAGED if op != "prod")
 _SUMMED_UNEVEN = Admits(
-    dtypes=SUMMED, groups="ordered", layouts=CONTIGUOUS, reduce_ops=_AVERAGED, ragged=True, least_ndim=1
+    dtypes=SUMMED, groups="ordered", layouts=CONTIGUOUS, reduce_ops=_NO_PRODUCT, ragged=True, least_ndim=1
 )
 _OBJECTS = Admits(dtypes=("float32",), groups="ordered")
 _ALL_KNOW = "it counts elements: a peer that counts rows meets it only where parts are flat"

@@ -18,6 +18,11 @@ CONTIGUOUS = ("contiguous",)
 
 def _enter(place: Place) -> None:
     place.function("mindspore.communication.init")()
+    if not place.prefix:
+        # What has no argument for a group, or a default from import time, asks for this one, which is the world's
+        # name on other backends than the CPU's.
+        create = place.function("mindspore.communication.create_group")
+        create("hccl_world_group", list(range(place.size)))
 
 
 def _group(place: Place, case: Any) -> str | None:

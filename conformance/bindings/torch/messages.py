@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from collshim.conformance.bindings.answers import Handle, Tree
-from collshim.conformance.bindings.binding import Binding, root_as
+from collshim.conformance.bindings.binding import Binding, blank, root_as
 from collshim.conformance.bindings.messages import Neighbours, Ring
 from collshim.conformance.bindings.objects import (
     AllGatherObject,
@@ -34,10 +34,24 @@ def _from_anybody(asked: Neighbours) -> Tree:
     )
 
 
-def _asynchronous(asked: Neighbours, tag: int = 0) -> Tree:
+def _asynchronous(asked: Neighbours) -> Tree:
     isend, irecv = asked.place.function(PATH + "isend"), asked.place.function(PATH + "irecv")
-    sent = isend(asked.given, asked.to, tag=tag, **_within(asked))
-    return {"send": sent, "recv": irecv(asked.buffer, asked.source, tag=tag, **_within(asked))}
+    sent = isend(asked.given, asked.to, **_within(asked))
+    return {"send": sent, "recv": irecv(asked.buffer, asked.source, **_within(asked))}
+
+
+def _among_others(asked: Neighbours) -> Tree:
+    """Others are on their way: under another tag to the same rank, sent before and awaited after, and the way back."""
+    isend = partial(asked.place.function(PATH + "isend"), **_within(asked))
+    irecv = partial(asked.place.function(PATH + "irecv"), **_within(asked))
+    others = [blank(asked.case, asked.case.shape) for _ in range(4)]
+    sent = [
+        isend(others[0], asked.to, tag=4),
+        isend(asked.given, asked.to, tag=5),
+        isend(others[1], asked.source, tag=5),
+    ]
+    awaited = [irecv(asked.buffer, asked.source, tag=5), irecv(others[2], asked.source, tag=4)]
+    return {"send": sent, "recv": [*awaited, irecv(others[3], asked.to, tag=5)]}
 
 
 def _batch(asked: Neighbours) -> Tree:
@@ -54,6 +68,10 @@ def _within(asked: Neighbours) -> Mapping[str, Any]:
 
 def _done(received: Any, source: int) -> Tree:
     return {"send": Handle(True), "recv": Handle(True)}
+
+
+def _three_done(received: Any, source: int) -> Tree:
+    return {"send": [Handle(True)] * 3, "recv": [Handle(True)] * 3}
 
 
 def _source(received: Any, source: int) -> Tree:
@@ -77,8 +95,8 @@ MESSAGES_AND_OBJECTS: tuple[Binding, ...] = (
         path=PATH + "isend",
         form="tag",
         admits=MESSAGES,
-        speak=partial(_asynchronous, tag=5),
-        returns=_done,
+        speak=_among_others,
+        returns=_three_done,
         alone="a tag is met by the same tag alone, and other dialects have none",
     ),
     Ring(framework=FRAMEWORK, path=PATH + "batch_isend_irecv", admits=MESSAGES, speak=_batch, returns=_handles),

@@ -1,0 +1,17 @@
+"""What each framework's spelling of a collective does, told from the bindings: ``docs/conventions.md`` and its kin.
+
+shapes.py        shapes in the letters n, a and b, and what a tree is in a word or two
+called.py        how a binding calls its function, noted while it does
+gradient.py      what an input gets where every rank's loss is the sum of what it holds
+evidence.py      how many recorded calls stand behind a function, and where collshim differs from them
+facts.py         all of it for one spelling, with every spelling that is there run and compared first
+starts.py        how a rank gets ready in each framework
+sheets/          what is told by hand on each page: a sentence, an example for each framework, notes
+example.py       runs an example on two ranks, and tells what each holds
+tables.py        Markdown's tables
+side_by_side.py  one collective in five frameworks
+collective.py    ``docs/differences/<collective>.md``
+pair.py          ``docs/differences/<framework>-<framework>.md``
+overview.py      ``docs/differences/index.md`` and ``docs/conventions.md``
+pages.py         every page by its path
+"""

@@ -1,0 +1,88 @@
+"""How a binding calls its function: the arguments by their parameters' names, noted while it does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.bindings.places import Place, resolve
+
+PREFIX = "collshim."
+Notes: TypeAlias = "list[tuple[str, str]]"  # the path of a function that was called, and what it was given
+# Functions that are called together with the one that a binding is named for.
+PARTNERS = {
+    "send": "recv",
+    "recv": "send",
+    "isend": "irecv",
+    "remote_send": "remote_recv",
+    "send_object_list": "recv_object_list",
+}
+
+
+@dataclass(frozen=True)
+class Noting(Place):
+    """A place that notes the calls of some functions: path and arguments, the tested function's own first."""
+
+    watched: tuple[str, ...] = ()
+    notes: Notes = field(default_factory=list)
+
+    def function(self, path: str) -> Any:
+        """What ``path`` names; calls are noted where it is watched."""
+        found = super().function(path)
+        return _noted(found, path, self.notes) if path in self.watched else found
+
+
+def watched(binding: Binding) -> tuple[str, ...]:
+    """The functions whose calls tell how a binding speaks."""
+    home, _, name = binding.path.rpartition(".")
+    return (binding.path, *([f"{home}.{PARTNERS[name]}"] if name in PARTNERS else []))
+
+
+def call_of(binding: Binding, notes: Notes) -> str:
+    """The call as text; where nothing was noted (a method of an object that the framework hands out), by signature."""
+    said: dict[str, str] = {}
+    for path, arguments in notes:
+        said.setdefault(path, arguments)
+    if binding.path not in said:
+        return f"{binding.path}({', '.join(_required(binding.path))})"
+    there = [path for path in watched(binding) if path in said]
+    return ", ".join((path if path == binding.path else path.rpartition(".")[2]) + said[path] for path in there)
+
+
+def _noted(function: Any, path: str, notes: Notes, made_by: str = "") -> Callable[..., Any]:
+    """``function``, whose calls are noted; of a class, the calls of what it makes."""
+    signature = inspect.signature(function)
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        text = f"{made_by}({', '.join(_said(signature, arguments, keywords))})"
+        if inspect.isclass(function):
+            return _noted(function(*arguments, **keywords), path, notes, text)
+        notes.append((path, text))
+        return function(*arguments, **keywords)
+
+    return call
+
+
+def _said(signature: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[str]:
+    """The parameters that were given something else than their default."""
+    given = signature.bind(*arguments, **keywords).arguments
+    pairs = [(signature.parameters[name], value) for name, value in given.items()]
+    return [
+        f"{one.name}={value}" if isinstance(value, bool) else one.name
+        for one, value in pairs
+        if one.kind is not one.VAR_KEYWORD and not _is_default(value, one.default)
+    ]
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (
+        type(value) is type(default) and isinstance(value, bool | int | str) and value == default
+    )
+
+
+def _required(path: str) -> list[str]:
+    parameters = inspect.signature(resolve(PREFIX + path)).parameters.values()
+    return [one.name for one in parameters if one.default is one.empty and one.name != "self"]

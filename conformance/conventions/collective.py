@@ -1,0 +1,120 @@
+"""``docs/differences/<collective>.md``: one collective in every framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from collshim.conformance.bindings import FRAMEWORKS
+from collshim.conformance.conventions.called import watched
+from collshim.conformance.conventions.evidence import of_paths
+from collshim.conformance.conventions.example import outcome
+from collshim.conformance.conventions.facts import Facts
+from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.side_by_side import NOTHING, calls, compared, spellings
+from collshim.conformance.conventions.starts import NAMES
+from collshim.conformance.conventions.tables import bullets, table
+
+# What the names on a page come after.
+HOMES = {
+    "torch": "torch.distributed",
+    "oneflow": "oneflow.comm",
+    "mindspore": "mindspore.communication",
+    "tensorflow": "tensorflow.distribute",
+    "megengine": "megengine.functional.distributed",
+}
+SHOWN = 4  # names of recorded calls
+TITLES = {
+    "ring": "send and recv",
+    "all_gather_object": "all_gather of objects",
+    "gather_object": "gather of objects",
+    "broadcast_object": "broadcast of objects",
+    "scatter_object": "scatter of objects",
+    "ring_object": "send and recv of objects",
+}
+
+
+def page(sheet: Sheet) -> str:
+    """The page's text."""
+    parts = [
+        f"# {sheet.title or sheet.name}\n\n{sheet.says}\n\n",
+        *(_side_by_side(sheet, name) for name in sheet.collectives),
+    ]
+    return "".join(parts + [_section(sheet, framework) for framework in FRAMEWORKS if _speaks(sheet, framework)])
+
+
+def _side_by_side(sheet: Sheet, collective: str) -> str:
+    several = len(sheet.collectives) > 1
+    heading = f"## {TITLES[collective]}\n\n" if several else "## Side by side\n\n"
+    shown = "[How to read this.](../conventions.md#how-to-read-the-tables)\n\n"
+    return f"{heading}{calls(collective)}\n{compared(collective)}\n{'' if several else shown}"
+
+
+def _speaks(sheet: Sheet, framework: str) -> bool:
+    return framework in sheet.notes or any(one.framework == framework for one in _all(sheet))
+
+
+def _section(sheet: Sheet, framework: str) -> str:
+    """One framework: its example, what its user must know, all its spellings, and what stands behind them."""
+    own = [one for one in _all(sheet) if one.framework == framework]
+    parts = [f"## {NAMES[framework]}\n"]
+    if framework in sheet.examples:
+        code = sheet.examples[framework]
+        parts += [f"```python\n{code}```\n", outcome(framework, code)]
+    if framework in sheet.notes:
+        parts.append(bullets(sheet.notes[framework]))
+    return "\n".join(parts + (_spelled(framework, own) if own else [])) + "\n"
+
+
+def _spelled(framework: str, own: Sequence[Facts]) -> list[str]:
+    rows = list(dict.fromkeys(tuple(_row(framework, one)) for one in own if not one.missing))
+    parts = []
+    if len(rows) > 1:
+        parts += [f"All spellings, by their names in `{HOMES[framework]}`:\n", _without_blanks(rows)]
+    missing = list(dict.fromkeys(f"`{_short(framework, one.call)}`" for one in own if one.missing))
+    if missing:
+        parts.append(f"Not in collshim yet: {', '.join(missing)}.\n")
+    return parts + _evidence(framework, own)
+
+
+_COLUMNS = ("call", "comes back", "the result is", "gradient", "recorded")
+
+
+def _row(framework: str, one: Facts) -> list[str]:
+    shape = one.rows.get("its shape")
+    place = one.rows.get("the result is", NOTHING) + (f": {shape}" if shape else "")
+    gradient = one.rows.get("gradient") or NOTHING
+    return [f"`{_short(framework, one.call)}`", one.rows["comes back"], place, gradient, str(one.evidence.calls)]
+
+
+def _without_blanks(rows: Sequence[Sequence[str]]) -> str:
+    """The table of spellings without the columns in which there is nothing."""
+    kept = [place for place in range(len(_COLUMNS)) if any(row[place] != NOTHING for row in rows)]
+    return table([_COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows])
+
+
+def _short(framework: str, call: str) -> str:
+    return call.removeprefix(f"{HOMES[framework]}.")
+
+
+def _evidence(framework: str, own: Sequence[Facts]) -> list[str]:
+    total = of_paths(framework, *_paths(own))
+    parts = [f"Behind this, from {NAMES[framework]} {total.version}: {total.sentence}\n"]
+    if total.deviations:
+        parts.append(f"Where collshim differs from what was recorded of {NAMES[framework]}, on purpose:\n")
+        parts.append(bullets([_reason(reason, names) for reason, names in total.deviations.items()]))
+    return parts
+
+
+def _reason(reason: str, names: Sequence[str]) -> str:
+    """A reason, with the names of the first calls."""
+    shown = [f"*{name}*" for name in dict.fromkeys(names)]
+    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
+    return f"{reason} ({', '.join(shown[:SHOWN])}{more})"
+
+
+def _paths(own: Iterable[Facts]) -> list[str]:
+    return list(dict.fromkeys(path for one in own for path in watched(one.binding)))
+
+
+def _all(sheet: Sheet) -> list[Facts]:
+    return [one for collective in sheet.collectives for one in spellings(collective)]

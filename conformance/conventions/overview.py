@@ -1,0 +1,154 @@
+"""``docs/conventions.md`` and ``docs/differences/index.md``."""
+
+from __future__ import annotations
+
+from collshim.conformance.bindings import FRAMEWORKS
+from collshim.conformance.conventions.collective import TITLES
+from collshim.conformance.conventions.evidence import version
+from collshim.conformance.conventions.facts import Facts
+from collshim.conformance.conventions.groups import shared
+from collshim.conformance.conventions.pair import PAIRS, name, title
+from collshim.conformance.conventions.sheets import sheets
+from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.side_by_side import NOTHING, first
+from collshim.conformance.conventions.starts import NAMES, STARTS
+from collshim.conformance.conventions.tables import bullets, table
+from collshim.conformance.recorder import recordings
+
+
+def conventions_page() -> str:
+    """The text of ``docs/conventions.md``."""
+    versions = ", ".join(f"{NAMES[framework]} {version(framework)}" for framework in FRAMEWORKS)
+    starts = "\n".join(f"{NAMES[framework]}:\n\n```python\n{STARTS[framework]}```\n" for framework in FRAMEWORKS)
+    sections = "\n".join(_returns(sheet) for sheet in sheets())
+    return _PAGE.format(versions=versions, starts=starts, sections=sections, groups=shared(), provenance=_provenance())
+
+
+def index_page() -> str:
+    """The text of ``docs/differences/index.md``."""
+    rows = [
+        [f"[{TITLES.get(collective, collective)}]({sheet.name}.md)", *_names(collective)]
+        for sheet in sheets()
+        for collective in sheet.collectives
+    ]
+    pairs = [[NAMES[one], *(_link(one, other) for other in FRAMEWORKS)] for one in FRAMEWORKS]
+    names = [NAMES[framework] for framework in FRAMEWORKS]
+    return _INDEX.format(pairs=table(["", *names], pairs), collectives=table(["", *names], rows))
+
+
+def _returns(sheet: Sheet) -> str:
+    """What the usual spelling of each framework returns; of several collectives, the first."""
+    every = first(sheet.collectives[0])
+    rows = [
+        [f"`{one.call}`{', not yet here' * one.missing}", one.rows["comes back"], _written(one)]
+        for one in every.values()
+    ]
+    heading = f"### [{sheet.title or sheet.name}](differences/{sheet.name}.md)"
+    return f"{heading}\n\n{sheet.says}\n\n{table(['call', 'comes back', 'the result'], rows)}"
+
+
+def _written(one: Facts) -> str:
+    place, shape, memory = (one.rows.get(subject, "") for subject in ("the result is", "its shape", "memory"))
+    if not place:
+        return NOTHING
+    more = f"; {memory}" if memory and not memory.endswith("is written") else ""
+    return f"{place}{': ' + shape if shape else ''}{more if place != 'what comes back' else ''}"
+
+
+def _names(collective: str) -> list[str]:
+    """The usual spelling of each framework, by its last name."""
+    every = first(collective)
+    cells = []
+    for framework in FRAMEWORKS:
+        one = every.get(framework)
+        said = NOTHING if one is None else f"`{one.binding.path.rpartition('.')[2]}`"
+        cells.append(f"{said}, not yet here" if one is not None and one.missing else said)
+    return cells
+
+
+def _link(one: str, other: str) -> str:
+    if one == other:
+        return ""
+    pair = next(pair for pair in PAIRS if set(pair) == {one, other})
+    return f"[{title(pair)}]({name(pair)}.md)"
+
+
+def _provenance() -> str:
+    lines = []
+    for framework in FRAMEWORKS:
+        told = recordings.provenance(recordings.folders(framework)[-1])
+        lines.append(
+            f"{NAMES[framework]} {told['version']}: {told['cases']} calls, {told['provenance']}: {told['how']}"
+        )
+    return bullets([line if line.endswith(".") else f"{line}." for line in lines])
+
+
+_INDEX = """# Differences
+
+One page for every two frameworks, for who ports a model, and one for every collective, for who looks something up.
+Both are made from the bindings and recordings of the conformance suite; every example on them was run.
+
+## From one framework to another
+
+{pairs}
+## By collective
+
+{collectives}
+The first spelling of each is shown here, by its last name. [Conventions](../conventions.md) tells how to read the
+pages, how a rank gets ready, and where the frameworks' documents contradict themselves.
+"""
+
+_PAGE = """# Conventions
+
+What each framework returns, on which rank, in which shape. The tables are made from the bindings of the conformance
+suite, each of which is run on collshim's adapter and compared while this page is made; what stands behind an adapter is
+what the real framework was recorded to do: {versions}.
+
+More: [from one framework to another, and by collective](differences/index.md); [gradients](gradients.md);
+[mixed worlds](mixed-worlds.md).
+
+## How to read the tables
+
+- There are `n` ranks. A rank's tensor is `(a, b)`; where it gives one part for each rank, a part is `(a, b)`, and in
+  one tensor they are `(n*a, b)`. `n × (a, b)` are `n` tensors of that shape in a list or tuple.
+- *comes back* is what the plain call returns. With `async_op=True` a handle comes back in place of None, or as the
+  second of the pair. *handle* is a `Work` in PyTorch, a `CommHandle` in MindSpore.
+- *memory*: "is written" means in place, in the memory that was given.
+- *gradient*: what every element of a rank's input gets where each rank's loss is the sum of all that the rank holds
+  afterwards: `n` if all ranks' losses come back to it, 1 if one does; None where autograd leaves nothing, 0 where it
+  leaves zeros. "no": the call is unseen by autograd. "not checked": the suite does not differentiate that spelling.
+- *axis*: along which parts are joined or cut; lists have none.
+- *groups*: none where there is the world only. *The root is* a global rank, or a rank in the group.
+- *given no tensor*: what is raised where something else stands in the place of the first tensor; "–" where the suite
+  does not ask.
+- *recorded calls*: the framework's version, and how many calls of this function were recorded of it; a call in worlds
+  of three sizes counts three times. collshim's tests make all of them again on its adapter.
+
+## Start
+
+Every example on these pages runs on two ranks, after these lines. collshim's tensors are torch's, whatever the dialect.
+When the examples were written, those of PyTorch (over gloo), OneFlow and TensorFlow were also run without `collshim.`,
+on the frameworks themselves: what is shown is what came back. MindSpore's and MegEngine's need devices for that.
+
+{starts}
+## What comes back
+
+{sections}
+{groups}
+## Where the documents contradict themselves
+
+- **MindSpore, `all_gather_into_tensor`.** The manual says that the result is `(N, x1, x2, ...)`. The implementation,
+  the manual's own example and the upstream test have `(N*x1, x2, ...)`, and so has collshim. The manual's form is
+  `collshim.options(mindspore_gather="stacked")`, or `COLLSHIM_MINDSPORE_GATHER=stacked`. The manual also gives
+  `group=None` as the default: the real default is the world group's name, and None is refused.
+- **OneFlow, `all_gather_into_tensor`.** The "stack" form of the manual, `(2, 3, 2)` for inputs of `(2, 3)`, is no
+  stack of the inputs. It works because OneFlow asks only for the number of elements, and so does collshim.
+- **PyTorch, `all_to_all`.** The manual's complex example gathers into int64 tensors, which PyTorch itself refuses.
+  Its ragged example is refused by gloo; here it works.
+- **TensorFlow, `all_gather`.** The manual's nested example, gathered from `[0]` and `[1]`, prints `[1, 2]`; the real
+  answer is `[0, 1]`.
+- **MegEngine.** The manual lets `group` be a list of ranks; the implementation refuses it, and so does collshim.
+
+## What was recorded
+
+{provenance}"""

@@ -1,0 +1,110 @@
+"""``docs/differences/<one>-<other>.md``: what changes for who goes from one framework to another, either way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from collshim.conformance.bindings import FRAMEWORKS
+from collshim.conformance.conventions.collective import TITLES
+from collshim.conformance.conventions.facts import Facts
+from collshim.conformance.conventions.groups import shared
+from collshim.conformance.conventions.sheets import sheets
+from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.side_by_side import NOTHING, first, subjects
+from collshim.conformance.conventions.starts import NAMES, STARTS
+from collshim.conformance.conventions.tables import bullets, table
+
+Pair = tuple[str, str]
+EVERYWHERE = ("groups", "asynchronous", "given no tensor")  # told of once
+PAIRS: tuple[Pair, ...] = tuple(combinations(FRAMEWORKS, 2))
+
+
+def name(pair: Pair) -> str:
+    """The page's name."""
+    return "-".join(pair)
+
+
+def title(pair: Pair) -> str:
+    """The page's title."""
+    return " and ".join(NAMES[framework] for framework in pair)
+
+
+def page(pair: Pair) -> str:
+    """The page's text."""
+    head = (
+        f"# {title(pair)}\n\nWhat changes for who goes from one to the other, either way. What a table does not "
+        "mention is the same. [How to read this.](../conventions.md#how-to-read-the-tables)\n"
+    )
+    collectives = [(sheet, collective) for sheet in sheets() for collective in sheet.collectives]
+    both = [one for one in collectives if set(pair) <= first(one[1]).keys()]
+    sections = [_section(pair, *one) for one in both]
+    return "\n".join([head, _start(pair), shared(pair), _everywhere(pair, both), *sections, *_alone(pair, collectives)])
+
+
+def _start(pair: Pair) -> str:
+    blocks = [f"{NAMES[framework]}:\n\n```python\n{STARTS[framework]}```\n" for framework in pair]
+    return "## Start\n\n" + "\n".join(blocks)
+
+
+def _everywhere(pair: Pair, both: Sequence[tuple[Sheet, str]]) -> str:
+    """What would else stand in every section."""
+    every = [[first(collective)[framework] for _, collective in both] for framework in pair]
+    rows = [
+        ["*asynchronous*", *(_asynchronous(own) for own in every)],
+        ["*given no tensor*", *(_refusals(own) for own in every)],
+    ]
+    return f"## In every call\n\n{table(['', *(NAMES[framework] for framework in pair)], rows)}"
+
+
+def _asynchronous(own: Sequence[Facts]) -> str:
+    names = [one.binding.collective for one in own if one.rows["asynchronous"] == "`async_op=True`"]
+    return f"`async_op=True` of {', '.join(names)}" if names else NOTHING
+
+
+def _refusals(own: Sequence[Facts]) -> str:
+    return ", ".join(dict.fromkeys(filter(None, (one.rows.get("given no tensor") for one in own)))) or NOTHING
+
+
+def _section(pair: Pair, sheet: Sheet, collective: str) -> str:
+    every = [first(collective)[framework] for framework in pair]
+    blocks = [_code(sheet, collective, one) for one in every]
+    rows = [[f"*{subject}*", *(one.rows[subject] for one in every)] for subject in _differing(every)]
+    told = table(["", *(NAMES[framework] for framework in pair)], rows) if rows else "The same, but for the names.\n"
+    notes = [f"{NAMES[framework]}: {note}" for framework in pair for note in sheet.notes.get(framework, ())]
+    seen = f"More: [{sheet.title or sheet.name}]({sheet.name}.md).\n"
+    return "\n".join(
+        [f"## {TITLES.get(collective, collective)}\n", *blocks, told, *([bullets(notes)] if notes else []), seen]
+    )
+
+
+def _code(sheet: Sheet, collective: str, one: Facts) -> str:
+    """The call, and the example where it is of this collective."""
+    code = sheet.examples.get(one.framework) if collective == sheet.collectives[0] else None
+    missing = ", not in collshim yet" * one.missing
+    return f"{NAMES[one.framework]}: `{one.call}`{missing}\n" + (f"\n```python\n{code}```\n" if code else "")
+
+
+def _differing(every: Sequence[Facts]) -> list[str]:
+    """The subjects of which both tell, and not the same."""
+    told = [subject for subject in subjects(every) if all(one.rows.get(subject) for one in every)]
+    return [one for one in told if one not in EVERYWHERE and every[0].rows[one] != every[1].rows[one]]
+
+
+def _alone(pair: Pair, collectives: Sequence[tuple[Sheet, str]]) -> Iterator[str]:
+    lines = [
+        f"only {NAMES[framework]}: "
+        + ", ".join(
+            f"[{TITLES.get(name, name)}]({sheet.name}.md)"
+            for sheet, name in collectives
+            if _only(name, framework, pair)
+        )
+        for framework in pair
+        if any(_only(name, framework, pair) for _, name in collectives)
+    ]
+    if lines:
+        yield f"## What one of them has\n\n{bullets(lines)}"
+
+
+def _only(collective: str, framework: str, pair: Pair) -> bool:
+    return set(pair) & first(collective).keys() == {framework}

@@ -1,0 +1,68 @@
+"""One collective in the five frameworks, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from collshim.conformance.bindings import FRAMEWORKS
+from collshim.conformance.conventions.facts import Facts, of_collective
+from collshim.conformance.conventions.starts import NAMES
+from collshim.conformance.conventions.tables import table
+
+ORDER = (
+    "each rank gives",
+    "comes back",
+    "the result is",
+    "its shape",
+    "off the root",
+    "memory",
+    "gradient",
+    "reductions",
+    "unequal lengths",
+    "axis",
+    "the root is",
+    "groups",
+    "asynchronous",
+    "given no tensor",
+)
+NOTHING = "–"
+
+
+@cache
+def spellings(collective: str) -> tuple[Facts, ...]:
+    """Every spelling of a collective."""
+    return tuple(of_collective(collective))
+
+
+def first(collective: str) -> dict[str, Facts]:
+    """The spelling of each framework that stands for the others: the first that is there, else the first of all."""
+    found = {}
+    for framework in FRAMEWORKS:
+        own = sorted((one for one in spellings(collective) if one.framework == framework), key=lambda one: one.missing)
+        if own:
+            found[framework] = own[0]
+    return found
+
+
+def calls(collective: str) -> str:
+    """The table of the frameworks' calls."""
+    every = first(collective)
+    return table(["", "call"], [[NAMES[framework], _said(one)] for framework, one in every.items()])
+
+
+def compared(collective: str) -> str:
+    """The table of what the frameworks' calls do: a column for each, a row for each subject."""
+    every = list(first(collective).values())
+    rows = [[f"*{subject}*", *(one.rows.get(subject) or NOTHING for one in every)] for subject in subjects(every)]
+    recorded = ["*recorded calls*", *(one.evidence.short for one in every)]
+    return table(["", *(NAMES[one.framework] for one in every)], [*rows, recorded])
+
+
+def subjects(every: Sequence[Facts]) -> list[str]:
+    """The subjects of which there is something to tell, in their order."""
+    return [subject for subject in ORDER if any(one.rows.get(subject) for one in every)]
+
+
+def _said(one: Facts) -> str:
+    return f"`{one.call}`" + (", which collshim does not have yet" if one.missing else "")

@@ -1,0 +1,17 @@
+"""What a person sees of conformance: ``collshim conformance``.
+
+results.py    what came of each case, and what that makes of a cell of the grid
+plan.py       which cases are asked
+runner.py     asks them
+replays.py    makes the recorded calls again
+verdicts.py   what differences make of a case
+upstream/     what is declared to be wrong in the real frameworks, and what the last runs on them came to
+shown.py      inputs and answers as text
+progress.py   how far a run is
+terminal.py   the grid in a terminal
+page.py       the grid as one HTML file, made of browser/
+real.py       what a real framework is
+outcomes.py   docs/real-frameworks.md
+options.py    the options of the command
+command.py    the command
+"""

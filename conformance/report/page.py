@@ -1,0 +1,78 @@
+"""The grid as one HTML file that needs no network: ``browser/`` in one piece, with the data of a run.
+
+Texts recur, so each is kept once and named by its number; the whole is packed, as a run has tens of thousands.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from collshim.conformance.report.results import Cell, Function, Grid, Told
+from collshim.conformance.report.terminal import counts
+
+_PARTS = Path(__file__).parent / "browser"
+
+
+def page(grid: Grid) -> str:
+    """The file's text."""
+    text = (_PARTS / "page.html").read_text(encoding="utf-8")
+    for name in ("page.css", "page.js"):
+        text = text.replace(f"{{{{{name}}}}}", (_PARTS / name).read_text(encoding="utf-8"))
+    packed = gzip.compress(json.dumps(data(grid), separators=(",", ":")).encode(), mtime=0)
+    return text.replace("{{data}}", base64.b64encode(packed).decode())
+
+
+def data(grid: Grid) -> dict[str, Any]:
+    """What the page shows; a case is [its line, outcome, why, call, inputs, answers, recorded], texts by number."""
+    texts = _Texts()
+    cells = [_cell(cell, texts) for cell in grid.cells.values()]
+    return {
+        **grid.about,
+        "counts": counts(grid),
+        "stale": grid.stale,
+        "rows": grid.collectives,
+        "columns": grid.columns,
+        "cells": cells,
+        "texts": list(texts),
+    }
+
+
+class _Texts(dict[str, int]):
+    """Numbers of texts, in the order in which they were first asked for."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return self[text]
+
+    def of(self, many: Iterable[str]) -> list[int]:
+        """The number of each."""
+        return [self[text] for text in many]
+
+
+def _cell(cell: Cell, texts: _Texts) -> dict[str, Any]:
+    functions = [_function(one, texts) for one in cell.functions.values()]
+    place = {"row": cell.collective, "framework": cell.framework, "transport": cell.transport}
+    return {**place, "outcome": cell.outcome, "functions": functions}
+
+
+def _function(function: Function, texts: _Texts) -> dict[str, Any]:
+    cases, recorded = ([_told(one, texts) for one in found] for found in (function.cases, function.recorded))
+    about = {"name": function.name, "outcome": function.outcome, "missing": function.missing}
+    return {**about, "cases": cases, "recorded": recorded}
+
+
+def _told(told: Told, texts: _Texts) -> list[Any]:
+    return [
+        texts[told.case],
+        told.outcome,
+        texts[told.why],
+        texts[told.call],
+        texts.of(told.inputs),
+        texts.of(told.answers),
+        texts.of(told.recorded),
+    ]

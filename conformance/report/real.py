@@ -1,0 +1,43 @@
+"""What a real framework is: its version, and those of what it runs on, by the interpreter that has it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from collshim import ArgumentValueError
+
+_SECONDS = 120.0  # some frameworks take long to import
+_TOLD = """
+import sys, json, platform, importlib.util
+spec = importlib.util.spec_from_file_location("collshim_record", sys.argv[1])
+record = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(record)
+record.alone()
+import numpy
+from collshim.conformance.recorder.dialects import dialect
+told = {"version": dialect(sys.argv[2]).version(), "python": platform.python_version(), "numpy": numpy.__version__}
+print("told:" + json.dumps(told))
+"""
+
+
+def version(framework: str, python: str) -> dict[str, Any]:
+    """Its version, Python's and NumPy's.
+
+    Raises:
+        ArgumentValueError: the interpreter does not run, or has no such framework.
+    """
+    script = Path(__file__).resolve().parent.parent / "record.py"
+    try:
+        command = [python, "-c", _TOLD, str(script), framework]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd="/")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ArgumentValueError(f"--python is {python}, which does not run: {error}") from error
+    line = next((line for line in done.stdout.splitlines() if line.startswith("told:")), None)
+    if line is None:
+        last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        raise ArgumentValueError(f"--python is {python}, should be an interpreter that has {framework}: {last}")
+    found: dict[str, Any] = json.loads(line.removeprefix("told:"))
+    return found

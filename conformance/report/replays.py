@@ -1,0 +1,55 @@
+"""What came of a recorded call that collshim's adapter made again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collshim.conformance.deviations import declared
+from collshim.conformance.recorder.performing import Answer
+from collshim.conformance.recorder.recordings import Recording
+from collshim.conformance.replay_ranks import missing, replayed
+from collshim.conformance.report import shown
+from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, PASS, Function, Told
+
+
+def told_of_recording(function: Function, framework: str, recording: Recording) -> None:
+    """Make the call again, unless a function that it needs is missing, and add what came of it."""
+    lacking = missing(recording)
+    if lacking:
+        function.missing = recording.asked.api[0] in lacking
+        function.recorded.append(_told(recording, MISSING, f"missing: {', '.join(lacking)}"))
+    else:
+        answers, lines = replayed(framework, recording)
+        function.recorded.append(_told(recording, *_judged(framework, recording, lines), answers))
+
+
+def _told(recording: Recording, outcome: str, why: str, answers: Sequence[Answer] = ()) -> Told:
+    ranks = range(recording.asked.processes)
+    return Told(
+        recording.name,
+        outcome,
+        why,
+        call=recording.asked.call,
+        inputs=shown.recorded_inputs(recording.asked),
+        answers=tuple(map(shown.recorded_answer, answers)),
+        recorded=tuple(shown.recorded_answer(recording.of_rank(rank)) for rank in ranks),
+    )
+
+
+def _judged(framework: str, recording: Recording, lines: Sequence[str]) -> tuple[str, str]:
+    reason = declared(framework).get(recording.name)
+    text = "\n".join(line.partition("\nfor `")[0].removeprefix(f"{recording.name}: ") for line in lines)
+    if reason is not None:
+        return (DEVIATION, f"{reason}\n{text}") if lines else (FAIL, f"declared to deviate, and agrees: {reason}")
+    if lines:
+        return FAIL, text
+    return (BEYOND, _beyond(recording.answers)) if _is_beyond(recording) else (PASS, "")
+
+
+def _is_beyond(recording: Recording) -> bool:
+    return recording.accident or any("limit" in answer for answer in recording.answers)
+
+
+def _beyond(answers: Sequence[Answer]) -> str:
+    ended = [answer["ended"] for answer in answers if "ended" in answer]
+    return f"the real framework {ended[0]}" if ended else "beyond the backend that recorded"

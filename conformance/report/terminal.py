@@ -1,0 +1,172 @@
+"""The grid as lines of text, at most 100 columns wide for all five frameworks, and what is said below it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from textwrap import wrap
+
+from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, OUTCOMES, PASS, Cell, Grid, Told
+
+MARKS = {PASS: "✓", DEVIATION: "≈", BEYOND: "○", MISSING: "–", FAIL: "✗"}
+NOTHING = "·"  # a framework has no such collective
+WORDS = {
+    PASS: "agrees",
+    DEVIATION: "differs, and is declared to",
+    BEYOND: "the real framework failed, there is an orderly answer here",
+    MISSING: "no function is there",
+    FAIL: "differs",
+}
+_STYLES = {PASS: "green", DEVIATION: "yellow", BEYOND: "blue", MISSING: "dim", FAIL: "bold red"}
+_SHOWN = 12  # failures that are told in full; the JSON and the page have all
+_LETTERS = 900  # of one failure
+_BETWEEN = "  "
+_WIDTH = 100
+
+
+def show(grid: Grid) -> None:
+    """Print it, in colour where rich is installed."""
+    text = "\n".join(lines(grid))
+    try:
+        from rich.console import Console
+        from rich.text import Text
+    except ModuleNotFoundError:  # an extra
+        print(text)
+        return
+    coloured = Text(text, no_wrap=True)
+    for outcome, style in _STYLES.items():
+        coloured.highlight_regex(re.escape(MARKS[outcome]), style)
+    console = Console(highlight=False)
+    console.print(coloured, soft_wrap=True)
+
+
+def lines(grid: Grid) -> Iterator[str]:
+    """The grid, what its marks mean, what is missing, what failed, and one line of counts."""
+    yield from table(grid)
+    yield ""
+    yield from legend(grid)
+    yield from notes(grid)
+    yield ""
+    yield counts(grid)
+
+
+def table(grid: Grid) -> Iterator[str]:
+    """A row per collective; per framework a mark for each transport, and how many cases and recordings there are."""
+    frameworks = list(dict.fromkeys(framework for framework, _ in grid.columns))
+    rows = {"": [_heads(grid, framework) for framework in frameworks]}
+    rows |= {name: [_block(grid, name, framework) for framework in frameworks] for name in grid.collectives}
+    rows["all"] = [_sums(grid, framework) for framework in frameworks]
+    widths = [
+        [max(map(len, column)) for column in zip(*blocks, strict=True)] for blocks in zip(*rows.values(), strict=True)
+    ]
+    margin = max(map(len, rows))
+    yield _row("", margin, map(_centred, frameworks, widths))
+    yield from (_row(name, margin, map(_joined, blocks, widths)) for name, blocks in rows.items())
+
+
+def legend(grid: Grid) -> Iterator[str]:
+    """What the marks mean that are seen, and the heads of columns."""
+    seen = {cell.outcome for cell in grid.cells.values()}
+    yield from (f"{MARKS[outcome]} {WORDS[outcome]}" for outcome in reversed(OUTCOMES) if outcome in seen)
+    yield f"{NOTHING} the framework has no such collective"
+    heads = [f"{one[0]} ranks are {one}" for one in dict.fromkeys(transport for _, transport in grid.columns)]
+    heads += ["cases drawn up here", "rec recorded calls made again"]
+    yield from wrap("; ".join(heads + ["mis functions missing"] * bool(missing(grid))), _WIDTH)
+
+
+def notes(grid: Grid) -> Iterator[str]:
+    """The functions that are missing, the declarations that hold no more, and the first failures."""
+    yield from _missing_by_module(grid)
+    for line in grid.stale:
+        yield f"holds no more: {line}"
+    failed = grid.failed
+    for told in failed[:_SHOWN]:
+        yield f"failed: {_failure(told)}"
+    if len(failed) > _SHOWN:
+        yield f"... and {len(failed) - _SHOWN} more, which --json and --html tell"
+
+
+def counts(grid: Grid) -> str:
+    """One line: how many of what."""
+    of_cases, of_recorded = total(grid, False), total(grid, True)
+    found = of_cases + of_recorded
+    told = {FAIL: "failed", DEVIATION: "declared to differ", BEYOND: "beyond the real framework or its backend"}
+    parts = [f"{found[outcome]:,} {word}" for outcome, word in told.items() if found[outcome] or outcome == FAIL]
+    parts += [f"{len(missing(grid))} functions missing"] + (
+        [f"{len(grid.stale)} declared in vain"] if grid.stale else []
+    )
+    replayed = f" and {of_recorded.total():,} recorded calls" if of_recorded else ""
+    return f"{of_cases.total():,} cases{replayed}:\n{found[PASS]:,} agree, {', '.join(parts)}"
+
+
+def total(grid: Grid, recorded: bool) -> Counter[str]:
+    """What came of all cases, or of all recordings."""
+    return sum((cell.count(recorded) for cell in grid.cells.values()), Counter[str]())
+
+
+def missing(grid: Grid) -> list[str]:
+    """The functions that are not there, once each, as dotted paths."""
+    return sorted(_lacking(grid.cells.values()))
+
+
+def _missing_by_module(grid: Grid) -> Iterator[str]:
+    for module, paths in groupby(missing(grid), lambda path: path.rpartition(".")[0]):
+        names = ", ".join(path.rpartition(".")[2] for path in paths)
+        yield from wrap(f"missing of {module}: {names}", _WIDTH, subsequent_indent="    ")
+
+
+def _block(grid: Grid, collective: str, framework: str) -> list[str]:
+    """What a row says of a framework: a mark per transport, the numbers of cases, of recordings and of what misses."""
+    transports = [transport for name, transport in grid.columns if name == framework]
+    cells = [grid.cells.get((collective, framework, transport)) for transport in transports]
+    return [*map(_mark, cells), *_numbers(grid, framework, [cell for cell in cells if cell])]
+
+
+def _sums(grid: Grid, framework: str) -> list[str]:
+    cells = [cell for cell in grid.cells.values() if cell.framework == framework]
+    return [*("" for name, _ in grid.columns if name == framework), *_numbers(grid, framework, cells)]
+
+
+def _numbers(grid: Grid, framework: str, cells: Sequence[Cell]) -> list[str]:
+    found = [sum(cell.count(recorded).total() for cell in cells) for recorded in (False, True)]
+    found += [len(_lacking(cells))] * _lacks(grid, framework)
+    return [str(number) if number else "" for number in found]
+
+
+def _heads(grid: Grid, framework: str) -> list[str]:
+    transports = [transport[0] for name, transport in grid.columns if name == framework]
+    return [*transports, "cases", "rec", *["mis"] * _lacks(grid, framework)]
+
+
+def _lacks(grid: Grid, framework: str) -> bool:
+    return any(cell.missing for cell in grid.cells.values() if cell.framework == framework)
+
+
+def _lacking(cells: Iterable[Cell]) -> set[str]:
+    """Dotted paths of the functions that are not there."""
+    every = (one for cell in cells for one in cell.functions.values() if one.missing)
+    return {one.name.partition("[")[0] for one in every}
+
+
+def _mark(cell: Cell | None) -> str:
+    return MARKS[cell.outcome] if cell else NOTHING
+
+
+def _joined(texts: Sequence[str], widths: Sequence[int]) -> str:
+    """Everything to the right of its column; marks and heads of transports are one letter wide."""
+    return " ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
+
+
+def _centred(framework: str, widths: Sequence[int]) -> str:
+    return framework.center(sum(widths) + len(widths) - 1)
+
+
+def _row(name: str, width: int, blocks: Iterable[str]) -> str:
+    return _BETWEEN.join([name.ljust(width), *blocks]).rstrip()
+
+
+def _failure(told: Told) -> str:
+    text = f"{told.why}\n  for {told.case}" if told.why else told.case
+    return text if len(text) <= _LETTERS else f"{text[:_LETTERS]} ..."

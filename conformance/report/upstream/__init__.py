@@ -1,0 +1,99 @@
+"""What is wrong in the real frameworks themselves, or beyond their CPU backends: one file per framework.
+
+    [[fault]]
+    reason = "gloo refuses parts of unequal lengths, which torch's documentation has"
+    functions = ["torch.distributed.all_gather", "torch.distributed.all_gather[async]"]
+    cases = { unequal = true }
+    seen = "invalid tensor size"
+
+A fault names functions, as bindings do, and a family of cases by parameters, without wildcards: ``Case``'s own, each
+with its value or a list of values, and ``FURTHER``. ``seen`` is a pattern that every difference of such a case must
+have in it, so that a fault hides no other one. A fault that no case of a function shows any more is told, and fails
+the run, as a difference does that is not declared.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from collshim.conformance.cases import Case
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent
+
+FURTHER: Mapping[str, Callable[[Case], Any]] = {
+    "ndim": lambda case: len(case.shape),
+    "empty": lambda case: 0 in case.shape,
+    "unequal": lambda case: case.lengths is not None,
+    "grouped": lambda case: case.group is not None,
+    "members": lambda case: len(case.ranks),
+    "large": lambda case: len(case.shape) == 2 and case.shape[1] > 1000,
+}
+"""What a family may be told by, besides a case's own parameters."""
+
+_KNOWN = {*FURTHER, *(field.name for field in fields(Case))}
+
+
+@dataclass(frozen=True, eq=False)
+class Fault:
+    """A declared fault.
+
+    Attributes:
+        reason: what is wrong, in a sentence.
+        functions: names of bindings.
+        cases: the family of cases, by parameter.
+        seen: a pattern that is found in every difference.
+        lasting: whether such a case ends, hangs or spoils the ranks, so that one of a function and a size is asked
+            for all.
+    """
+
+    reason: str
+    functions: tuple[str, ...]
+    cases: Mapping[str, Any]
+    seen: str = ""
+    lasting: bool = False
+
+    def has(self, function: str, case: Case) -> bool:
+        """Whether a case of a function is of this family."""
+        return function in self.functions and all(_holds(case, name, value) for name, value in self.cases.items())
+
+    def explains(self, lines: Sequence[str]) -> bool:
+        """Whether every one of these differences may come of it."""
+        return all(re.search(self.seen, line) for line in lines)
+
+
+def declared(framework: str, folder: Path = FOLDER) -> list[Fault]:
+    """The faults of a framework.
+
+    Raises:
+        ValueError: a fault has no reason, no function, or a parameter that is not known.
+    """
+    path = folder / f"{framework}.toml"
+    if not path.exists():
+        return []
+    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("fault", [])
+    return [_read(path.name, entry) for entry in entries]
+
+
+def _read(file: str, entry: Mapping[str, Any]) -> Fault:
+    unknown = set(entry.get("cases", {})) - _KNOWN
+    if unknown or not entry.get("reason") or not entry.get("functions"):
+        what = f"has {', '.join(sorted(unknown))}" if unknown else "has no reason, or no functions"
+        raise ValueError(f"{file}: the fault {entry.get('reason', '')!r} {what}, should be as the folder's text says")
+    more = {name: entry[name] for name in ("seen", "lasting") if name in entry}
+    return Fault(entry["reason"], tuple(entry["functions"]), dict(entry.get("cases", {})), **more)
+
+
+def _holds(case: Case, name: str, value: Any) -> bool:
+    found = FURTHER[name](case) if name in FURTHER else getattr(case, name)
+    plain = list(found) if isinstance(found, tuple) else found
+    return plain in value if isinstance(value, list) and not isinstance(plain, list) else plain == value

@@ -1,0 +1,66 @@
+"""What differences make of a case: a failure, or a declared fault of the real framework."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.cases import Case
+from collshim.conformance.report.results import DEVIATION, FAIL, PASS
+from collshim.conformance.report.upstream import Fault, declared
+from collshim.conformance.subject import Subject
+
+
+@dataclass
+class Verdicts:
+    """What is declared of a subject, and which declarations were seen to hold.
+
+    Attributes:
+        resolves_here: whether this interpreter tells which functions are missing.
+    """
+
+    faults: Sequence[Fault] = ()
+    resolves_here: bool = True
+    _shown: set[tuple[Fault, str, int]] = field(default_factory=set)
+    _asked: Counter[tuple[Fault, str]] = field(default_factory=Counter)
+    _held: Counter[tuple[Fault, str]] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, subject: Subject) -> Verdicts:
+        """Faults are declared of real frameworks alone; an adapter has none."""
+        return cls(declared(subject.framework), False) if subject.is_real else cls()
+
+    def judged(self, binding: Binding, case: Case, lines: Sequence[str]) -> tuple[str, str]:
+        """What came of a case with these differences, and why."""
+        text = "\n".join(lines)
+        fault = self._fault(binding, case)
+        if fault is None:
+            return (FAIL, text) if lines else (PASS, "")
+        self._asked[fault, binding.name] += 1
+        if not lines:
+            return PASS, ""
+        if not fault.explains(lines):
+            return FAIL, f"declared to differ in another way: {fault.reason}\n{text}"
+        self._held[fault, binding.name] += 1
+        self._shown.add((fault, binding.name, case.size))
+        return DEVIATION, f"{fault.reason}\n{text}"
+
+    def known(self, binding: Binding, case: Case) -> tuple[str, str] | None:
+        """What is known of a case without asking: that it would end or hang the ranks, as one before it did."""
+        fault = self._fault(binding, case)
+        if fault is None or not fault.lasting or (fault, binding.name, case.size) not in self._shown:
+            return None
+        return DEVIATION, f"{fault.reason}\nnot asked: another case of the family has shown it in {case.size} ranks"
+
+    def stale(self) -> list[str]:
+        """The declarations that did not hold for a function whose cases were asked."""
+        return [
+            f"{name}: declared to differ, and agrees: {fault.reason}"
+            for fault, name in self._asked
+            if not self._held[fault, name]
+        ]
+
+    def _fault(self, binding: Binding, case: Case) -> Fault | None:
+        return next((fault for fault in self.faults if fault.has(binding.name, case)), None)

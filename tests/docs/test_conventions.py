@@ -1,0 +1,107 @@
+"""The tables and examples of docs/conventions.md and docs/differences/."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from collshim import RankError
+from collshim.conformance.bindings import FRAMEWORKS, find
+from collshim.conformance.conventions import example, ran
+from collshim.conformance.conventions.evidence import of_paths
+from collshim.conformance.conventions.facts import Facts, of_collective
+from collshim.conformance.conventions.pages import pages
+from collshim.conformance.conventions.shapes import symbolic
+from collshim.conformance.conventions.sheets import sheets
+from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.side_by_side import first
+
+
+@pytest.mark.parametrize(
+    ("shape", "letters"),
+    [((5, 7), "(a, b)"), ((15, 7), "(n*a, b)"), ((3, 5, 7), "(n, a, b)"), ((105,), "(n*a*b,)"), ((1,), "(1,)")],
+)
+def test_shapes_are_told_in_letters(shape: tuple[int, ...], letters: str) -> None:
+    assert symbolic(shape) == letters
+
+
+def _facts(name: str) -> Facts:
+    return next(one for one in of_collective(find(name).collective) if one.binding.name == name)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("torch.distributed.all_reduce", "torch.distributed.all_reduce(tensor, op)"),
+        ("torch.distributed.isend[tag]", "torch.distributed.isend(tensor, dst, tag), irecv(tensor, src, tag)"),
+        ("oneflow.comm.gather[everywhere]", "oneflow.comm.gather(tensor, gather_list, dst)"),
+        ("megengine.functional.distributed.all_gather", "megengine.functional.distributed.all_gather(inp, axis)"),
+    ],
+)
+def test_a_call_shows_the_arguments_that_it_was_made_with(name: str, call: str) -> None:
+    assert _facts(name).call == call
+
+
+@pytest.mark.parametrize(
+    ("name", "subject", "told"),
+    [
+        ("torch.distributed.all_gather", "gradient", "no"),
+        ("oneflow.comm.all_gather", "gradient", "n"),
+        ("oneflow.comm.all_gather", "memory", "the list's entries are replaced"),
+        ("torch.distributed.nn.functional.broadcast", "gradient", "root: n; others: 0"),
+        ("mindspore.communication.comm_func.broadcast", "gradient", "1"),
+        ("mindspore.communication.comm_func.reduce", "off the root", "`(1,)` without meaning"),
+        ("megengine.functional.distributed.reduce_sum", "comes back", "root: a tensor; others: None"),
+        ("megengine.functional.distributed.gather", "the root is", "the group's first rank"),
+        ("torch.distributed.reduce[group_dst]", "the root is", "a rank in the group"),
+    ],
+)
+def test_facts_are_those_of_the_framework(name: str, subject: str, told: str) -> None:
+    assert _facts(name).rows[subject] == told
+
+
+def test_an_adapter_that_does_something_else_stops_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    binding: Any = find("torch.distributed.all_gather")
+    monkeypatch.setattr(ran, "bindings", lambda: (replace(binding, replaces=True),))
+    with pytest.raises(AssertionError, match=r"all_gather through torch.distributed.all_gather: .*rank 0 of 3"):
+        ran.calls.__wrapped__()
+
+
+def test_an_example_that_fails_stops_the_pages() -> None:
+    with pytest.raises(RankError, match="no rank"):
+        example.outcome("oneflow", "raise ValueError('no rank')\nrank\n")
+
+
+def test_an_outcome_shows_inputs_results_and_what_has_changed_on_any_rank() -> None:
+    code = "x = torch.tensor([1]) + rank\nother = torch.tensor([5])\ndist.broadcast(x, 0)\n"
+    assert example.outcome("torch", code) == (
+        "| rank | `x` before | comes back | `x` after |\n| --- | --- | --- | --- |\n"
+        "| 0 | `[1]` | `None` | `[1]` |\n| 1 | `[2]` | `None` | `[1]` |\n"
+    )
+
+
+@pytest.mark.parametrize("sheet", [pytest.param(sheet, id=sheet.name) for sheet in sheets()])
+def test_every_framework_that_has_a_collective_has_an_example_of_at_most_four_lines(sheet: Sheet) -> None:
+    there = [framework for framework, one in first(sheet.collectives[0]).items() if not one.missing]
+    lengths = {framework: len(sheet.examples[framework].splitlines()) for framework in there}
+    assert all(1 <= length <= 4 for length in lengths.values())
+
+
+@pytest.mark.parametrize(
+    ("framework", "path", "short"),
+    [
+        ("oneflow", "oneflow.comm.all_gather", r"0\.9\.0: \d\d"),
+        ("megengine", "megengine.functional.distributed.all_gather", r"1\.13\.0: \d\d converted"),
+        ("oneflow", "oneflow.comm.unheard_of", r"0\.9\.0: none"),
+    ],
+)
+def test_recorded_calls_are_counted_with_where_they_come_from(framework: str, path: str, short: str) -> None:
+    assert re.fullmatch(short, of_paths(framework, path).short)
+
+
+def test_there_is_a_page_for_every_two_frameworks_and_every_collective() -> None:
+    pairs = len(FRAMEWORKS) * (len(FRAMEWORKS) - 1) // 2
+    assert len(pages()) == 2 + pairs + len(sheets())

@@ -1,0 +1,83 @@
+"""``collshim conformance`` from its arguments to its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collshim.conformance
+from collshim.__main__ import main
+
+ROOT = Path(collshim.conformance.__file__).resolve().parents[1]
+
+
+def test_the_adapters_are_asked_and_their_recordings_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--json", str(tmp_path / "run.json"), "--html", str(tmp_path / "run.html")]
+    asked = ["--framework", "oneflow", "--collective", "barrier", "--transport", "threads"]
+    assert main(["conformance", *asked, *files]) == 0
+    out, progress = capsys.readouterr()
+    assert "3 cases and 4 recorded calls:\n7 agree, 0 failed, 0 functions missing" in out
+    assert "7 of 7  recordings of oneflow" in progress
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert [(cell["collective"], cell["outcome"]) for cell in run["cells"]] == [("barrier", "pass")]
+    assert "<title>collshim conformance</title>" in (tmp_path / "run.html").read_text()
+
+
+def test_a_module_that_errs_fails_the_run_and_what_it_lacks_is_missing(tmp_path: Path) -> None:
+    """In a process of its own, as a person runs it; the example gathers in the wrong order here."""
+    right = "for rank in within.ranks]"
+    text = (ROOT / "docs" / "examples" / "store_dist.py").read_text()
+    (tmp_path / "mine.py").write_text(text.replace(right, "for rank in within.ranks[::-1]]"))
+    asked = ["--adapter", "mine", "--framework", "torch", "--collective", "all_gather", "--size", "2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "collshim", "conformance", *asked],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "all_gather  ✗" in done.stdout
+    assert "failed: rank 0: tensor_list[0] at [0, 0] is" in done.stdout
+    assert "missing of torch.distributed: all_gather_coalesced, all_gather_into_tensor" in done.stdout
+
+
+def test_the_suite_runs_on_the_real_torch_apart_from_declared_faults(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run.json"
+    asked = ["--framework", "torch", "--collective", "reduce", "--size", "2", "--json", str(run)]
+    assert main(["conformance", "--real", *asked]) == 0
+    out = capsys.readouterr().out
+    assert "0 failed" in out
+    assert "declared to differ" in out
+    told = json.loads(run.read_text())
+    assert told["real"]["framework"] == "torch"
+    assert told["line"].startswith("torch ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--real"], "--real and --adapter, one of them, need one --framework: none is given"),
+        (["--real", "--framework", "torch", "--python", "/nowhere/python"], "which does not run"),
+        (["--real", "--framework", "oneflow"], "should be an interpreter that has oneflow"),
+        (["--real", "--framework", "torch", "--transport", "threads"], "--transport is threads, should be processes"),
+        (["--html", "nowhere/run.html"], "nowhere is no folder, should be one"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_runs(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["conformance", *arguments]) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert told in error

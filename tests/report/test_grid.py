@@ -1,0 +1,101 @@
+"""What came of cases, as a grid of outcomes, as lines, as JSON and as a page."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from typing import Any
+
+from collshim.conformance.bindings import FRAMEWORKS
+from collshim.conformance.cases import COLLECTIVES
+from collshim.conformance.report.page import page
+from collshim.conformance.report.results import FAIL, MISSING, OTHER, PASS, Grid, Told
+from collshim.conformance.report.terminal import lines, table
+
+
+def test_a_cell_is_what_its_worst_case_is(grid: Grid) -> None:
+    found = {place: cell.outcome for place, cell in grid.cells.items()}
+    assert found == {
+        ("all_gather", "torch", "threads"): "deviation",
+        ("all_gather", "torch", "processes"): "fail",
+        ("barrier", "oneflow", "threads"): "beyond",
+        ("barrier", "torch", "threads"): "missing",
+    }
+
+
+def test_a_missing_function_beside_others_is_counted_and_hides_none(grid: Grid) -> None:
+    cell = grid.cells["barrier", "torch", "threads"]
+    cell.function("torch.distributed.barrier").cases.append(Told("Case('barrier')", PASS))
+    assert (cell.outcome, cell.missing) == (PASS, 1)
+
+
+def test_the_terminal_has_a_mark_for_each_transport_and_counts_for_each_dialect(grid: Grid) -> None:
+    assert list(table(grid)) == [
+        "                  torch          oneflow",
+        "            t p cases rec mis  t cases rec",
+        "all_gather  ≈ ✗     3   1      ·",
+        "barrier     – ·             1  ○         1",
+        "all                 3   1   1            1",
+    ]
+
+
+def test_what_is_missing_and_what_failed_is_told_below(grid: Grid) -> None:
+    text = "\n".join(lines(grid))
+    assert "missing of torch.distributed: barrier" in text
+    assert "failed: rank 1: output is (4, 8) float32, should be (2, 8) float32" in text
+    assert "for Case('all_gather', seed=3)" in text
+    assert "2 agree, 1 failed, 1 declared to differ, 1 beyond" in text
+
+
+def test_a_declaration_that_holds_no_more_is_told(grid: Grid) -> None:
+    grid.stale.append("torch.distributed.reduce: declared to differ, and agrees: gloo leaves partial results")
+    assert "holds no more: torch.distributed.reduce: declared to differ, and agrees" in "\n".join(lines(grid))
+
+
+def test_five_dialects_fit_into_a_hundred_columns() -> None:
+    grid = Grid({})
+    for place in ((row, name, what) for row in (*COLLECTIVES, OTHER) for name in FRAMEWORKS for what in _TRANSPORTS):
+        function = grid.cell(*place).function("f")
+        function.cases += [Told("Case('barrier')", PASS)] * 150
+        function.recorded += [Told("f/a@2", PASS)] * 9
+    for name in ("g", "h"):
+        grid.cell("barrier", "mindspore", "threads").function(name).missing = True
+    assert max(map(len, lines(grid))) <= 100
+
+
+_TRANSPORTS = ("threads", "processes")
+
+
+def test_the_json_has_every_case_with_inputs_and_answers(grid: Grid) -> None:
+    found = json.loads(json.dumps(grid.as_json()))
+    cell = next(one for one in found["cells"] if one["outcome"] == FAIL)
+    assert cell["count"] == {"cases": {"fail": 1}, "recorded": {}, "missing": 0}
+    told = cell["functions"][0]["cases"][0]
+    assert (told["case"], told["inputs"], told["answers"]) == ("Case('all_gather', seed=3)", ["1", "2"], ["3", "3"])
+
+
+def test_the_page_holds_every_case_and_asks_nobody_else_for_anything(grid: Grid) -> None:
+    text = page(grid)
+    assert re.findall(r"(?:src|href)\s*=\s*\"(?!#|data:)|https?://|@import|url\(", text) == []
+    data = _unpacked(text)
+    cases = [told for cell in data["cells"] for one in cell["functions"] for told in (*one["cases"], *one["recorded"])]
+    assert len(cases) == 5
+    assert "Case('all_gather', seed=3)" in {data["texts"][told[0]] for told in cases}
+
+
+def test_no_text_of_an_answer_ends_the_script_that_holds_it(grid: Grid) -> None:
+    assert page(grid).count("</script>") == 2
+
+
+def test_the_page_tells_of_missing_functions(grid: Grid) -> None:
+    cell = next(one for one in _unpacked(page(grid))["cells"] if one["outcome"] == MISSING)
+    assert [(one["name"], one["missing"]) for one in cell["functions"]] == [("torch.distributed.barrier[async]", True)]
+
+
+def _unpacked(text: str) -> dict[str, Any]:
+    packed = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', text)
+    assert packed is not None
+    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    return found

@@ -1,0 +1,83 @@
+"""Differences of a real framework, beside what is declared of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collshim.conformance.bindings import bindings, find
+from collshim.conformance.cases import Case
+from collshim.conformance.report.results import DEVIATION, FAIL, PASS
+from collshim.conformance.report.upstream import FOLDER, declared
+from collshim.conformance.report.verdicts import Verdicts
+
+REDUCE = find("torch.distributed.reduce")
+FILE = """
+[[fault]]
+reason = "partial results"
+functions = ["torch.distributed.reduce"]
+cases = { size = [2, 3], ndim = 2, unequal = false }
+seen = "tensor at"
+lasting = true
+"""
+
+
+@pytest.fixture
+def verdicts(tmp_path: Path) -> Verdicts:
+    (tmp_path / "torch.toml").write_text(FILE)
+    return Verdicts(declared("torch", tmp_path))
+
+
+def test_what_is_declared_is_a_deviation_with_its_reason(verdicts: Verdicts) -> None:
+    found = verdicts.judged(REDUCE, Case("reduce"), ["rank 1: tensor at [0] is 1, should be 2"])
+    assert found == (DEVIATION, "partial results\nrank 1: tensor at [0] is 1, should be 2")
+    assert verdicts.stale() == []
+
+
+def test_a_fault_hides_no_other_difference(verdicts: Verdicts) -> None:
+    outcome, why = verdicts.judged(REDUCE, Case("reduce"), ["tensor at [0] is 1", "the dtype of tensor is int8"])
+    assert outcome == FAIL
+    assert why.startswith("declared to differ in another way: partial results")
+
+
+@pytest.mark.parametrize("case", [Case("reduce", size=4), Case("reduce", shape=(2,))])
+def test_a_case_outside_of_the_family_fails(verdicts: Verdicts, case: Case) -> None:
+    assert verdicts.judged(REDUCE, case, ["tensor at [0] is 1"]) == (FAIL, "tensor at [0] is 1")
+
+
+def test_a_declaration_that_nothing_shows_is_stale(verdicts: Verdicts) -> None:
+    assert verdicts.judged(REDUCE, Case("reduce"), []) == (PASS, "")
+    assert verdicts.stale() == ["torch.distributed.reduce: declared to differ, and agrees: partial results"]
+
+
+def test_a_declaration_of_what_is_not_asked_is_not_stale(verdicts: Verdicts) -> None:
+    verdicts.judged(REDUCE, Case("reduce", size=4), [])
+    assert verdicts.stale() == []
+
+
+def test_what_ends_ranks_is_asked_once_in_each_size(verdicts: Verdicts) -> None:
+    assert verdicts.known(REDUCE, Case("reduce")) is None
+    verdicts.judged(REDUCE, Case("reduce"), ["tensor at [0] is 1"])
+    known = verdicts.known(REDUCE, Case("reduce", seed=1))
+    assert known is not None
+    assert known[0] == DEVIATION
+    assert verdicts.known(REDUCE, Case("reduce", size=3)) is None
+
+
+@pytest.mark.parametrize(
+    "entry", ['functions = ["a"]', 'reason = "r"', 'reason = "r"\nfunctions = ["a"]\ncases = { colour = 1 }']
+)
+def test_a_declaration_without_reason_or_functions_or_with_an_unknown_parameter_is_refused(
+    tmp_path: Path, entry: str
+) -> None:
+    (tmp_path / "torch.toml").write_text(f"[[fault]]\n{entry}\n")
+    with pytest.raises(ValueError, match=r"torch\.toml: the fault"):
+        declared("torch", tmp_path)
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_declaration_names_functions_that_are_asked(file: Path) -> None:
+    known = {binding.name for binding in bindings() if binding.framework.name == file.stem}
+    named = [name for fault in declared(file.stem) for name in fault.functions]
+    assert sorted(set(named) - known) == []
