@@ -14,7 +14,7 @@ ROOMS := tests collshim/conformance
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test thorough conformance bench faults gpu upstream-torch lint format docs
+.PHONY: help demo test thorough conformance bench faults mutants gpu upstream-torch lint format docs
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -31,7 +31,7 @@ thorough: lint ## the same with many more drawn cases; ends within an hour
 conformance: .venv/.installed-test ## the conformance suite alone
 	@$(call within,540) $(PYTEST) --session-timeout=480 collshim/conformance
 
-bench: .venv/.installed-test ## what a call costs, and what the engine adds to it; minutes, BENCH=--quick seconds
+bench: .venv/.installed-test ## what a call costs, and what the engine adds to it; some minutes, one with BENCH=--quick
 	@$(BIN)/python -m tests.benchmarks $(BENCH)
 
 gpu: ## the tests that need a GPU, and figures; needs no network: GPU_PYTHON=python3 has torch, pytest, pytest-timeout
@@ -39,6 +39,9 @@ gpu: ## the tests that need a GPU, and figures; needs no network: GPU_PYTHON=pyt
 
 faults: .venv/.installed-test ## mistakes across ranks: what collshim tells of them, and torch beside it
 	@$(call within,540) $(BIN)/python -m collshim.conformance.faults
+
+mutants: .venv/.installed-test ## small faults put into copies of the code, each of which the suite must catch; up to half an hour
+	@$(call within,3300) $(BIN)/python -m collshim.conformance.mutants
 
 upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on the stand-in, on 2 and 4 ranks, some minutes
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch
@@ -53,7 +56,7 @@ format: .venv/.installed-test ## mend style and format in place
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-docs: .venv/.installed-examples ## write the generated pages, and check the links in README.md and docs/
+docs: .venv/.installed-test ## write the generated pages, and check the links in README.md and docs/
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python docs/check_links.py
 

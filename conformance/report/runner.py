@@ -77,10 +77,11 @@ def _ask(
         else:
             answers = pools.of(transport, case.size).run([binding] * case.size, case)
             function.missing = _all_raised(answers, _ABSENT)
-            silent += _any_raised(answers)
             if function.missing:
                 break
-            function.cases.append(_told(binding, case, answers, verdicts))
+            told = _told(binding, case, answers, verdicts)
+            function.cases.append(told)
+            silent += told.outcome == FAIL and _was_silent(answers)
         progress.step(f"{binding.framework.name}, {transport}")
     if len(function.cases) < len(cases):
         progress.step(f"{binding.framework.name}, {transport}", len(cases) - len(function.cases))
@@ -108,5 +109,5 @@ def _all_raised(answers: Sequence[Answer | Failure], name: str) -> bool:
     return all(isinstance(answer, Failure) and name in answer.classes for answer in answers)
 
 
-def _any_raised(answers: Sequence[Answer | Failure]) -> bool:
+def _was_silent(answers: Sequence[Answer | Failure]) -> bool:
     return any(isinstance(answer, Failure) and bool(_SILENT & set(answer.classes)) for answer in answers)

@@ -1,0 +1,68 @@
+"""``python -m collshim.conformance.mutants``: hunt every mutant; exits with 1 where one is not caught.
+
+With names, or beginnings of names, those alone. ``make mutants`` hunts all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from collshim.conformance.mutants.declared import declared
+from collshim.conformance.mutants.hunt import CAUGHT, SECONDS, Verdict, hunt
+from collshim.conformance.mutants.mechanical import mechanical
+from collshim.conformance.mutants.mutant import Mutant, PatchError
+from collshim.conformance.mutants.page import line, page, total
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Hunt what the command line asks for; the exit status."""
+    asked = _parsed(arguments)
+    start = time.monotonic()
+    try:
+        mutants = _chosen(asked.names)
+        if asked.list:
+            print("\n".join(f"{mutant.name}: {mutant.fault}" for mutant in mutants))
+            return 0
+        verdicts = hunt(mutants, jobs=asked.jobs, seconds=asked.seconds, said=_said)
+    except (PatchError, LookupError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    for verdict in verdicts:
+        if verdict.outcome != CAUGHT:
+            print(f"not caught: {line(verdict)}")
+    print(total(verdicts))
+    if asked.write is not None:
+        asked.write.write_text(page(verdicts, (time.monotonic() - start) / 60), encoding="utf-8")
+        print(f"written: {asked.write}")
+    return 0 if all(verdict.outcome == CAUGHT for verdict in verdicts) else 1
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m collshim.conformance.mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="mutants, by the beginnings of their names; or all")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="mutants at once")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for the suite on one mutant")
+    parser.add_argument("--list", action="store_true", help="print the mutants' names and faults, and hunt none")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the table to this page, docs/mutants.md")
+    return parser.parse_args(arguments)
+
+
+def _chosen(names: Sequence[str]) -> list[Mutant]:
+    every: list[Mutant] = [*declared(), *mechanical()]
+    unknown = [name for name in names if not any(mutant.name.startswith(name) for mutant in every)]
+    if unknown:
+        raise LookupError(f"no mutant's name begins with {', '.join(unknown)}; --list shows all")
+    return [mutant for mutant in every if not names or mutant.name.startswith(tuple(names))]
+
+
+def _said(verdict: Verdict) -> None:
+    print(line(verdict), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""The hunt: a copy of the package for each mutant, the suite run on the copy, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from collshim.conformance.mutants import tree
+from collshim.conformance.mutants.mutant import Mutant
+from collshim.conformance.mutants.suite import Suite
+
+SECONDS = 300.0
+"""For the suite on one mutant; what hangs longer has been caught before that, or survives."""
+
+CAUGHT, SURVIVED, SILENT = "caught", "survived", "seen, and no comparison names its collective"
+DEAD, LAME, VOID = "not imported", "no test passes", "the test that caught it fails without it"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a mutant.
+
+    Attributes:
+        mutant: the mutant.
+        outcome: one of the above; ``CAUGHT`` is the only good one.
+        test: the id of the test that told of it, below the suite's folder.
+        message: the line that told of it; where none did, what else was seen.
+        seconds: how long it took.
+    """
+
+    mutant: Mutant
+    outcome: str
+    test: str = ""
+    message: str = ""
+    seconds: float = 0.0
+
+
+def hunt(
+    mutants: Sequence[Mutant],
+    *,
+    jobs: int = 2,
+    seconds: float = SECONDS,
+    said: Callable[[Verdict], None] = lambda _: None,
+) -> list[Verdict]:
+    """What comes of each mutant, in their order, ``jobs`` at once; ``said`` hears of each as soon as it is known.
+
+    At the end the tests that caught one are run without any: a test that fails then has caught nothing.
+
+    Raises:
+        PatchError: a mutant does not fit the code.
+    """
+    with TemporaryDirectory(prefix="collshim-mutants-") as folder:
+        suite, sound = Suite(), tree.copied(Path(folder) / "sound")
+
+        def tried(mutant: Mutant) -> Verdict:
+            with TemporaryDirectory(dir=folder) as own:
+                verdict = _verdict(mutant, suite, sound, Path(own), seconds)
+            said(verdict)
+            return verdict
+
+        with ThreadPoolExecutor(jobs) as pool:
+            found = _verdicts(pool, tried, mutants, suite)
+        return _controlled(found, suite, sound, seconds * 2)
+
+
+def _verdicts(
+    pool: ThreadPoolExecutor, tried: Callable[[Mutant], Verdict], mutants: Sequence[Mutant], suite: Suite
+) -> list[Verdict]:
+    """The verdicts; an interrupt ends what runs, and nothing is left behind."""
+    try:
+        return list(pool.map(tried, mutants))
+    except BaseException:
+        suite.stop()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+
+
+def _verdict(mutant: Mutant, suite: Suite, sound: Path, folder: Path, seconds: float) -> Verdict:
+    start = time.monotonic()
+    tree.mutated(sound, folder, mutant)
+    asked = {"module": mutant.module, "collectives": mutant.collectives, "framework": mutant.framework}
+    seen = suite.seen(folder, {**asked, "transport": mutant.transport, "controls": False}, seconds)
+    outcome = _outcome(seen)
+    failed: dict[str, str] = seen["failed"]
+    message = seen["message"] or next(iter(failed.values()), "") or (seen["output"] if outcome != SURVIVED else "")
+    return Verdict(mutant, outcome, _below(seen["test"]), message, time.monotonic() - start)
+
+
+def _outcome(seen: dict[str, Any]) -> str:
+    if not seen["imported"]:
+        return DEAD
+    if seen["test"]:
+        return CAUGHT if seen["passed"] else LAME
+    return SILENT if seen["failed"] else SURVIVED
+
+
+def _controlled(verdicts: list[Verdict], suite: Suite, sound: Path, seconds: float) -> list[Verdict]:
+    tests = sorted({verdict.test for verdict in verdicts if verdict.outcome == CAUGHT})
+    if not tests:
+        return verdicts
+    asked = {"module": "", "collectives": [], "framework": "", "transport": "", "controls": True}
+    seen = suite.seen(sound, asked, seconds, tests)
+    failed = {_below(test): why for test, why in seen["failed"].items()}
+    return [_voided(one, failed[one.test]) if one.test in failed else one for one in verdicts]
+
+
+def _voided(verdict: Verdict, why: str) -> Verdict:
+    return Verdict(verdict.mutant, VOID, verdict.test, why, verdict.seconds)
+
+
+def _below(test: str) -> str:
+    return test.removeprefix("collshim/conformance/")

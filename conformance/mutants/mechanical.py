@@ -1,0 +1,188 @@
+"""Mutants made by a rule: a comparison that says the opposite, or an index that is off by one.
+
+Every place in the files that move or compute data is a candidate. Which are taken follows from a hash of the place, so
+that a change elsewhere in the code takes no others; from one file at most one is. ``harmless.toml`` names the places
+where the fault changes nothing that a caller can see, each with the reason; the next candidate is taken instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from collshim.conformance.mutants import tree
+from collshim.conformance.mutants.mutant import Mutant, PatchError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+COUNT = 12
+SEED = "collshim"
+HARMLESS = Path(__file__).parent / "harmless.toml"
+
+FILES = (
+    "aliasing.py",
+    "arithmetic.py",
+    "autograd.py",
+    "combine.py",
+    "communicator.py",
+    "layout.py",
+    "objects.py",
+    "outputs.py",
+    "transports/alike.py",
+    "transports/express.py",
+    "transports/parcel.py",
+    "transports/payload.py",
+    "transports/slots.py",
+    "torch/distributed/arguments.py",
+    "torch/distributed/forms.py",
+    "oneflow/comm/movement.py",
+    "mindspore/communication/comm_func/splits.py",
+    "tensorflow/distribute/collectives.py",
+    "megengine/functional/distributed.py",
+    "megengine/functional/_axes.py",
+)
+
+_TRANSPORTS = {
+    "transports/alike.py": "threads",
+    "transports/express.py": "unchecked",
+    "transports/parcel.py": "processes",
+    "transports/payload.py": "processes",
+    "transports/slots.py": "processes",
+}
+"""Of the files that one transport alone uses, or one above all."""
+
+_OPPOSITE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Lt: ">=",
+    ast.GtE: "<",
+    ast.Gt: "<=",
+    ast.LtE: ">",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place(Mutant):
+    """A mechanical mutant: ``new`` in the place of ``old``, the ``count``-th such text within its function."""
+
+    old: str
+    new: str
+    count: int
+
+    def applied(self, source: str) -> str:
+        """The text of the file with ``new`` in the place of ``old``."""
+        for place, start, end in _places(self.file, source):
+            if place == self:
+                return source[:start] + self.new + source[end:]
+        raise PatchError(f"{self.name}: there is no such place in {self.file}, {self.within}")
+
+
+def mechanical(count: int = COUNT) -> list[Place]:
+    """The mutants that are made of the code as it is here."""
+    harmless = {entry["name"] for entry in declared_harmless()}
+    chosen: dict[str, Place] = {}
+    for place in sorted(candidates(), key=lambda place: sha256(f"{SEED} {place.name}".encode()).digest()):
+        if place.name not in harmless:
+            chosen.setdefault(place.file, place)
+    return list(chosen.values())[:count]
+
+
+def declared_harmless() -> list[dict[str, Any]]:
+    """The places where the fault changes nothing, each with ``name`` and ``reason``."""
+    entries: list[dict[str, Any]] = tomllib.loads(HARMLESS.read_text(encoding="utf-8")).get("harmless", [])
+    return entries
+
+
+def candidates() -> list[Place]:
+    """Every place that could be taken."""
+    return [place for file in FILES for place, _, _ in _places(file, (tree.PACKAGE / file).read_text("utf-8"))]
+
+
+def _places(file: str, source: str) -> Iterator[tuple[Place, int, int]]:
+    """Every place in a file, and where its text begins and ends."""
+    starts = _starts_of_lines(source)
+    seen: Counter[tuple[str, str]] = Counter()
+    for within, node in _nodes(ast.parse(source), ""):
+        change = _changed(node, source, starts)
+        if change is not None:
+            start, end, new, fault = change
+            old = source[start:end]
+            count = seen[within, old] = seen[within, old] + 1
+            yield (
+                Place(
+                    name=f"{file}, {within}: {' '.join(old.split())} ({count})",
+                    layer="mechanical",
+                    file=file,
+                    fault=fault,
+                    within=within,
+                    transport=_TRANSPORTS.get(file, ""),
+                    old=old,
+                    new=new,
+                    count=count,
+                ),
+                start,
+                end,
+            )
+
+
+def _nodes(node: ast.AST, within: str) -> Iterator[tuple[str, ast.AST]]:
+    """Every expression inside a function, with the function's name; annotations left out."""
+    for name, value in ast.iter_fields(node):
+        inner = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, ast.AST)]
+        for one in inner if name not in ("annotation", "returns", "decorator_list") else ():
+            named = isinstance(one, ast.FunctionDef | ast.ClassDef)
+            inside = f"{within}.{one.name}".lstrip(".") if isinstance(one, ast.FunctionDef | ast.ClassDef) else within
+            if within and not named:
+                yield inside, one
+            yield from _nodes(one, inside)
+
+
+def _changed(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
+    """Where a place begins and ends, its new text, and what is wrong then."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        start, end = _span(node, starts)
+        left, right = _span(node.left, starts)[1], _span(node.comparators[0], starts)[0]
+        opposite = _OPPOSITE[type(node.ops[0])]
+        new = f"{source[start:left]} {opposite} {source[right:end]}"
+        return start, end, new, f"the comparison says {opposite}"
+    if isinstance(node, ast.Subscript):
+        return _shifted(node, source, starts)
+    return None
+
+
+def _shifted(node: ast.Subscript, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
+    bounds = [node.slice.lower, node.slice.upper] if isinstance(node.slice, ast.Slice) else [node.slice]
+    for bound in bounds:
+        if isinstance(bound, ast.Constant) and isinstance(bound.value, int):
+            (start, end), (first, last) = _span(node, starts), _span(bound, starts)
+            new = f"{source[start:first]}{bound.value + 1}{source[last:end]}"
+            return start, end, new, f"the index {bound.value} is {bound.value + 1}"
+    return None
+
+
+def _span(node: ast.expr, starts: list[int]) -> tuple[int, int]:
+    end_line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return starts[node.lineno - 1] + node.col_offset, starts[end_line - 1] + end
+
+
+def _starts_of_lines(source: str) -> list[int]:
+    """Where each line begins, in characters; the code is ASCII, as ``ast`` counts columns in bytes."""
+    if not source.isascii():
+        raise PatchError("a file to be changed by a rule has characters beyond ASCII")
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return starts

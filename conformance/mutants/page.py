@@ -1,0 +1,82 @@
+"""What came of the mutants, as lines for a terminal and as ``docs/mutants.md``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from collshim.conformance.mutants.declared import LAYERS
+from collshim.conformance.mutants.hunt import CAUGHT, Verdict
+from collshim.conformance.mutants.mechanical import declared_harmless
+
+_HEAD = """# Mutants
+
+Does the conformance suite notice a mistake? Each row below is a small fault that was put into a copy of the package;
+the suite was run on the copy, and the fault counts as caught when a comparison failed whose message names the
+collective. The test that failed passes without the fault, and some other test passes with it.
+
+`make mutants` does it again and fails where one survives; the run below took {minutes} minutes. The patches lie in
+`conformance/mutants/declared/`; the faults of the table before the last are made by a rule, the places by a seed.
+The suite tells what the five frameworks do. What collshim alone promises (outputs that overlap inputs elsewhere than in
+place, ranks whose input needs no gradient) the engine's own tests hold, and no row is about it.
+
+{total}
+"""
+
+_TITLES = {
+    "engine": "The engine",
+    "layout": "Layout, kinds of arrays, memory",
+    "transports": "Transports",
+    "adapters": "Adapters",
+    "mechanical": "Made by a rule",
+}
+_SHOWN = 200
+"""Characters of a message that the page shows."""
+
+
+def line(verdict: Verdict) -> str:
+    """One verdict for a terminal."""
+    mark = "✓" if verdict.outcome == CAUGHT else "✗"
+    told = _cut(verdict.message) or "no test failed"
+    return f"{mark} {verdict.mutant.name}: {verdict.outcome} ({verdict.seconds:.0f} s)\n    {told}"
+
+
+def total(verdicts: Sequence[Verdict]) -> str:
+    """How many of how many, in all and by layer."""
+    every = Counter(verdict.mutant.layer for verdict in verdicts)
+    caught = Counter(verdict.mutant.layer for verdict in verdicts if verdict.outcome == CAUGHT)
+    parts = ", ".join(f"{layer} {caught[layer]} of {every[layer]}" for layer in every)
+    return f"{caught.total()} of {every.total()} mutants caught: {parts}."
+
+
+def page(verdicts: Sequence[Verdict], minutes: float) -> str:
+    """``docs/mutants.md``."""
+    tables = "".join(_table(layer, verdicts) for layer in (*LAYERS, "mechanical"))
+    return _HEAD.format(minutes=max(1, round(minutes)), total=total(verdicts)) + tables + _left_out()
+
+
+def _table(layer: str, verdicts: Sequence[Verdict]) -> str:
+    rows = [_row(verdict) for verdict in verdicts if verdict.mutant.layer == layer]
+    head = ["| mutant | in | what goes wrong | what told of it |", "| --- | --- | --- | --- |"]
+    return "\n".join(["", f"## {_TITLES[layer]}", "", *head, *rows, ""]) if rows else ""
+
+
+def _left_out() -> str:
+    """The places that a rule may not take, see ``harmless.toml``."""
+    rows = [f"| `{entry['name']}` | {entry['reason']} |" for entry in declared_harmless()]
+    return "\n".join(
+        ["", "## Left out", "", "| place | why no case of the suite shows a fault there |", "| --- | --- |", *rows, ""]
+    )
+
+
+def _row(verdict: Verdict) -> str:
+    mutant = verdict.mutant
+    place = f"`{mutant.file}`, `{mutant.within}`" if mutant.within else f"`{mutant.file}`"
+    told = f"`{_cut(verdict.message)}`" if verdict.outcome == CAUGHT else f"**{verdict.outcome}**"
+    cells = [f"`{mutant.name}`", place, mutant.fault, told]
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _cut(text: str) -> str:
+    plain = " ".join(text.split()).replace("`", "'")
+    return plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]} ..."

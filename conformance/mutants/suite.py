@@ -1,0 +1,81 @@
+"""The suite, run on a copy of the package in a process of its own, for so many seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+_WITNESS = "collshim.conformance.mutants.witness"
+_ENDING = 5.0
+"""Seconds that pytest has to end its ranks after an interrupt."""
+_LOOK = 0.1
+"""Seconds between two looks at a process."""
+_SHOWN = 400
+"""Characters of the output that are kept."""
+
+
+class Suite:
+    """Runs of the suite, which can be ended together."""
+
+    def __init__(self) -> None:
+        self._over = Event()
+
+    def stop(self) -> None:
+        """End the runs that there are, each from its own thread; later ones end as they begin."""
+        self._over.set()
+
+    def seen(self, folder: Path, asked: dict[str, Any], seconds: float, tests: Sequence[str] = ()) -> dict[str, Any]:
+        """What the witness of a run on the copy in ``folder`` wrote down, and the end of the output.
+
+        Args:
+            folder: with the package in it.
+            asked: what the witness is told.
+            seconds: after these the run is ended.
+            tests: below the suite's folder; none for all.
+        """
+        report, question = folder / "report.json", folder / "asked.json"
+        question.write_text(json.dumps({**asked, "report": str(report)}), encoding="utf-8")
+        suite = [f"collshim/conformance/{test}" for test in tests] or ["collshim/conformance"]
+        options = ["-p", _WITNESS, "--mutant", str(question), "-p", "no:cacheprovider", "-q", "--rootdir", str(folder)]
+        output = self._output([sys.executable, "-m", "pytest", *options, *suite], folder, seconds)
+        nothing = {"imported": False, "passed": 0, "test": "", "message": "", "failed": {}}
+        told: dict[str, Any] = json.loads(report.read_text(encoding="utf-8")) if report.exists() else nothing
+        return {**told, "output": output[-_SHOWN:]}
+
+    def _output(self, command: Sequence[str], folder: Path, seconds: float) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        with (folder / "output.txt").open("w+", encoding="utf-8") as output:
+            process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+            try:
+                self._await(process, seconds)
+            finally:
+                if process.poll() is None:
+                    _end(process)
+            output.seek(0)
+            return output.read()
+
+    def _await(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while process.poll() is None and time.monotonic() < end and not self._over.is_set():
+            self._over.wait(_LOOK)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The process and its ranks: they are one group."""
+    os.killpg(process.pid, signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_ENDING)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

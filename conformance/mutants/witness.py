@@ -1,0 +1,183 @@
+"""What runs inside a mutant's pytest: picks the tests to run, and writes down which of them saw the mutant, and how.
+
+The tests of the collectives that must tell of it come first, after one of another collective; they end as soon as one
+has told and another has passed. ``--mutant`` names a file with what is asked, as ``hunt`` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_CORNERS = "test_corner_cases_agree"
+_REFUSED = "test_what_the_framework_refuses_is_refused_alike"
+_DRAWN = "test_drawn_cases_agree"
+_ORDER = (
+    (_CORNERS, "threads"),
+    (_REFUSED, "threads"),
+    (_CORNERS, "processes"),
+    ("test_ranks_that_do_not_compare_their_calls_agree", "unchecked"),
+    ("test_the_adapter_answers_as_recorded", ""),
+    (_REFUSED, "processes"),
+    (_DRAWN, "threads"),
+    (_DRAWN, "processes"),
+)
+"""The order in which tests are asked: those first that try much in little time."""
+
+_SAYS = r": .+? is .+?, should be [^\n]*"  # an exception's text may have several lines
+_COMPARED = re.compile(r"^[ \t]*(?P<collective>\w+) through \S+" + _SAYS, re.DOTALL | re.MULTILINE)
+_REPLAYED = re.compile(r"^[ \t]*(?:[\w.]+\.)?(?P<function>\w+)/[^\n]*@\S+" + _SAYS, re.DOTALL | re.MULTILINE)
+
+
+@dataclass
+class Seen:
+    """What came of a mutant; ``test`` and ``message`` are those of the comparison that told of it."""
+
+    imported: bool = False
+    passed: int = 0
+    test: str = ""
+    message: str = ""
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Witness:
+    """The plugin of one run."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self._collectives: list[str] = asked["collectives"]
+        self._framework: str = asked["framework"]
+        self._transport: str = asked["transport"]
+        self._controls: bool = asked["controls"]
+        self._report = Path(asked["report"])
+        self._needed: set[pytest.Item] = set()
+        self._told = ""
+        self.seen = Seen()
+        if asked["module"]:
+            import_module(asked["module"])
+        self.seen.imported = True
+        self._write()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Those that may see the mutant, with one other in front, and others behind."""
+        if self._controls:
+            return
+        relevant = sorted(filter(self._may_see, items), key=_haste)
+        self._needed = set(relevant)
+        others = [item for item in items if item not in self._needed and _name(item) == _CORNERS]
+        others.sort(key=lambda item: (_framework(item) != self._framework, _haste(item)))
+        items[:] = [*others[:1], *relevant, *others[1:]]
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """End when there is no more to learn."""
+        if self._controls or not self.seen.passed:
+            if self._told and self._told in _collectives(item):
+                pytest.skip("its collective has told already")
+        elif self._told or item not in self._needed:
+            over = "the mutant was told of" if self._told else "what may see the mutant has been run"
+            item.session.shouldstop = over
+            pytest.skip(over)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Write down what a test said."""
+        report = yield
+        if report.passed and report.when == "call":
+            self.seen.passed += 1
+        elif report.failed and call.excinfo is not None:
+            self._failed(item, call.excinfo.value)
+        self._write()
+        return report
+
+    def _failed(self, item: pytest.Item, error: BaseException) -> None:
+        texts = [str(one) for one in _flattened(error)]
+        self.seen.failed[item.nodeid] = f"{type(error).__name__}: {texts[0][:300] if texts else error}"
+        for named, sentence in (found for text in texts for found in self._sentences(text)):
+            if not self._told:
+                self._told, self.seen.test, self.seen.message = named, item.nodeid, sentence
+
+    def _sentences(self, text: str) -> Iterator[tuple[str, str]]:
+        """The sentences in which comparisons name a collective that should tell, each with that collective."""
+        for found in _COMPARED.finditer(text):
+            if self._asks(found["collective"]):
+                yield found["collective"], found[0].strip()
+        for found in _REPLAYED.finditer(text):
+            named = [one for one in _spoken(found["function"]) if self._asks(one)]
+            if named:
+                yield named[0], found[0].strip()
+
+    def _asks(self, collective: str) -> bool:
+        return not self._collectives or collective in self._collectives
+
+    def _may_see(self, item: pytest.Item) -> bool:
+        transport = _parameters(item).get("transport", "threads")
+        if self._transport not in ("", transport) or (self._framework and _framework(item) != self._framework):
+            return False
+        return any(map(self._asks, _collectives(item)))
+
+    def _write(self) -> None:
+        self._report.write_text(json.dumps(asdict(self.seen)), encoding="utf-8")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The file with what is asked."""
+    parser.addoption("--mutant", type=Path, required=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Import what was changed, and look on from then."""
+    asked = json.loads(Path(str(config.getoption("--mutant"))).read_text(encoding="utf-8"))
+    config.pluginmanager.register(Witness(asked), "mutant-witness")
+
+
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    callspec = getattr(item, "callspec", None)
+    return {} if callspec is None else callspec.params
+
+
+def _name(item: pytest.Item) -> str:
+    return getattr(item, "originalname", item.name)
+
+
+def _haste(item: pytest.Item) -> int:
+    kind = (_name(item), _parameters(item).get("transport", ""))
+    return _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
+
+
+def _framework(item: pytest.Item) -> str:
+    parameters = _parameters(item)
+    binding = parameters.get("binding")
+    found: str = parameters.get("framework", "") if binding is None else binding.framework.name
+    return found
+
+
+def _collectives(item: pytest.Item) -> set[str]:
+    """The collectives that a test asks; none where it asks all, or nothing."""
+    parameters = _parameters(item)
+    if "binding" in parameters:
+        return {parameters["binding"].collective}
+    if "several" in parameters:
+        return set(_spoken(parameters["several"][0].asked.id.partition("/")[0].rpartition(".")[2]))
+    if "law" in parameters:
+        return {*parameters["first"], *parameters["second"]}
+    return {parameters["collective"]} if "collective" in parameters else set()
+
+
+def _spoken(function: str) -> list[str]:
+    """The collectives that a function of this name speaks for."""
+    from collshim.conformance.bindings import bindings  # a mutant may be in what it imports
+
+    return [one.collective for one in bindings() if one.path.rpartition(".")[2] == function]
+
+
+def _flattened(error: BaseException) -> list[BaseException]:
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return [found for one in inner for found in _flattened(one)] if inner else [error]

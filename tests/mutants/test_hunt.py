@@ -1,0 +1,46 @@
+"""The hunt tells a fault that is caught from one that survives and one that does not import."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from collshim.conformance.mutants import tree
+from collshim.conformance.mutants.__main__ import main
+from collshim.conformance.mutants.declared import Patch, declared
+from collshim.conformance.mutants.hunt import CAUGHT, DEAD, SURVIVED, hunt
+from collshim.conformance.mutants.page import page, total
+
+
+def patch(name: str) -> Patch:
+    return next(one for one in declared() if one.name == name)
+
+
+@pytest.mark.timeout(240)
+def test_a_fault_is_caught_by_a_comparison_that_names_its_collective() -> None:
+    fault = patch("oneflow-recv-returns-nothing")
+    harmless = replace(fault, name="harmless", new="return (awaited)", transport="threads")
+    dead = replace(fault, name="dead", within="", old="from __future__ import annotations", new="import nothing_there")
+    verdicts = hunt([fault, harmless, dead])
+    assert [verdict.outcome for verdict in verdicts] == [CAUGHT, SURVIVED, DEAD]
+    assert verdicts[0].message.startswith("ring through oneflow.comm.")
+    assert verdicts[0].test.startswith("test_adapters.py::")
+    assert "3 mutants" not in total(verdicts[:1])
+    assert "`oneflow-recv-returns-nothing`" in page(verdicts, 1)
+    assert f"**{SURVIVED}**" in page(verdicts, 1)
+
+
+def test_a_copy_has_the_fault_and_the_package_has_not(tmp_path: Path) -> None:
+    fault = patch("stacked-for-concatenated")
+    sound = tree.source(fault)
+    copy = tree.mutated(tree.copied(tmp_path / "sound"), tmp_path / "copy", fault)
+    assert (copy / "collshim" / "layout.py").read_text(encoding="utf-8") == fault.applied(sound)
+    assert tree.source(fault) == sound
+    assert not (copy / "collshim" / "torch").is_symlink()
+
+
+def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["no-such-mutant"]) == 2
+    assert "no-such-mutant" in capsys.readouterr().err

@@ -1,0 +1,103 @@
+"""The patches, declared and made by a rule: enough of them, and each fits the code as it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from collshim.conformance.bindings import FRAMEWORKS
+from collshim.conformance.cases import COLLECTIVES
+from collshim.conformance.mutants import tree
+from collshim.conformance.mutants.declared import LAYERS, Patch, declared
+from collshim.conformance.mutants.mechanical import Place, candidates, declared_harmless, mechanical
+from collshim.conformance.mutants.mutant import Mutant, PatchError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
+EVERY: list[Mutant] = [*declared(), *mechanical()]
+
+
+@pytest.mark.parametrize("mutant", EVERY, ids=lambda mutant: mutant.name)
+def test_a_mutant_fits_the_code_and_changes_it(mutant: Mutant) -> None:
+    sound = tree.source(mutant)
+    broken = mutant.applied(sound)
+    assert broken != sound
+    compile(broken, mutant.file, "exec")
+
+
+def test_there_are_enough_in_every_layer_and_adapter() -> None:
+    layers = Counter(patch.layer for patch in declared())
+    assert layers.total() >= 50
+    assert all(layers[layer] >= 10 for layer in LAYERS)
+    assert all(any(patch.framework == framework for patch in declared()) for framework in FRAMEWORKS)
+    assert len(mechanical()) >= 10
+
+
+def test_names_and_collectives_are_known() -> None:
+    assert max(Counter(mutant.name for mutant in EVERY).values()) == 1
+    assert {name for patch in declared() for name in patch.collectives} <= set(COLLECTIVES)
+    assert {patch.transport for patch in declared()} <= {"", "threads", "processes", "unchecked"}
+
+
+def test_the_page_tells_of_every_declared_patch() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert [patch.name for patch in declared() if f"| `{patch.name}` |" not in text] == []
+    assert "**" not in text, "one was not caught"
+
+
+def test_what_is_said_to_be_harmless_is_there_and_has_a_reason() -> None:
+    known = {place.name for place in candidates()}
+    assert {entry["name"] for entry in declared_harmless()} <= known
+    assert all(entry["reason"] for entry in declared_harmless())
+
+
+def test_the_same_places_are_taken_every_time() -> None:
+    assert mechanical(12) == mechanical(12)
+    assert mechanical(5) == mechanical(12)[:5]
+
+
+SOUND = """def one(x):
+    return x[0] if x == 1 else [x[1:], 2]
+
+
+def other(x):
+    return x[0]
+"""
+
+
+def patch(old: str, within: str = "one") -> Patch:
+    made = declared()[0]
+    return replace(made, name="made", within=within, old=old, new="None")
+
+
+def test_a_patch_is_looked_for_within_its_function_alone() -> None:
+    assert patch("x[0]", "other").applied(SOUND) == SOUND.replace("    return x[0]\n", "    return None\n")
+
+
+def test_spaces_and_ends_of_lines_do_not_matter() -> None:
+    wrapped = SOUND.replace("[x[1:], 2]", "[\n        x[1:],\n        2]")
+    assert patch("else [ x[1:], 2]").applied(wrapped) == SOUND.replace("else [x[1:], 2]", "None")
+
+
+@pytest.mark.parametrize(
+    ("old", "within", "told"),
+    [("x[2]", "one", "occurs 0 times"), ("x", "other", "occurs 2 times"), ("x[0]", "third", "0 definitions of third")],
+)
+def test_a_patch_that_does_not_fit_says_so(old: str, within: str, told: str) -> None:
+    with pytest.raises(PatchError, match=told.replace("[", r"\[")):
+        patch(old, within).applied(SOUND)
+
+
+def test_a_rule_says_the_opposite_or_shifts_an_index() -> None:
+    found = {
+        place.old: place.new for place in candidates() if place.file == "layout.py" and place.within == "concatenated"
+    }
+    assert found == {"stacked.dim() < 2": "stacked.dim() >= 2", "axis < 0": "axis >= 0", "axis == 0": "axis != 0"}
+
+
+def test_a_place_that_is_gone_says_so() -> None:
+    place: Place = mechanical()[0]
+    with pytest.raises(PatchError, match="no such place"):
+        place.applied("def nothing():\n    pass\n")
