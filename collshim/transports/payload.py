@@ -227,17 +227,26 @@ def _barrier(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
 
 def send(group: ProcessGroup, tensor: Tensor, peer: int, tag: int) -> Payload:
     """Send a contiguous tensor's data."""
-    return Payload([_held(group.send([_carried(tensor)], peer, tag), tensor)])
+    message = _message(tensor)
+    return Payload([_held(group.send([message], peer, tag), message)])
 
 
 def receive(group: ProcessGroup, tensor: Tensor, peer: int, tag: int) -> Payload:
     """Receive exactly as much data as the contiguous ``tensor`` holds."""
-    return Payload([_held(group.recv([_carried(tensor)], peer, tag), tensor)])
+    message = _message(tensor)
+    return Payload([_held(group.recv([message], peer, tag), message)])
 
 
 def receive_from_anybody(group: ProcessGroup, tensor: Tensor, tag: int) -> Payload:
     """Receive exactly as much data as the contiguous ``tensor`` holds, from whoever sends first."""
-    return Payload([_held(group.recv_anysource([_carried(tensor)], tag), tensor)])
+    message = _message(tensor)
+    return Payload([_held(group.recv_anysource([message], tag), message)])
+
+
+def _message(tensor: Tensor) -> Tensor:
+    """What travels; of an empty tensor one element, since gloo receives nothing from nobody in particular."""
+    carried = _carried(tensor)
+    return carried if carried.numel() else carried.new_zeros(1)
 
 
 def _held(work: Any, tensor: Tensor) -> Any:

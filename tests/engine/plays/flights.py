@@ -180,6 +180,17 @@ def _from_anybody(comm: Communicator, length: int) -> Any:
     return sorted(rank for rank in (1, 2) if any(torch.equal(item, part(length, rank)) for item in got))
 
 
+def _nothing_from_anybody(comm: Communicator, length: int) -> Any:
+    """Empty arrays arrive too."""
+    if comm.rank:
+        comm.send(torch.empty(0, 3), 0).wait()
+        return comm.barrier().wait()
+    works = [comm.recv(None, like=torch.empty(0, 3)) for _ in range(2)]
+    shapes = [tuple(work.wait().shape) for work in works]
+    comm.barrier().wait()
+    return [work.source for work in works] in ([1, 2], [2, 1]) and shapes == [(0, 3)] * 2
+
+
 def _to_itself(comm: Communicator, length: int) -> Any:
     leaving = comm.send(part(length, comm.rank), comm.rank)
     got = comm.recv(comm.rank, like=part(length, 0)).wait()
@@ -237,6 +248,7 @@ FLIGHTS: dict[str, tuple[Callable[[Communicator, int], Any], list[Any]]] = {
     "letters by tag": (_tags, [[None] * 4, [True] * 4, None]),
     "both send first": (_exchange, [True] * 3),
     "from anybody": (_from_anybody, [[1, 2], None, None]),
+    "nothing from anybody": (_nothing_from_anybody, [True, None, None]),
     "to itself": (_to_itself, [True] * 3),
     "sent arrays may change after the wait": (_changed_after_the_wait, [True] * 3),
     "two threads of a rank": (_two_threads, [[], [], []]),
