@@ -8,8 +8,10 @@ imports nothing of collshim but the rooms that stand alone.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import sys
+import threading
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -40,11 +42,20 @@ def main(framework: str, prefix: str, address: str) -> None:
         return
     rank, size = _place(framework, prefix)
     with _connected(address) as pipe:
+        threading.Thread(target=_end_with, args=(pipe.fileno(),), daemon=True).start()
         pipe.send(rank)
         with suppress(EOFError, ConnectionResetError, BrokenPipeError):  # nobody asks any more
             _serve(framework, prefix, rank, size, pipe)
     sys.stdout.flush()
     os._exit(0)  # what a framework does on exit is not what is asked
+
+
+def _end_with(asker: int) -> None:
+    """End when nobody asks any more, though the framework may wait in its own code for a rank that is gone."""
+    there = select.poll()
+    there.register(asker, getattr(select, "POLLRDHUP", select.POLLHUP))
+    there.poll()
+    os._exit(0)
 
 
 def _serve(framework: str, prefix: str, rank: int, size: int, pipe: Connection) -> None:

@@ -116,7 +116,7 @@ SURFACE = Surface(
         ),
         Spelling(
             "oneflow.comm.recv",
-            roles={"src": "rank", "out": "written but None"},
+            roles={"src": "rank", "out": "written"},  # without it what comes is taken as it is
             good=lambda h: {"src": h.before, "out": h.blank()},
             right=Here.from_before,
             before=lambda h: flow.comm.send(h.own(), h.after),
