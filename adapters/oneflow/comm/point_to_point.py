@@ -82,7 +82,7 @@ def barrier() -> None:
 def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Device) -> torch.Tensor:
     """What is received is written here."""
     try:
-        return torch.empty(tuple(shape or ()), dtype=dtype, device=own_device(device))
+        return torch.empty(() if shape is None else tuple(shape), dtype=dtype, device=own_device(device))
     except (TypeError, RuntimeError) as error:
         theirs = TypeError if isinstance(error, TypeError) else RuntimeError
         got, wanted = f"{shape!r}, {dtype!r}, {device!r}", f"those of a tensor: {error}"
