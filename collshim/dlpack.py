@@ -60,7 +60,7 @@ def memory(array: Any) -> Memory:
     stream = _stream(*array.__dlpack_device__())
     try:
         capsule = array.__dlpack__(max_version=(1, 0), **stream)
-    except TypeError:  # of before version 1: it does not know the keyword
+    except (TypeError, NotImplementedError):  # of before version 1: it does not know, or refuses, the keyword
         capsule = array.__dlpack__(**stream)
     name = _NAME(capsule)
     if name == b"dltensor_versioned":

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRAINING = ROOT / "collshim" / "demo" / "training"
 DIALECTS = {"OneFlow": "oneflow", "PyTorch": "torch", "TensorFlow": "tensorflow", "MindSpore": "mindspore"}
 DIALECTS["MegEngine"] = "megengine"
+REAL = "docs/real-frameworks.md"
 
 DEMO_HEAD = """# The demo
 
@@ -47,6 +48,13 @@ def mixed_worlds_page() -> str:
     return page()
 
 
+def real_frameworks_page() -> str:
+    """The text of ``docs/real-frameworks.md``, from the last runs of the suite on the frameworks themselves."""
+    from collshim.conformance.report.outcomes import page
+
+    return page()
+
+
 def _example(name: str, module: str) -> str:
     source = (TRAINING / f"{module}.py").read_text(encoding="utf-8").rstrip()
     return f"\n### {name}\n\n```python\n{source}\n```\n"
@@ -56,7 +64,7 @@ def pages() -> dict[str, Callable[[], str]]:
     """What makes each page's text, by the page's path."""
     from collshim.conformance.conventions.pages import pages
 
-    return {"docs/demo.md": demo_page, "docs/mixed-worlds.md": mixed_worlds_page, **pages()}
+    return {"docs/demo.md": demo_page, "docs/mixed-worlds.md": mixed_worlds_page, REAL: real_frameworks_page, **pages()}
 
 
 def main(arguments: list[str]) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.distributed import ProcessGroup, ReduceOp, ReduceScatterOptions
+from torch.distributed import GatherOptions, ProcessGroup, ReduceOp, ReduceScatterOptions, ScatterOptions
 
 from collshim.arithmetic import reduce_into, scaled
 from collshim.call import Call
@@ -171,8 +171,8 @@ def _gather(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
     root = call.root or 0
     if ends.ragged:
         return _ragged_gather(ends, root, source, target)
-    parts = [] if target is None else [_carried(part) for part in listed(target)]
-    return Payload([ends.group.gather(parts, _carried(source), root)])
+    lists = [] if target is None else [[_carried(part) for part in listed(target)]]
+    return Payload([ends.group.gather(lists, [_carried(source)], _rooted(GatherOptions(), root))])
 
 
 def _ragged_gather(ends: Ends, root: int, source: Tensor, target: Parts | None) -> Payload:
@@ -188,8 +188,14 @@ def _scatter(ends: Ends, call: Call, source: Parts | None, target: Any) -> Paylo
     root = call.root or 0
     if ends.ragged:
         return _ragged_scatter(ends, root, source, target)
-    parts = [] if source is None else [_carried(part.contiguous()) for part in listed(source)]
-    return Payload([ends.group.scatter(_carried(target), parts, root)])
+    lists = [] if source is None else [[_carried(part.contiguous()) for part in listed(source)]]
+    return Payload([ends.group.scatter([_carried(target)], lists, _rooted(ScatterOptions(), root))])
+
+
+def _rooted(options: Any, root: int) -> Any:
+    """Options that name the root. torch 2.6 takes lists off the root in this form alone."""
+    options.rootRank = root
+    return options
 
 
 def _ragged_scatter(ends: Ends, root: int, source: Parts | None, target: Tensor) -> Payload:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from collshim.conformance.report.results import DEVIATION, FAIL, PASS
+from collshim.conformance.cases import COLLECTIVES
+from collshim.conformance.report.results import DEVIATION, FAIL, MISSING, PASS
 from collshim.conformance.report.upstream import FOLDER
+from collshim.conformance.report.verdicts import UNASKED
 
 Run = Mapping[str, Any]
 
@@ -29,34 +31,47 @@ PATH is an interpreter that has the framework and NumPy 1.23 or newer. A case th
 with the reason, the functions, the family of cases and the text that must be seen. A declaration that nothing shows
 any more fails the run as well. MegEngine's collectives do not run on a CPU.
 
-This page tells of the last runs; `python -m collshim.conformance.report oneflow.json` keeps a run for it.
+Where a declared case ends, hangs or spoils the ranks, one of its family is asked for all of a function's; how many were
+not is told in brackets. `python -m collshim.conformance.report oneflow.json` keeps a run for this page.
 """
 
 
 def kept(run: Run) -> dict[str, Any]:
-    """What is kept of a run: what it was of, and how many cases of each collective and each declared fault there are.
+    """What is kept of a run: what it was of, and of each collective how many cases, and declared faults, there are.
 
     Raises:
-        ValueError: the run is not one of a real framework.
+        ValueError: the run is not one of a real framework, or not one that passed.
     """
     if not run.get("real"):
         raise ValueError("the run is of an adapter, should be of a real framework (--real)")
-    faults: Counter[str] = Counter()
-    for told in _cases(run):
-        if told["outcome"] == DEVIATION:
-            faults[told["why"].partition("\n")[0]] += 1
-    cells = {cell["collective"]: cell["count"] for cell in run["cells"]}
-    facts = {name: run[name] for name in ("real", "date", "asked by", "seconds", "stale")}
-    missing = sorted({one["name"] for cell in run["cells"] for one in cell["functions"] if one["outcome"] == "missing"})
-    functions = sum(len(cell["functions"]) for cell in run["cells"])
-    return {**facts, "functions": functions, "missing": missing, "cells": cells, "faults": dict(faults)}
+    rows = {cell["collective"]: _row(cell) for cell in run["cells"]}
+    failed = [name for name, row in rows.items() if row["cases"].get(FAIL)]
+    if failed or run["stale"]:
+        raise ValueError(f"the run has failures in {', '.join(failed)} and {len(run['stale'])} declared in vain")
+    return {**{name: run[name] for name in ("real", "date", "asked by")}, "rows": rows}
 
 
 def keep(run: Run, folder: Path = FOLDER) -> Path:
-    """Write it beside the declarations; the file."""
+    """Write it beside the declarations; the file. Rows that were not asked now stay as an earlier run had them."""
+    found = kept(run)
     path = folder / f"{run['real']['framework']}.json"
-    path.write_text(json.dumps(kept(run), indent=1) + "\n", encoding="utf-8")
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if known.get("real") == found["real"]:
+        found["rows"] = known["rows"] | found["rows"]
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def _row(cell: Mapping[str, Any]) -> dict[str, Any]:
+    cases = [told for function in cell["functions"] for told in function["cases"]]
+    declared = [told["why"].split("\n") for told in cases if told["outcome"] == DEVIATION]
+    return {
+        "functions": len(cell["functions"]),
+        "missing": [one["name"] for one in cell["functions"] if one["outcome"] == MISSING],
+        "cases": dict(Counter(told["outcome"] for told in cases)),
+        "faults": dict(Counter(lines[0] for lines in declared)),
+        "unasked": sum(lines[1:] == [UNASKED] for lines in declared),
+    }
 
 
 def page(folder: Path = FOLDER) -> str:
@@ -65,23 +80,19 @@ def page(folder: Path = FOLDER) -> str:
     return "\n".join([_HEAD, *_overview(runs), *(line for run in runs for line in _section(run))])
 
 
-def _cases(run: Run) -> Iterator[dict[str, Any]]:
-    for cell in run["cells"]:
-        for function in cell["functions"]:
-            yield from function["cases"]
-
-
 def _overview(runs: list[dict[str, Any]]) -> Iterator[str]:
-    yield "| | version | Python, NumPy | spellings | cases | agree | declared | fail | on |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    yield "| | version | Python, NumPy | spellings | cases | agree | declared | on |"
+    yield f"|{' --- |' * 8}"
     for run in runs:
-        real, counts = run["real"], _total(run)
+        real, rows = run["real"], run["rows"].values()
+        cases, unasked = _total(rows, "cases"), sum(row["unasked"] for row in rows)
         cells = [
             f"[{real['framework']}](#{real['framework']})",
             real["version"],
             f"{real['python']}, {real['numpy']}",
-            str(run["functions"]),
-            *(f"{number:,}" for number in (counts.total(), counts[PASS], counts[DEVIATION], counts[FAIL])),
+            str(sum(row["functions"] for row in rows)),
+            *(f"{number:,}" for number in (cases.total(), cases[PASS])),
+            f"{cases[DEVIATION]:,} ({unasked:,})",
             run["date"],
         ]
         yield f"| {' | '.join(cells)} |"
@@ -89,24 +100,23 @@ def _overview(runs: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _section(run: Run) -> Iterator[str]:
-    counts = {name: cell["cases"] for name, cell in run["cells"].items()}
+    rows = run["rows"]
     yield f"## {run['real']['framework']}\n"
-    yield "| | cases | agree | declared |"
-    yield "| --- | --- | --- | --- |"
-    for name, found in counts.items():
-        yield f"| {name} | {sum(found.values())} | {found.get(PASS, 0)} | {found.get(DEVIATION, 0)} |"
+    yield "| | spellings | cases | agree | declared |"
+    yield f"|{' --- |' * 5}"
+    for name in [one for one in COLLECTIVES if one in rows]:
+        cases = Counter(rows[name]["cases"])
+        yield f"| {name} | {rows[name]['functions']} | {cases.total()} | {cases[PASS]} | {cases[DEVIATION]} |"
     yield ""
-    if run["faults"]:
+    faults = _total(rows.values(), "faults")
+    if faults:
         yield "Declared, with the number of cases:\n"
-        yield from (f"- {_capital(reason)}: {number}" for reason, number in sorted(run["faults"].items()))
+        yield from (f"- {number}: {reason}" for reason, number in sorted(faults.items()))
         yield ""
-    if run["missing"]:
-        yield f"Not there: {', '.join(f'`{name}`' for name in run['missing'])}.\n"
+    missing = sorted(name for row in rows.values() for name in row["missing"])
+    if missing:
+        yield f"Not there: {', '.join(f'`{name}`' for name in missing)}.\n"
 
 
-def _total(run: Run) -> Counter[str]:
-    return sum((Counter(cell["cases"]) for cell in run["cells"].values()), Counter[str]())
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
+def _total(rows: Iterable[Mapping[str, Any]], part: str) -> Counter[str]:
+    return sum((Counter(row[part]) for row in rows), Counter[str]())

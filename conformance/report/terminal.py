@@ -168,5 +168,6 @@ def _row(name: str, width: int, blocks: Iterable[str]) -> str:
 
 
 def _failure(told: Told) -> str:
-    text = f"{told.why}\n  for {told.case}" if told.why else told.case
+    why = told.why.partition("\nTraceback")[0].strip()
+    text = f"{why}\n  for {told.case}" if why else told.case
     return text if len(text) <= _LETTERS else f"{text[:_LETTERS]} ..."

@@ -12,6 +12,8 @@ from collshim.conformance.report.results import DEVIATION, FAIL, PASS
 from collshim.conformance.report.upstream import Fault, declared
 from collshim.conformance.subject import Subject
 
+UNASKED = "not asked: another case of the family has shown it"
+
 
 @dataclass
 class Verdicts:
@@ -23,7 +25,6 @@ class Verdicts:
 
     faults: Sequence[Fault] = ()
     resolves_here: bool = True
-    _shown: set[tuple[Fault, str, int]] = field(default_factory=set)
     _asked: Counter[tuple[Fault, str]] = field(default_factory=Counter)
     _held: Counter[tuple[Fault, str]] = field(default_factory=Counter)
 
@@ -44,22 +45,21 @@ class Verdicts:
         if not fault.explains(lines):
             return FAIL, f"declared to differ in another way: {fault.reason}\n{text}"
         self._held[fault, binding.name] += 1
-        self._shown.add((fault, binding.name, case.size))
         return DEVIATION, f"{fault.reason}\n{text}"
 
     def known(self, binding: Binding, case: Case) -> tuple[str, str] | None:
         """What is known of a case without asking: that it would end or hang the ranks, as one before it did."""
         fault = self._fault(binding, case)
-        if fault is None or not fault.lasting or (fault, binding.name, case.size) not in self._shown:
+        if fault is None or not fault.lasting or not self._held[fault, binding.name]:
             return None
-        return DEVIATION, f"{fault.reason}\nnot asked: another case of the family has shown it in {case.size} ranks"
+        return DEVIATION, f"{fault.reason}\n{UNASKED}"
 
     def stale(self) -> list[str]:
         """The declarations that did not hold for a function whose cases were asked."""
         return [
             f"{name}: declared to differ, and agrees: {fault.reason}"
             for fault, name in self._asked
-            if not self._held[fault, name]
+            if not self._held[fault, name] and not fault.seldom
         ]
 
     def _fault(self, binding: Binding, case: Case) -> Fault | None:

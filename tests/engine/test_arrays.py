@@ -21,9 +21,8 @@ NUMPY_DTYPES = [
     *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 ]
-MACHINE_LEARNING_DTYPES = [
-    *("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
-]
+EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")  # not all in 2.6
+MACHINE_LEARNING_DTYPES = ["bfloat16", *(name for name in EIGHT_BITS if hasattr(torch, name))]
 
 
 def numbers(dtype: Any = np.float64, shape: tuple[int, ...] = (2, 3)) -> np.ndarray[Any, Any]:

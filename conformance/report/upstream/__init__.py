@@ -52,8 +52,8 @@ class Fault:
         functions: names of bindings.
         cases: the family of cases, by parameter.
         seen: a pattern that is found in every difference.
-        lasting: whether such a case ends, hangs or spoils the ranks, so that one of a function and a size is asked
-            for all.
+        lasting: whether such a case ends, hangs or spoils the ranks, so that one of a function is asked for all.
+        seldom: whether it is a matter of timing, so that it need not show.
     """
 
     reason: str
@@ -61,6 +61,7 @@ class Fault:
     cases: Mapping[str, Any]
     seen: str = ""
     lasting: bool = False
+    seldom: bool = False
 
     def has(self, function: str, case: Case) -> bool:
         """Whether a case of a function is of this family."""
@@ -89,7 +90,7 @@ def _read(file: str, entry: Mapping[str, Any]) -> Fault:
     if unknown or not entry.get("reason") or not entry.get("functions"):
         what = f"has {', '.join(sorted(unknown))}" if unknown else "has no reason, or no functions"
         raise ValueError(f"{file}: the fault {entry.get('reason', '')!r} {what}, should be as the folder's text says")
-    more = {name: entry[name] for name in ("seen", "lasting") if name in entry}
+    more = {name: entry[name] for name in ("seen", "lasting", "seldom") if name in entry}
     return Fault(entry["reason"], tuple(entry["functions"]), dict(entry.get("cases", {})), **more)
 
 

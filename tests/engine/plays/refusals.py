@@ -68,7 +68,6 @@ REFUSALS: dict[str, Refusal] = {
     "bits of floats": Refusal(lambda c: c.reduce(_ONES, 0, "band"), _VALUE, ("float32", "integers or booleans")),
     "an order of complex numbers": Refusal(lambda c: c.all_reduce(_ONES * 1j, "max"), _VALUE, ("complex64", "order")),
     "an average of booleans": Refusal(lambda c: c.all_reduce(_ONES > 0, "avg"), _VALUE, ("bool", "numbers")),
-    "a sum of exponents": Refusal(lambda c: c.all_reduce(_ONES.to(torch.float8_e8m0fnu)), _VALUE, ("float8_e8m0fnu",)),
     "a root beyond the last rank": Refusal(lambda c: c.broadcast(_ONES, 2), _INDEX, ("root is 2", "0 to 1")),
     "a negative root": Refusal(lambda c: c.reduce(_ONES, -1), _INDEX, ("root is -1", "0 to 1")),
     "a root that is no int": Refusal(lambda c: c.gather(_ONES, "0"), _TYPE, ("root is '0'", "an int")),  # type: ignore[arg-type]
@@ -154,6 +153,10 @@ REFUSALS: dict[str, Refusal] = {
     "a rank twice in a subgroup": Refusal(lambda c: c.subgroup([0, 0]), _VALUE, ("[0, 0]", "each once")),
     "a stranger in a subgroup": Refusal(lambda c: c.subgroup([0, 2]), _INDEX, ("rank is 2", "0 to 1")),
 }
+
+if hasattr(torch, "float8_e8m0fnu"):  # torch 2.7
+    _EXPONENTS = _ONES.to(torch.float8_e8m0fnu)
+    REFUSALS["a sum of exponents"] = Refusal(lambda c: c.all_reduce(_EXPONENTS), _VALUE, ("float8_e8m0fnu",))
 
 
 def play(name: str, world: Communicator) -> Any:
