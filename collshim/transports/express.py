@@ -14,7 +14,12 @@ from collshim.arrays import FromTorch
 from collshim.call import Call
 from collshim.transports.absence import FIRST_SLICE
 from collshim.transports.flight import Flight
-from collshim.transports.payload import all_gather_single, all_to_all_single, reduce_scatter_single
+from collshim.transports.payload import (
+    SCATTERS_SUMS_ALONE,
+    all_gather_single,
+    all_to_all_single,
+    reduce_scatter_single,
+)
 from collshim.transports.plain import Asker, plain, plain_parts, plain_target
 from collshim.work import Work
 
@@ -32,7 +37,8 @@ def _reducing(options: Any, op: Any) -> Any:
 
 
 _ALL_REDUCE: dict[Any, Any] = {name: _reducing(AllreduceOptions(), op) for name, op in _OPS.items()}
-_REDUCE_SCATTER: dict[Any, Any] = {name: _reducing(ReduceScatterOptions(), op) for name, op in _OPS.items()}
+_SCATTERED = {"sum": ReduceOp.SUM} if SCATTERS_SUMS_ALONE else _OPS
+_REDUCE_SCATTER: dict[Any, Any] = {name: _reducing(ReduceScatterOptions(), op) for name, op in _SCATTERED.items()}
 
 
 class Sent(Work[Any]):

@@ -40,6 +40,9 @@ all_gather_single = _method("all_gather_single", "_allgather_base")
 reduce_scatter_single = _method("reduce_scatter_single", "_reduce_scatter_base")
 all_to_all_single = _method("all_to_all_single", "alltoall_base")
 
+SCATTERS_SUMS_ALONE = not hasattr(ProcessGroup, "reduce_scatter_single")
+"""Whether gloo's reduce_scatter adds, whatever the operation is: so in torch 2.6, and not in 2.13."""
+
 _NATIVE_OPS = {
     "sum": ReduceOp.SUM,
     "avg": ReduceOp.SUM,
@@ -73,13 +76,18 @@ def _native(call: Call) -> bool:
     if call.reduce_op in ("band", "bor", "bxor"):
         return call.dtype in INTEGERS and call.device == "cpu"
     if call.dtype in (torch.complex64, torch.complex128):
-        return call.reduce_op in ("sum", "avg") and call.device == "cpu"
+        return call.reduce_op in ("sum", "avg")
     return call.dtype in _MOVABLE
 
 
 def _carried(tensor: Tensor) -> Tensor:
     """A flat view in a dtype that every backend moves."""
     return tensor.view(-1) if tensor.dtype in _MOVABLE else as_bytes(tensor)
+
+
+def _summands(tensor: Tensor) -> Tensor:
+    """A flat view that reduces to the same; not every release's gloo, and no NCCL, adds complex numbers."""
+    return torch.view_as_real(tensor).view(-1) if tensor.is_complex() else tensor.view(-1)
 
 
 def _prepare(call: Call, target: Tensor, source: Tensor) -> None:
@@ -101,7 +109,7 @@ def _all_reduce(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
     if not _native(call):
         return _gathered_reduce(ends, call, source, target)
     _prepare(call, target, source)
-    work = ends.group.allreduce(target.view(-1), _NATIVE_OPS[call.reduce_op or "sum"])
+    work = ends.group.allreduce(_summands(target), _NATIVE_OPS[call.reduce_op or "sum"])
     return Payload([work], _averaged(call, target, ends.size))
 
 
@@ -118,19 +126,23 @@ def _reduce(ends: Ends, call: Call, source: Any, target: Any) -> Payload:
         return _gathered_reduce(ends, call, source, target)
     buffer = torch.empty_like(source) if target is None else target  # gloo leaves partial sums off the root
     _prepare(call, buffer, source)
-    work = ends.group.reduce(buffer.view(-1), call.root or 0, _NATIVE_OPS[call.reduce_op or "sum"])
+    work = ends.group.reduce(_summands(buffer), call.root or 0, _NATIVE_OPS[call.reduce_op or "sum"])
     return Payload([work], None if target is None else _averaged(call, target, ends.size))
 
 
 def _reduce_scatter(ends: Ends, call: Call, source: Parts, target: Any) -> Payload:
     if ends.ragged:
         return _ragged_reduce_scatter(ends, call, listed(source), target)
-    if not _native(call) or call.reduce_op == "premul_sum":
+    if not _native(call) or call.reduce_op == "premul_sum" or _scattered_as_sum(call):
         return _exchanged_reduce(ends, call, source, target)
     options: Any = ReduceScatterOptions()
     options.reduceOp = _NATIVE_OPS[call.reduce_op or "sum"]
-    work = reduce_scatter_single(ends.group, target.view(-1), flat(source), options)
+    work = reduce_scatter_single(ends.group, _summands(target), _summands(flat(source)), options)
     return Payload([work], _averaged(call, target, ends.size))
+
+
+def _scattered_as_sum(call: Call) -> bool:
+    return SCATTERS_SUMS_ALONE and call.device == "cpu" and call.reduce_op not in ("sum", "avg")
 
 
 def _ragged_reduce_scatter(ends: Ends, call: Call, parts: list[Tensor], target: Tensor) -> Payload:
