@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -9,8 +10,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from collshim.aliasing import sharing
 from collshim.arithmetic import meaning
-from collshim.arrays import Array, FromTorch, as_output, as_torch, like
+from collshim.arrays import DENSE, Array, FromTorch, as_output, as_torch, like, oddity
 from collshim.call import REDUCE_OPS, TAGS, Shape, name_of
 from collshim.errors import (
     ArgumentError,
@@ -19,7 +21,7 @@ from collshim.errors import (
     ArgumentValueError,
     refusal,
 )
-from collshim.layout import Parts
+from collshim.layout import Parts, listed
 
 T = TypeVar("T")
 
@@ -93,15 +95,16 @@ def output_of(place: Place, op: str, out: Array, shape: Sequence[int], like: Ten
 
 
 def outputs_of(place: Place, op: str, out: Array, shapes: Sequence[Shape] | None, like: Tensor) -> Target:
-    """``out`` as the place of one part per rank: rank-leading, or a list; shapes None takes any."""
+    """``out`` as the place of one part per rank: rank-leading, or a list; shapes None takes any of the other ranks."""
     if not isinstance(out, list | tuple):
         shape = shapes[0] if shapes else tuple(like.shape)
         return output_of(place, op, out, (place.size, *shape), like)
     own = [_told(place, op, lambda part=part: as_output(part)) for part in out]  # type: ignore[misc]
     _require_length(place, op, own, "output")
     for index, part in enumerate(own):
-        wanted = tuple(part.shape) if shapes is None else shapes[index]
+        wanted = shapes[index] if shapes is not None else like.shape if index == place.rank else part.shape
         _require_fit(place, op, part, wanted, like, f"output[{index}]")
+    require_apart(place, op, own)
     return Target([_writable(part) for part in own], [part.detach() for part in own])
 
 
@@ -124,15 +127,38 @@ def tag_of(place: Place, op: str, tag: Any) -> int:
 def reduce_op_of(place: Place, op: str, reduce_op: Any, dtype: torch.dtype) -> tuple[str, float | None]:
     """The reduce operation's name and, for premul_sum, its factor."""
     name, factor = reduce_op if isinstance(reduce_op, tuple) and len(reduce_op) == 2 else (reduce_op, None)
-    scaled = isinstance(factor, float | int) and not isinstance(factor, bool)
-    fitting = scaled if name == "premul_sum" else factor is None
+    number = isinstance(factor, float | int) and not isinstance(factor, bool)
+    fitting = number if name == "premul_sum" else factor is None
     if not isinstance(name, str) or name not in REDUCE_OPS or not fitting:
         wanted = f'one of {", ".join(REDUCE_OPS[:-1])} or ("premul_sum", factor)'
         raise ArgumentValueError(_text(place, op, "reduce op", repr(reduce_op), wanted))
     lacking = meaning(name, dtype)
     if lacking is not None:
         raise ArgumentValueError(_text(place, op, "dtype", name_of(dtype), f"one with {lacking}, for op {name}"))
-    return name, factor
+    return name, None if factor is None else _factor_of(place, op, factor, dtype)
+
+
+def flag_of(place: Place, op: str, what: str, value: Any) -> bool:
+    """True or False, of Python or of an array library."""
+    kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if isinstance(value, bool) or (kind == "bool" and tuple(value.shape) == ()):
+        return bool(value)
+    raise ArgumentTypeError(_text(place, op, what, repr(value), "True or False"))
+
+
+def awaited_of(place: Place, op: str, shapes: Any, out: Array | None, own: Tensor | None) -> tuple[Shape, ...]:
+    """The shape awaited from each rank, as ``out`` or else ``shapes`` tells it; ``()`` where neither was given.
+
+    ``own`` is what this rank gives itself, where nobody compares that with what it awaits later on.
+    """
+    awaited = () if shapes is None else _shapes_of(place, op, shapes)
+    if out is not None:
+        awaited = tuple(tuple(part.shape) for part in listed(parts_of(place, op, out, "output")))
+    if awaited and own is not None and awaited[place.rank] != tuple(own.shape):
+        what = f"shape of {'shapes' if out is None else 'output'}[{place.rank}]"
+        wanted = f"{tuple(own.shape)} as input[{place.rank}]"
+        raise ArgumentValueError(_text(place, op, what, awaited[place.rank], wanted))
+    return awaited
 
 
 def readable(tensor: Tensor) -> Tensor:
@@ -150,9 +176,9 @@ def readable_parts(parts: Parts) -> Parts:
 
 def refuse_kind(place: Place, op: str, tensor: Tensor) -> None:
     """Dense tensors with memory only."""
-    if tensor.layout is not torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
-        got = f"{tensor.layout} on {tensor.device}" + (", quantized" if tensor.is_quantized else "")
-        raise ArgumentTypeError(_text(place, op, "input", got, "a dense tensor with memory"))
+    odd = oddity(tensor)
+    if odd is not None:
+        raise ArgumentTypeError(_text(place, op, "input", odd, DENSE))
 
 
 def _int_of(place: Place, op: str, what: str, value: Any) -> int:
@@ -160,6 +186,33 @@ def _int_of(place: Place, op: str, what: str, value: Any) -> int:
         return operator.index(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError as error:
         raise ArgumentTypeError(_text(place, op, what, repr(value), "an int")) from error
+
+
+def _factor_of(place: Place, op: str, factor: float, dtype: torch.dtype) -> float:
+    """In float64, which all ranks can compare; integers are multiplied with nothing that it would round."""
+    try:
+        number = float(factor)
+    except OverflowError as error:
+        got = f"an int of {int(factor).bit_length()} bits"
+        raise ArgumentValueError(_text(place, op, "factor", got, "a number that float64 holds")) from error
+    counts = not dtype.is_floating_point and not dtype.is_complex
+    if counts and not (math.isfinite(number) and number == factor):
+        wanted = f"a finite number that float64 holds, for {name_of(dtype)}"
+        raise ArgumentValueError(_text(place, op, "factor", factor, wanted))
+    return number
+
+
+def _shapes_of(place: Place, op: str, shapes: Any) -> tuple[Shape, ...]:
+    try:
+        found = tuple(tuple(operator.index(length) for length in shape) for shape in shapes)
+    except TypeError as error:
+        wanted = f"{place.size} shapes of ints, one per rank"
+        raise ArgumentTypeError(_text(place, op, "shapes", repr(shapes), wanted)) from error
+    if len(found) != place.size:
+        raise ArgumentValueError(_text(place, op, "length of shapes", len(found), f"{place.size}, one per rank"))
+    if any(not 0 <= length < 2**63 for shape in found for length in shape):
+        raise ArgumentValueError(_text(place, op, "shapes", list(found), "shapes with lengths from 0 to 2**63 - 1"))
+    return found
 
 
 def _writable(own: Tensor) -> Tensor:
@@ -182,6 +235,14 @@ def _require_alike(place: Place, op: str, parts: Sequence[Tensor], what: str) ->
         if part.device != parts[0].device:
             wanted = f"{parts[0].device} as {what}[0]"
             raise ArgumentValueError(_text(place, op, f"device of {what}[{index}]", part.device, wanted))
+
+
+def require_apart(place: Place, op: str, own: Sequence[Tensor]) -> None:
+    """Refuse outputs that share memory."""
+    shared = sharing(own)
+    if shared is not None:
+        got = f"shared with output[{shared[0]}]"
+        raise ArgumentValueError(_text(place, op, f"memory of output[{shared[1]}]", got, "its own"))
 
 
 def _require_fit(place: Place, op: str, own: Tensor, shape: Sequence[int], like: Tensor, what: str) -> None:

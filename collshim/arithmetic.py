@@ -15,11 +15,17 @@ Fold = Callable[[Tensor, Tensor], Any]
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _LOWEST = {torch.int16: -(2**15), torch.int32: -(2**31), torch.int64: -(2**63)}
-_EIGHT_BITS = tuple(
-    getattr(torch, name)
+_FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128}
+_INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8}
+_WIDE = {
+    getattr(torch, name): torch.float32
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
     if hasattr(torch, name)
-)
+} | {torch.complex32: torch.complex64}
+"""What torch computes little on, and what it is computed in."""
+_REDUCED = {torch.bool, *_INTEGERS, *_FLOATS, *_SIGNED, *_WIDE}
+_FINEST = 2**31
+"""The largest denominator of a factor whose products with 64 bits can be had in 64 bits."""
 _FOLDS: dict[str, Fold] = {
     "sum": Tensor.add_,
     "avg": Tensor.add_,
@@ -44,18 +50,20 @@ def meaning(reduce_op: str, dtype: torch.dtype) -> str | None:
         return "an order, which complex numbers have not"
     if reduce_op in ("avg", "premul_sum") and dtype is torch.bool:
         return "numbers, which booleans are not"
-    return None
+    return None if dtype in _REDUCED else "arithmetic in torch"
 
 
 def reduce_into(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | None = None) -> None:
     """Write the reduction of ``parts``, taken in order, into ``out``, which may be one of them.
 
     Integers wrap around as they do in C; booleans: sum and max are "or", prod and min "and"; ``avg`` of integers is
-    truncated towards zero as NCCL's; fp8 is accumulated in float32 and rounded once.
+    truncated towards zero as NCCL's; fp8 is accumulated in float32, complex32 in complex64, and rounded once.
+    ``premul_sum``: see ``scaled``.
     """
-    if parts[0].dtype in _EIGHT_BITS:
-        wide = torch.empty_like(out, dtype=torch.float32)
-        reduce_into(wide, [part.float() for part in parts], reduce_op, factor)
+    wider = _WIDE.get(parts[0].dtype)
+    if wider is not None:
+        wide = torch.empty_like(out, dtype=wider)
+        reduce_into(wide, [part.to(wider) for part in parts], reduce_op, factor)
         out.copy_(wide)
     elif parts[0].dtype in _SIGNED:
         _reduce_unsigned(out, parts, reduce_op, factor)
@@ -83,15 +91,42 @@ def _first(into: Tensor, part: Tensor, reduce_op: str, factor: float | None) -> 
 
 
 def scaled(part: Tensor, factor: float | None) -> Tensor:
-    """``part`` times ``factor`` in its own dtype; whole factors of integers are exact."""
-    return (part * _factor(part.dtype, factor)).to(part.dtype)
+    """``part`` times ``factor`` in its own dtype; of integers each product is cut towards zero, and wraps around.
 
-
-def _factor(dtype: torch.dtype, factor: float | None) -> float:
+    A factor whose denominator, a power of two, is at most 2**31 (3, 0.5, -1.25) multiplies integers exactly. With any
+    other (0.1) the product is that of float64: exact too, before it is cut, where it has at most 53 bits.
+    """
     if factor is None:
-        return 1
-    whole = not dtype.is_floating_point and not dtype.is_complex and float(factor).is_integer()
-    return int(factor) if whole else factor
+        return part
+    if part.is_floating_point() or part.is_complex():
+        return (part * factor).to(part.dtype)
+    return _times(part.to(torch.int64), factor).to(part.dtype)
+
+
+def _times(part: Tensor, factor: float) -> Tensor:
+    """int64 times a factor, modulo 2**64."""
+    numerator, denominator = factor.as_integer_ratio()
+    if denominator > _FINEST:
+        return _wrapped(part.double() * factor)
+    whole, rest = divmod(abs(numerator), denominator)
+    product = part * _as_signed(whole)
+    if rest:
+        quotient = part.div(denominator, rounding_mode="trunc")
+        over = (part - quotient * denominator) * rest
+        product += quotient * rest + over.div(denominator, rounding_mode="trunc")
+    return -product if numerator < 0 else product
+
+
+def _wrapped(product: Tensor) -> Tensor:
+    """float64 to int64 as C wraps integers around: the conversion itself does so on no processor for certain."""
+    within = product.trunc().fmod(2.0**64)
+    within -= (within >= 2.0**63) * 2.0**64
+    within += (within < -(2.0**63)) * 2.0**64
+    return within.to(torch.int64)
+
+
+def _as_signed(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
 
 
 def _reduce_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | None) -> None:
@@ -111,10 +146,20 @@ def _reduce_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, facto
 def _divide_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | None) -> None:
     exact = [[int(value) for value in part.reshape(-1).tolist()] for part in parts]
     columns = zip(*exact, strict=True)
-    scale = _factor(out.dtype, factor)
     bits = out.element_size() * 8
     if reduce_op == "avg":
         values = [sum(column) % 2**bits // len(parts) for column in columns]
     else:
-        values = [sum(int(value * scale) for value in column) % 2**bits for column in columns]
+        values = [
+            sum(_product(value, 1.0 if factor is None else factor) for value in column) % 2**bits for column in columns
+        ]
     out.copy_(torch.tensor(values, dtype=out.dtype, device="cpu").view(out.shape))
+
+
+def _product(value: int, factor: float) -> int:
+    """What ``scaled`` says, of one number that is not negative."""
+    numerator, denominator = factor.as_integer_ratio()
+    if denominator > _FINEST:
+        return int(value * factor)
+    product = value * abs(numerator) // denominator
+    return -product if numerator < 0 else product

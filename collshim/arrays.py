@@ -6,7 +6,7 @@ package that they come from; so CuPy is imported by whoever made a CuPy array, n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -23,6 +23,11 @@ FromTorch: TypeAlias = Callable[[Tensor], Any]
 _KINDS: dict[type, FromTorch] = {}
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 _DEFAULT_STREAMS = (0, 1)  # the handles that CUDA has for it
+_PARTS_OF_A_BYTE = {
+    getattr(torch, name) for bits in range(1, 8) for name in (f"int{bits}", f"uint{bits}") if hasattr(torch, name)
+}  # of torch 2.7; it has no kernels for them, not even to copy one
+DENSE = "a dense tensor with memory"
+"""What ``oddity`` finds nothing against."""
 _NUMPY_NAMES = {"bfloat16": np.uint16} | {name: np.uint8 for name in _EIGHT_BITS if hasattr(torch, name)}
 
 
@@ -59,6 +64,15 @@ def as_torch(array: Array, *, what: str = "array") -> Tensor:
     return _from_dlpack(array, what)
 
 
+def oddity(tensor: Tensor) -> str | None:
+    """What keeps a tensor from being one whose elements lie in memory, each at its own address; None for such a one."""
+    dense = tensor.layout is torch.strided and tensor.device.type != "meta"
+    if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in _PARTS_OF_A_BYTE:
+        return None
+    nested, quantized = ", nested" if tensor.is_nested else "", ", quantized" if tensor.is_quantized else ""
+    return f"{str(tensor.dtype).removeprefix('torch.')}, {tensor.layout} on {tensor.device}{nested}{quantized}"
+
+
 def as_output(array: Array, *, what: str = "output") -> Tensor:
     """``array`` as a torch tensor to write into: always the same memory, or an error.
 
@@ -72,13 +86,12 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     if isinstance(array, np.generic):
         raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
     tensor = as_torch(array, what=what)
-    if tensor.layout is not torch.strided or tensor.device.type == "meta" or tensor.is_quantized:
-        quantized = ", quantized" if tensor.is_quantized else ""
-        got = f"{tensor.layout} on {tensor.device}{quantized}"
-        raise ArgumentTypeError(f"{what} is {got}, should be a dense tensor with memory")
+    odd = oddity(tensor)
+    if odd is not None:
+        raise ArgumentTypeError(f"{what} is {odd}, should be {DENSE}")
     if tensor is not array and (_never_changes(array) or not memory(array).writable):
         raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
-    if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor):
+    if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor.stride(), tensor.shape):
         told = f"shape {tuple(tensor.shape)}, stride {tensor.stride()}"
         raise ArgumentValueError(
             f"{what} is expanded, or its elements overlap ({told}): several share memory, should be a tensor of its own"
@@ -141,14 +154,17 @@ def _require_writable(array: np.ndarray[Any, Any], what: str) -> None:
         raise ArgumentValueError(f"{what} is a read-only NumPy array, should be writable")
     if any(stride < 0 for stride in array.strides):
         raise ArgumentValueError(f"{what} is a NumPy array with negative strides {array.strides}, should have none")
-    if array.size > 1 and any(n > 1 and step == 0 for n, step in zip(array.shape, array.strides, strict=True)):
-        raise ArgumentValueError(f"{what} is a broadcast NumPy array (strides {array.strides}), should own its memory")
+    if array.size > 1 and not array.flags.c_contiguous and _shares_elements(array.strides, array.shape):
+        told = f"shape {array.shape}, strides {array.strides}"
+        raise ArgumentValueError(
+            f"{what} is a NumPy array that is broadcast, or whose elements overlap ({told}), should own its memory"
+        )
 
 
-def _shares_elements(tensor: Tensor) -> bool:
-    """Whether a step along some axis can land on an element that the smaller steps reach."""
+def _shares_elements(strides: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether a step along some axis can land on an element that the smaller steps reach; in elements or in bytes."""
     reach = 0
-    for step, length in sorted((step, n) for step, n in zip(tensor.stride(), tensor.shape, strict=True) if n > 1):
+    for step, length in sorted((step, n) for step, n in zip(strides, shape, strict=True) if n > 1):
         if step <= reach:
             return True
         reach += step * (length - 1)

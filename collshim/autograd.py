@@ -17,6 +17,10 @@ joins through its work's ``token``.
 | scatter | on the root: the dL/dy_s, each in its place; elsewhere nothing |
 | all_to_all | the parts of dL/dy sent back where they came from |
 | send, recv | dL/dy of the receiver, sent back |
+
+The rules are collectives themselves, so a backward may be differentiated again. Not through broadcast, scatter, send
+and recv: ranks whose inputs get no gradient hold nothing to join a second backward with, so it is refused on those
+whose inputs got one.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ import torch
 from torch import Tensor
 
 from collshim.call import Call
+from collshim.errors import ArgumentError, also
 from collshim.layout import Parts, listed
 from collshim.transports import Posted
 
@@ -56,6 +61,19 @@ class _Node(torch.autograd.Function):
         saved = list(ctx.saved_tensors)
         found = joint.rule(joint, saved[:count], saved[count:], list(gradients))
         return (None, *found, *[None] * (len(saved[:count]) - len(found)))
+
+
+class _Last(torch.autograd.Function):
+    """A gradient that must not be differentiated, by whatever it depends on: refused before anything is sent."""
+
+    @staticmethod
+    def forward(ctx: Any, text: str, gradient: Tensor, *inputs: Tensor) -> Tensor:
+        ctx.text = text
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        raise also(ArgumentError, RuntimeError)(ctx.text)
 
 
 class Joint:
@@ -185,7 +203,7 @@ def _products_sent_back(comm: Communicator, parts: Sequence[Tensor], gradient: T
 def _broadcast(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm = joint.communicator
     total = comm.reduce(grads[0], joint.root).wait()
-    return [total] if total is not None and comm.rank == joint.root else [None] * len(inputs)
+    return [None] * len(inputs) if total is None else [_last(joint, inputs, total)]
 
 
 def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
@@ -193,7 +211,21 @@ def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: l
     parts = comm.gather_ragged(grads[0], joint.root).wait()
     if parts is None:
         return [None] * len(inputs)
+    parts = [_last(joint, inputs, part) for part in parts]
     return parts if joint.listed else [torch.stack(parts)]
+
+
+def _last(joint: Joint, inputs: list[Tensor], gradient: Tensor) -> Tensor:
+    """A gradient that other ranks had a part in, who could not join its own backward."""
+    comm = joint.communicator
+    if not gradient.requires_grad:
+        return gradient
+    text = (
+        f"{joint.call.name}: its backward is differentiated, should be done once: the other ranks hold nothing "
+        f"to join a second backward with (rank {comm.rank} of {comm.size})"
+    )
+    found: Tensor = _Last.apply(text, gradient, *inputs)  # type: ignore[no-untyped-call]
+    return found
 
 
 def _all_to_all(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
@@ -205,8 +237,8 @@ def _all_to_all(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads
 
 def _send(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.communicator, joint.call
-    gradient = torch.empty_like(inputs[0].detach(), memory_format=torch.contiguous_format)
-    return [comm.recv(joint.root, out=gradient, tag=call.tag, discovers=call.discovers).wait()]
+    found = comm.recv(joint.root, like=inputs[0].detach(), tag=call.tag, discovers=call.discovers).wait()
+    return [_last(joint, inputs, found)]
 
 
 def _recv(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:

@@ -5,6 +5,7 @@ Validation, the check between ranks, deadlines and every error text read this on
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -26,8 +27,18 @@ REDUCE_OPS = ("sum", "avg", "prod", "min", "max", "band", "bor", "bxor", "premul
 _LONG = 240
 """Letters after which what ended another rank is cut: it may tell of a third one in its turn."""
 
-_HERE = Path(__file__).parent
-_OWN_FOLDERS = (str(_HERE), str(_HERE.parent / "adapters"))
+
+def _folders() -> tuple[str, ...]:
+    """Whose files are not a user's: collshim's, with what its links lead to in a checkout, and torch's.
+
+    torch stands between a user and us in a backward, or where it calls its own process group.
+    """
+    here = Path(__file__).parent
+    links = [entry.resolve() for entry in here.glob("*") if entry.is_symlink()]
+    return tuple(f"{folder}{os.sep}" for folder in (here, *links, *torch.__path__))
+
+
+_NOT_A_USERS = _folders()
 
 
 class Call(NamedTuple):
@@ -106,26 +117,26 @@ class Caller(NamedTuple):
         return f"{self.code.co_filename.rpartition('/')[2]}:{self.line}"
 
 
-_own_code: set[int] = set()
+_passed_by: set[int] = set()
 
 
 def caller() -> Caller:
-    """The nearest caller outside collshim."""
+    """The nearest caller outside collshim and torch."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and (id(frame.f_code) in _own_code or _is_own(frame.f_code)):
+    while frame.f_back is not None and (id(frame.f_code) in _passed_by or _is_passed_by(frame.f_code)):
         frame = frame.f_back
     return Caller(frame.f_code, frame.f_lineno)
 
 
-def _is_own(code: CodeType) -> bool:
-    own = code.co_filename.startswith(_OWN_FOLDERS)
-    if own:
-        _own_code.add(id(code))  # our functions live as long as the process
-    return own
+def _is_passed_by(code: CodeType) -> bool:
+    passed = code.co_filename.startswith(_NOT_A_USERS)
+    if passed:
+        _passed_by.add(id(code))  # these functions live as long as the process
+    return passed
 
 
 def call_site() -> str:
-    """``file:line`` of the nearest caller outside collshim, for error texts."""
+    """``file:line`` of the nearest caller outside collshim and torch, for error texts."""
     return caller().site()
 
 
@@ -141,6 +152,6 @@ def how_it_failed(error: BaseException) -> str:
     told = str(error).partition("\n")[0]
     told = told if len(told) <= _LONG else f"{told[:_LONG]} ..."
     frames = traceback.extract_tb(error.__traceback__)
-    site = next((frame for frame in reversed(frames) if not frame.filename.startswith(_OWN_FOLDERS)), None)
+    site = next((frame for frame in reversed(frames) if not frame.filename.startswith(_NOT_A_USERS)), None)
     where = "" if site is None else f" (at {site.filename.rpartition('/')[2]}:{site.lineno})"
     return f"failed with {type(error).__name__}{': ' if told else ''}{told}{where}"

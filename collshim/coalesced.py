@@ -1,6 +1,7 @@
 """Several arrays in one call: they are laid behind each other, one collective per dtype and device moves them.
 
-The ranks compare how many arrays they gave and their shapes, as for any other call.
+The ranks compare how many arrays they gave and their shapes, as for any other call. Where one collective fails the
+others are posted, and waited for, all the same: the ranks stay in step.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ Pieces = Callable[[Tensor, list[Shape]], list[Tensor]]
 
 
 class _Bucket(NamedTuple):
-    """The arrays of one dtype and device: their places among all of them, and what they are laid out as."""
+    """The arrays of one dtype and device, and their places among all of them."""
 
     places: list[int]
     tensors: list[Tensor]
 
-    @property
-    def content(self) -> str:
+    def content(self, of: int) -> str:
+        """What ranks compare of them; ``of`` is the number of all arrays of the call."""
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in self.tensors)
         shown = shapes if len(shapes) <= _SHOWN else f"{shapes[:_SHOWN]}... {zlib.crc32(shapes.encode()):08x}"
-        return f"coalesced of {len(self.tensors)}: {shown}"
+        count = str(of) if len(self.tensors) == of else f"{len(self.tensors)} of {of}"
+        return f"coalesced of {count}: {shown}"
 
 
 class CoalescedCollectives:
@@ -88,10 +90,7 @@ class _Asked:
         self.collective, self.name, self.op = collective, f"{collective}_coalesced", op
         self.root = None if root is None else judge.rank_of(self.comm, self.name, "root", root)
         self.arrays = self._listed(arrays, "input")
-        read = judge.parts_of if collective == "reduce_scatter" else judge.tensor_of
-        self.tensors: list[Any] = [
-            read(self.comm, self.name, array, f"input[{place}]") for place, array in enumerate(self.arrays)
-        ]
+        self.tensors = [self._read(array, f"input[{place}]") for place, array in enumerate(self.arrays)]
         self.kinds = [None if out is not None else judge.kind_of(self.comm, self.name, array) for array in self.arrays]
         self.targets = None if out is None else self._targets(self._listed(out, "output"))
         self.out = out
@@ -100,6 +99,13 @@ class _Asked:
 
     def _reduction(self, dtype: torch.dtype) -> tuple[Any, ...]:
         return () if self.op is None else judge.reduce_op_of(self.comm, self.name, self.op, dtype)
+
+    def _read(self, array: Any, what: str) -> Any:
+        if self.collective == "reduce_scatter":
+            return judge.parts_of(self.comm, self.name, array, what)
+        tensor = judge.tensor_of(self.comm, self.name, array, what)
+        judge.refuse_kind(self.comm, self.name, tensor)
+        return tensor
 
     def _listed(self, arrays: Sequence[Any], what: str) -> list[Any]:
         place = (self.comm.rank, self.comm.size)
@@ -115,10 +121,12 @@ class _Asked:
             wanted = f"{len(self.arrays)}, one per input"
             text = refusal(self.name, "length of output list", len(out), wanted, self.comm.rank, self.comm.size)
             raise ArgumentValueError(text)
-        return [
+        targets = [
             judge.output_of(self.comm, self.name, array, self._result_shape(tensor), tensor)
             for array, tensor in zip(out, self.tensors, strict=True)
         ]
+        judge.require_apart(self.comm, self.name, [cast(Tensor, target.own) for target in targets])
+        return targets
 
     def _result_shape(self, tensor: Tensor) -> Shape:
         shape = tuple(tensor.shape)
@@ -148,7 +156,7 @@ class _Asked:
         needs_grad = gives and whole.requires_grad and torch.is_grad_enabled()
         call = comm._call(self.collective, whole, *reduction, root=self.root, needs_grad=needs_grad)
         shape = tuple(whole.shape[1:]) if self.collective == "reduce_scatter" else tuple(whole.shape)
-        call = call._replace(shape=shape, content=bucket.content)
+        call = call._replace(shape=shape, content=bucket.content(len(self.arrays)))
         return comm._post(call, whole if gives else None, None, whole, None, whole.device)
 
     def _results(self, found: list[Tensor], pieces: Pieces) -> Any:

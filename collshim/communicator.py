@@ -37,7 +37,7 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
     sends anything, and returns a ``Work`` at once; ``Work.wait`` gives arrays of the kind that was given. Inputs must
     not change before the wait. Where there is one part per rank, the result is rank-leading: ``(size, *shape)``.
     Results that nobody gave a place for are differentiable for torch inputs that require a gradient, by the rules of
-    ``collshim.autograd``; an ``out=`` is not part of the graph.
+    ``collshim.autograd``; an ``out=`` is not part of the graph. Outputs in one list must not share memory.
 
     Attributes:
         rank: this rank in the group; roots, sources and destinations are ranks in the group too.
@@ -90,9 +90,10 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         Off the root ``array`` tells shape, dtype and kind of what is awaited and is not changed; ``out=array`` is the
         form in place. With ``discovers`` on every rank, or the check on, it may be None there.
         """
-        express = None if discovers else self._short_way()
+        express = self._short_way() if discovers is False else None
         if express is not None and (work := express.broadcast(self, array, root, out)) is not None:
             return work
+        discovers = judge.flag_of(self, "broadcast", "discovers", discovers)
         root = judge.rank_of(self, "broadcast", "root", root)
         if array is None and root != self.rank and out is None:
             self._require_discovery("broadcast", discovers)
@@ -152,6 +153,7 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         tells what is awaited, which neither need where the ranks tell each other.
         """
         root = judge.rank_of(self, "scatter", "root", root)
+        discovers = judge.flag_of(self, "scatter", "discovers", discovers)
         if root != self.rank:
             return self._post_scattered(root, out, like, discovers)
         found = judge.parts_of(self, "scatter", parts)
@@ -186,16 +188,15 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         included, gives a list. ``out`` may be either form. A list without ``out`` needs ``shapes``, one per rank, the
         check on, or ``discovers`` on every rank.
         """
-        express = None if discovers else self._short_way()
+        express = self._short_way() if discovers is False else None
         if express is not None and (work := express.all_to_all(self, parts, out)) is not None:
             return work
+        discovers = judge.flag_of(self, "all_to_all", "discovers", discovers)
         found = judge.parts_of(self, "all_to_all", parts)
         if isinstance(found, Tensor) and not isinstance(out, list | tuple):
             return self._post_exchange(found, parts, out)
         own = listed(found)
-        expects = () if shapes is None else self._one_per_rank("all_to_all", "shapes", shapes)
-        if out is not None:
-            expects = _shapes(listed(_as_parts(self, out)))
+        expects = judge.awaited_of(self, "all_to_all", shapes, out, None if self.checks else own[self.rank])
         target = None if out is None else judge.outputs_of(self, "all_to_all", out, expects, own[0])
         if not expects:
             self._require_discovery("all_to_all", discovers)
@@ -272,10 +273,6 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
             return judge.outputs_of(self, op, out, [shape] * self.size, tensor), None
         target = judge.outputs_of(self, op, out, None, tensor)
         shapes = _shapes(listed(target.own))
-        if shapes[self.rank] != shape:
-            got, wanted = shapes[self.rank], f"{shape} as the input"
-            what = f"shape of output[{self.rank}]"
-            raise ArgumentValueError(refusal(op, what, got, wanted, self.rank, self.size))
         return target, None if all(known == shape for known in shapes) else shapes
 
     def _post_scattered(self, root: int, out: Any, like: Any, discovers: bool) -> Work[Any]:
@@ -292,12 +289,6 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         target = None if out is None else judge.output_of(self, "all_to_all", out, stacked.shape, stacked)
         call = self._parted("all_to_all", stacked)
         return self._post(call, stacked, target, parts, out)
-
-    def _one_per_rank(self, op: str, what: str, shapes: Sequence[Sequence[int]]) -> tuple[Shape, ...]:
-        if len(shapes) != self.size:
-            text = refusal(op, f"length of {what}", len(shapes), f"{self.size}, one per rank", self.rank, self.size)
-            raise ArgumentValueError(text)
-        return tuple(tuple(shape) for shape in shapes)
 
     def _require_discovery(self, op: str, discovers: bool) -> None:
         if not (discovers or self._transport.checks):
@@ -382,10 +373,6 @@ def _first(parts: Any) -> Any:
 
 def _device(given: Parts | None) -> torch.device:
     return torch.device("cpu") if given is None else given.device if isinstance(given, Tensor) else given[0].device
-
-
-def _as_parts(comm: Communicator, out: Any) -> Parts:
-    return judge.parts_of(comm, "all_to_all", out, "output")
 
 
 def _settled_into(target: judge.Target, out: Any, result: Any) -> Any:

@@ -9,14 +9,17 @@
 | MPICH's mpiexec | PMI_RANK, PMI_SIZE | as for mpirun |
 | Slurm's srun | SLURM_PROCID, SLURM_NTASKS | as for mpirun, else SLURM_LAUNCH_NODE_IPADDR |
 
-Where none of them says anything the world is a single rank. Two that contradict each other are an error.
+Where none of them says anything the world is a single rank. Two that contradict each other are an error; their ports
+may differ, since each framework's service has its own. In torchrun's ranks the last three say nothing: they started
+its agents, one on each machine.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from collshim.errors import WorldError
@@ -25,6 +28,34 @@ Environment = Mapping[str, str]
 
 _DERIVED_PORT = 29400
 """Where rank 0 listens when mpirun or srun started all ranks on this machine and nobody named a port."""
+
+_TORCHRUN = {
+    "rank": "RANK",
+    "size": "WORLD_SIZE",
+    "local_rank": "LOCAL_RANK",
+    "local_size": "LOCAL_WORLD_SIZE",
+    "address": "MASTER_ADDR",
+    "port": "MASTER_PORT",
+}
+_MSRUN = (
+    {"rank": "RANK_ID", "size": "RANK_SIZE", "address": "MS_SCHED_HOST", "port": "MS_SCHED_PORT"},
+    {"rank": "MS_NODE_ID", "size": "MS_WORKER_NUM"},
+)
+_MPI = (
+    {
+        "rank": "OMPI_COMM_WORLD_RANK",
+        "size": "OMPI_COMM_WORLD_SIZE",
+        "local_rank": "OMPI_COMM_WORLD_LOCAL_RANK",
+        "local_size": "OMPI_COMM_WORLD_LOCAL_SIZE",
+    },
+    {"rank": "PMI_RANK", "size": "PMI_SIZE", "local_rank": "MPI_LOCALRANKID", "local_size": "MPI_LOCALNRANKS"},
+)
+_SLURM = {"rank": "SLURM_PROCID", "size": "SLURM_NTASKS", "local_rank": "SLURM_LOCALID"}
+_HINTS = {"local_rank": "DEVICE_ID", "address": "SLURM_LAUNCH_NODE_IPADDR"}
+"""What may differ from what the launchers say, and counts where they are silent."""
+
+_TEXTS = ("address",)
+_LAST_PORT = 2**16 - 1
 
 
 class Place(NamedTuple):
@@ -43,15 +74,11 @@ class Place(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What one launcher says; None where it is silent."""
+    """What one source says of a field of ``Place``."""
 
-    launcher: str
-    rank: int | None
-    size: int | None
-    address: str | None = None
-    port: int | None = None
-    local_rank: int | None = None
-    local_size: int | None = None
+    field: str
+    value: Any
+    by: str
 
 
 def read(
@@ -61,60 +88,117 @@ def read(
     port: int | None,
     *,
     needs_address: bool,
+    overrides: bool = False,
     environment: Environment = os.environ,
 ) -> Place:
     """What is given, completed by the environment; a single rank where nothing says otherwise.
 
+    With ``overrides`` what is given, or what the first launcher says, holds against the others.
+
     Raises:
         WorldError: half an environment, a value that is no number, a rank outside the world, or two sources that
             contradict each other, both shown.
+        SystemExit: this process is no rank: msrun runs the script once more as its scheduler, whose process ends in
+            MindSpore's ``init`` too.
     """
+    if environment.get("MS_ROLE") == "MS_SCHED":
+        raise SystemExit(0)
     for what, given in (("rank", rank), ("size", size), ("port", port)):
         if given is not None and (isinstance(given, bool) or not isinstance(given, int)):
             raise WorldError(f"the world's {what} is {given!r}, should be an int")
-    told = [Told("the arguments", rank, size, address, port), *_launchers(environment)]
-    found_rank, found_size = _agreed("rank", told), _agreed("size", told)
-    if found_rank is None and found_size is None:
+    arguments = {"rank": rank, "size": size, "address": address, "port": port}
+    told = [Told(field, value, "the arguments") for field, value in arguments.items() if value is not None]
+    told += _launchers(environment)
+    decided = _first if overrides else _agreed
+    place = _placed(told, decided, environment)
+    if not needs_address or place.size == 1:
+        return place
+    named = (_first if address is not None else decided)("address", told)
+    all_are_here = _value(decided("local_size", told)) == place.size
+    return _reachable(place, named, _first("port", told), all_are_here, environment)
+
+
+def _placed(told: Sequence[Told], decided: Callable[..., Told | None], environment: Environment) -> Place:
+    """Whose place this is; where rank 0 listens is not looked at."""
+    rank, size = _value(decided("rank", told)), _value(decided("size", told))
+    if rank is None and size is None:
         return Place(0, 1, "", 0, 0, 1)
-    if found_rank is None or found_size is None:
-        raise WorldError(_half(environment, "rank" if found_rank is None else "size"))
-    if not 0 <= found_rank < found_size:
-        raise WorldError(f"rank is {found_rank}, should be from 0 to {found_size - 1} in a world of {found_size}")
-    return _placed(found_rank, found_size, told, needs_address and found_size > 1, environment)
-
-
-def _placed(rank: int, size: int, told: list[Told], needs_address: bool, environment: Environment) -> Place:
-    local_rank, local_size = _first("local_rank", told), _first("local_size", told)
-    host, port = _first("address", told), _first("port", told)
-    if needs_address and host is None and local_size == size:
-        host, port = "127.0.0.1", port or _DERIVED_PORT
-    if needs_address and (host is None or port is None):
-        missing = "MASTER_ADDR" if host is None else "MASTER_PORT"
-        raise WorldError(f"{missing} is not set, should say where rank 0 listens (rank {rank} of {size})")
+    if rank is None or size is None:
+        raise WorldError(_half(environment, "rank" if rank is None else "size"))
+    if not 0 <= rank < size:
+        raise WorldError(f"rank is {rank}, should be from 0 to {size - 1} in a world of {size}")
+    local = decided("local_rank", told) or _first("local_rank", _hints(environment)) or Told("", rank, "")
+    local_size = decided("local_size", told) or Told("", size, "")
+    host, port = _value(_first("address", told)) or "", _value(_first("port", told)) or 0
     agent = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    return Place(
-        rank,
-        size,
-        host or "",
-        port or 0,
-        rank if local_rank is None else local_rank,
-        size if local_size is None else local_size,
-        agent,
-    )
+    return Place(rank, size, host, port, local.value, local_size.value, agent)
 
 
-def _first(field: str, told: list[Told]) -> Any:
-    return next((getattr(source, field) for source in told if getattr(source, field) is not None), None)
+def _reachable(
+    place: Place, host: Told | None, port: Told | None, all_are_here: bool, environment: Environment
+) -> Place:
+    """``place`` with where rank 0 listens."""
+    if host is None and all_are_here:
+        host, port = Told("address", "127.0.0.1", ""), port or Told("port", _DERIVED_PORT, "")
+    host = host or _first("address", _hints(environment))
+    if host is None or port is None:
+        missing, them = "MASTER_ADDR" if host is None else "MASTER_PORT", f"(rank {place.rank} of {place.size})"
+        raise WorldError(f"{missing} is not set, should say where rank 0 listens {them}")
+    if not host.value.strip():
+        raise WorldError(f"the world's address is {host.value!r} by {host.by}, should be a host's name or number")
+    if not 0 < port.value <= _LAST_PORT:
+        raise WorldError(f"the world's port is {port.value} by {port.by}, should be from 1 to {_LAST_PORT}")
+    return place._replace(address=host.value, port=port.value)
 
 
-def _agreed(field: str, told: list[Told]) -> int | None:
-    """The value of all sources that name one; an error where they differ."""
-    named = [(source.launcher, getattr(source, field)) for source in told if getattr(source, field) is not None]
-    if any(value != named[0][1] for _, value in named):
-        shown = ", ".join(f"{value} by {launcher}" for launcher, value in named)
-        raise WorldError(f"the world's {field} is {shown}; should be the same, or one of them be unset")
-    value: int | None = named[0][1] if named else None
-    return value
+def forget_others(environment: MutableMapping[str, str]) -> None:
+    """Remove what launchers said, but torchrun's: whoever starts ranks decides their places, and sets those anew."""
+    named = [name for names in (*_MSRUN, *_MPI, _SLURM, _HINTS) for name in names.values()]
+    for name in (*named, "TF_CONFIG", "MS_ROLE"):
+        environment.pop(name, None)
+
+
+def _value(told: Told | None) -> Any:
+    return None if told is None else told.value
+
+
+def _first(field: str, told: Iterable[Told]) -> Told | None:
+    return next((one for one in told if one.field == field), None)
+
+
+def _agreed(field: str, told: Sequence[Told]) -> Told | None:
+    """What all sources that name the field say; an error where they differ."""
+    named = [one for one in told if one.field == field]
+    if any(not _same(one.value, other.value) for one in named for other in named):
+        shown = ", ".join(f"{one.value} by {one.by}" for one in named)
+        raise WorldError(
+            f"the world's {field.replace('_', ' ')} is {shown}; should be the same, or one of them be unset"
+        )
+    return named[0] if named else None
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two numbers are equal; whether two addresses may be of one host."""
+    if not (isinstance(one, str) and isinstance(other, str)):
+        return bool(one == other)
+    first, second = _normal(one), _normal(other)
+    if _family(first) != _family(second):  # a name and its number, or two of its numbers
+        return bool(first) == bool(second)
+    shorter, longer = sorted((first, second), key=len)
+    return first == second or (not _family(first) and longer.startswith(f"{shorter}."))
+
+
+def _normal(host: str) -> str:
+    text = host.strip().strip("[]").rstrip(".").lower()
+    return "127.0.0.1" if text in ("localhost", "::1") else text
+
+
+def _family(host: str) -> int:
+    """4 or 6 for an address of numbers, 0 for a name."""
+    try:
+        return ip_address(host).version
+    except ValueError:
+        return 0
 
 
 def _half(environment: Environment, lacking: str) -> str:
@@ -123,88 +207,64 @@ def _half(environment: Environment, lacking: str) -> str:
     return f"the world's {lacking} is not told, should be given or set by the launcher; set are: {there}"
 
 
-def _launchers(environment: Environment) -> list[Told]:
-    return [launcher(environment) for launcher in (_torchrun, _msrun, _tensorflow, _openmpi, _mpich, _slurm)]
+def _launchers(environment: Environment) -> Iterator[Told]:
+    """What every launcher says; Slurm in a task of srun alone: in a batch script SLURM_PROCID stands without a step."""
+    yield from _named(environment, _TORCHRUN)
+    for names in _MSRUN:
+        yield from _named(environment, names)
+    yield from _tensorflow(environment)
+    if "TORCHELASTIC_RUN_ID" not in environment:
+        yield from _cluster(environment)
 
 
-def _torchrun(environment: Environment) -> Told:
-    number = _numbers(environment)
-    return Told(
-        "RANK and WORLD_SIZE",
-        number("RANK"),
-        number("WORLD_SIZE"),
-        environment.get("MASTER_ADDR"),
-        number("MASTER_PORT"),
-        number("LOCAL_RANK"),
-        number("LOCAL_WORLD_SIZE"),
-    )
+def _cluster(environment: Environment) -> Iterator[Told]:
+    for names in _MPI:
+        yield from _named(environment, names)
+    if "SLURM_STEP_ID" in environment:
+        yield from _named(environment, _SLURM)
+        if environment.get("SLURM_NNODES") == "1" and "SLURM_NTASKS" in environment:
+            yield Told("local_size", _number(environment, "SLURM_NTASKS"), "SLURM_NTASKS on one node")
 
 
-def _msrun(environment: Environment) -> Told:
-    number = _numbers(environment)
-    rank = number("RANK_ID") if "RANK_ID" in environment else number("MS_NODE_ID")
-    size = number("RANK_SIZE") if "RANK_SIZE" in environment else number("MS_WORKER_NUM")
-    host, port = environment.get("MS_SCHED_HOST"), number("MS_SCHED_PORT")
-    return Told("RANK_ID and RANK_SIZE", rank, size, host, port, number("DEVICE_ID"))
+def _hints(environment: Environment) -> Iterator[Told]:
+    return _named(environment, _HINTS)
 
 
-def _tensorflow(environment: Environment) -> Told:
-    if "TF_CONFIG" not in environment:
-        return Told("TF_CONFIG", None, None)
+def _named(environment: Environment, names: Mapping[str, str]) -> Iterator[Told]:
+    for field, name in names.items():
+        if name in environment and not (name == "MS_NODE_ID" and _is_a_label(environment)):
+            yield Told(field, environment[name] if field in _TEXTS else _number(environment, name), name)
+
+
+def _is_a_label(environment: Environment) -> bool:
+    """MindSpore lets MS_NODE_ID be any text where RANK_ID says the rank."""
+    return "RANK_ID" in environment and not environment["MS_NODE_ID"].isdecimal()
+
+
+def _number(environment: Environment, name: str) -> int:
     try:
-        config = json.loads(environment["TF_CONFIG"])
+        return int(environment[name])
+    except ValueError as error:
+        raise WorldError(f"{name} is {environment[name]!r}, should be a number") from error
+
+
+def _tensorflow(environment: Environment) -> Iterator[Told]:
+    text = environment.get("TF_CONFIG")
+    if text is None:
+        return
+    try:
+        config = json.loads(text)
         cluster, task = config["cluster"], config["task"]
-        workers = [*cluster.get("chief", []), *cluster.get("worker", [])]
-        rank = int(task["index"]) + (len(cluster.get("chief", [])) if task["type"] == "worker" else 0)
+        chiefs, kind = cluster.get("chief", []), task["type"]
+        workers = [*chiefs, *cluster.get("worker", [])]
+        rank = int(task["index"]) + (0 if kind == "chief" else len(chiefs))
         host, _, port = workers[0].rpartition(":")
-        return Told("TF_CONFIG", rank, len(workers), host, int(port))
+        number = int(port)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        text = environment["TF_CONFIG"]
         raise WorldError(f"TF_CONFIG is {text!r}, should be JSON with cluster and task: {error!r}") from error
-
-
-def _openmpi(environment: Environment) -> Told:
-    number = _numbers(environment)
-    return Told(
-        "OMPI_COMM_WORLD_RANK and _SIZE",
-        number("OMPI_COMM_WORLD_RANK"),
-        number("OMPI_COMM_WORLD_SIZE"),
-        local_rank=number("OMPI_COMM_WORLD_LOCAL_RANK"),
-        local_size=number("OMPI_COMM_WORLD_LOCAL_SIZE"),
-    )
-
-
-def _mpich(environment: Environment) -> Told:
-    number = _numbers(environment)
-    return Told(
-        "PMI_RANK and PMI_SIZE",
-        number("PMI_RANK"),
-        number("PMI_SIZE"),
-        local_rank=number("MPI_LOCALRANKID"),
-        local_size=number("MPI_LOCALNRANKS"),
-    )
-
-
-def _slurm(environment: Environment) -> Told:
-    """A task of srun; in a batch script itself, which is no task, SLURM_PROCID may stand without a step."""
-    if "SLURM_STEP_ID" not in environment:
-        return Told("Slurm", None, None)
-    number = _numbers(environment)
-    rank, size = number("SLURM_PROCID"), number("SLURM_NTASKS")
-    host = environment.get("SLURM_LAUNCH_NODE_IPADDR")
-    alone = environment.get("SLURM_NNODES") == "1"
-    return Told(
-        "SLURM_PROCID and SLURM_NTASKS", rank, size, host, None, number("SLURM_LOCALID"), size if alone else None
-    )
-
-
-def _numbers(environment: Environment) -> Callable[[str], int | None]:
-    def number(name: str) -> int | None:
-        if name not in environment:
-            return None
-        try:
-            return int(environment[name])
-        except ValueError as error:
-            raise WorldError(f"{name} is {environment[name]!r}, should be a number") from error
-
-    return number
+    if kind not in ("chief", "worker"):
+        raise WorldError(
+            f"the task in TF_CONFIG is {kind!r}, should be 'chief' or 'worker': others are no ranks ({text})"
+        )
+    values = {"rank": rank, "size": len(workers), "address": host, "port": number}
+    yield from (Told(field, value, "TF_CONFIG") for field, value in values.items())

@@ -20,10 +20,13 @@ from typing import Any, TypeVar
 import torch
 
 from collshim.call import how_it_failed
-from collshim.errors import ArgumentValueError, RankError
+from collshim.errors import ArgumentTypeError, ArgumentValueError, RankError
 from collshim.world import local_worlds, use
 
 T = TypeVar("T")
+
+_LONGEST = 1e6
+"""Seconds: the system's own waits take no more than some weeks."""
 
 _GRACE = 2.0
 """Seconds that woken ranks get to return before they are reported."""
@@ -53,13 +56,26 @@ def launch(
     """
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ArgumentValueError(f"launch: size is {size!r}, should be an int of at least 1")
+    limit = _checked(timeout)
     if ranks == "threads":
-        return _Threads(fn, size, args).run(timeout)
+        return _Threads(fn, size, args).run(limit)
     if ranks == "processes":
         from collshim.processes import run
 
-        return run(fn, size, args, timeout)
+        return run(fn, size, args, limit)
     raise ArgumentValueError(f'launch: ranks is {ranks!r}, should be "threads" or "processes"')
+
+
+def _checked(timeout: Any) -> float | None:
+    """The deadline in seconds, None for one that no process lives to see."""
+    wanted = f"launch: timeout is {timeout!r}, should be a number of seconds from 0, or None"
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise ArgumentTypeError(wanted)
+    if not timeout >= 0:
+        raise ArgumentValueError(wanted)
+    return None if timeout > _LONGEST else float(timeout)
 
 
 class _Threads:

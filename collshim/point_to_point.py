@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from collshim import arguments as judge
+from collshim.errors import ArgumentTypeError, refusal
 from collshim.work import Work
 
 if TYPE_CHECKING:
@@ -57,23 +58,40 @@ class PointToPointCalls:
         What is posted one by one may wait for one another on NCCL; what is posted together does not.
         """
         comm = cast("Communicator", self)
-        posts = [_judged_send(comm, each) if isinstance(each, Send) else _judged_recv(comm, each) for each in letters]
+        posts = [_judged(comm, each) for each in _listed(comm, letters)]
         with comm._transport.together():
             return [post() for post in posts]
+
+
+def _listed(comm: Communicator, letters: Any) -> list[Any]:
+    if not isinstance(letters, Iterable):
+        got, wanted = type(letters).__qualname__, "a list of Send and Recv"
+        raise ArgumentTypeError(refusal("batch", "list of letters", got, wanted, comm.rank, comm.size))
+    return list(letters)
+
+
+def _judged(comm: Communicator, letter: Any) -> Post:
+    if isinstance(letter, Send):
+        return _judged_send(comm, letter)
+    if isinstance(letter, Recv):
+        return _judged_recv(comm, letter)
+    got, wanted = type(letter).__qualname__, "a Send or a Recv"
+    raise ArgumentTypeError(refusal("batch", "letter", got, wanted, comm.rank, comm.size))
 
 
 def _judged_send(comm: Communicator, letter: Send) -> Post:
     tensor = comm._tensor("send", letter.array)
     to = judge.rank_of(comm, "send", "destination", letter.to)
     tag = judge.tag_of(comm, "send", letter.tag)
-    call = comm._call("send", tensor, root=to, tag=tag, discovers=letter.discovers)
+    discovers = judge.flag_of(comm, "send", "discovers", letter.discovers)
+    call = comm._call("send", tensor, root=to, tag=tag, discovers=discovers)
     return partial(comm._post, call, tensor, None, letter.array, None)
 
 
 def _judged_recv(comm: Communicator, letter: Recv) -> Post:
     source, out, tag, like, discovers = letter
     rank = None if source is None else judge.rank_of(comm, "recv", "source", source)
-    tag = judge.tag_of(comm, "recv", tag)
+    tag, discovers = judge.tag_of(comm, "recv", tag), judge.flag_of(comm, "recv", "discovers", discovers)
     known = like if out is None else out
     if known is None:
         comm._require_discovery("recv", discovers)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError
 from collshim.options import Options, options
 from collshim.options import get as current_options
@@ -92,17 +93,25 @@ class Ranks:
 
     def _outcome(self, rank: int, end: Connection) -> Any:
         try:
-            kind, value, text = pickle.loads(end.recv_bytes())
+            told = end.recv_bytes()
         except (EOFError, ConnectionError) as error:
             self._processes[rank].join(_GRACE)
             code = self._processes[rank].exitcode
             raise RankError(
                 f"rank {rank} of {len(self._ends)} ended without a result, exit code {code}", rank, None
             ) from error
+        kind, value, text = pickle.loads(told)
         if kind == "result":
-            return value
-        raised = value if isinstance(value, BaseException) else None
+            return self._result(rank, value)
+        raised = _exception(value)
         raise RankError(f"rank {rank} of {len(self._ends)} failed: {text}", rank, raised) from raised
+
+    def _result(self, rank: int, value: bytes) -> Any:
+        try:
+            return pickle.loads(value)
+        except Exception as error:  # whatever a class raises that can be made again on the rank alone
+            why = f"what it returned cannot be read where launch was called: {type(error).__name__}: {error}"
+            raise RankError(f"rank {rank} of {len(self._ends)}: {why}", rank, None) from error
 
     def end(self) -> None:
         """End what still runs; returns when every process has ended."""
@@ -174,6 +183,7 @@ def _run(task: Task) -> Any:
 def _set_environment(task: Task) -> None:
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // task.size))
+    forget_others(os.environ)
     os.environ.update(
         RANK=str(task.rank),
         WORLD_SIZE=str(task.size),
@@ -199,13 +209,23 @@ def _told(error: BaseException) -> tuple[BaseException | None, str]:
     return error, f"{type(error).__name__}: {error}\n\n{trace}"
 
 
-def _pickled(outcome: tuple[str, Any, str]) -> bytes:
+def _exception(value: bytes) -> BaseException | None:
+    """What the rank raised, where it can be made again here."""
     try:
-        text = pickle.dumps(outcome)
-        pickle.loads(text)
+        found = pickle.loads(value)
+    except Exception:
+        return None  # its text has come beside it
+    return found if isinstance(found, BaseException) else None
+
+
+def _pickled(outcome: tuple[str, Any, str]) -> bytes:
+    """The outcome as bytes, its value as bytes of their own: a parent that cannot read those can read the rest."""
+    kind, value, told = outcome
+    try:
+        packed = pickle.dumps(value)
+        pickle.loads(packed)
     except Exception as error:
-        kind, value, told = outcome
-        if kind == "error":
-            return pickle.dumps((kind, None, told))
-        return pickle.dumps(("error", None, f"what it returned, a {type(value).__qualname__}, cannot be sent: {error}"))
-    return text
+        if kind != "error":
+            told = f"what it returned, a {type(value).__qualname__}, cannot be sent: {error}"
+        kind, packed = "error", pickle.dumps(None)
+    return pickle.dumps((kind, packed, told))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from torch import Tensor
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError, DeadlineError
+
+_PAUSE = 1e-4
+"""Seconds between two looks at a work that another thread waits for."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -30,11 +37,20 @@ class Pending(Protocol):
         ...
 
 
+class EarlierError(Exception):
+    """What ``Pending.wait`` raises where its call went well, but an earlier one failed and nobody waited for that."""
+
+    def __init__(self, failure: Exception) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
 class Work(Generic[T]):
     """A posted collective. ``wait`` returns its result; on CUDA that orders streams and does not block the host.
 
-    A work may be waited for twice, or never: its peers are served all the same, and a failure that nobody waited for
-    is raised by the communicator's next call.
+    A work may be waited for twice, by two threads at once, or never: its peers are served all the same. A failure
+    that nobody waited for is raised by the wait of the communicator's next call, once that call is over; waited for
+    again, the work gives its own result. So ranks stay in step, whenever each of them hears of a failure.
 
     Attributes:
         token: after ``wait``, on a rank whose result is None though others differentiate through the call: the
@@ -49,6 +65,8 @@ class Work(Generic[T]):
     _raw: Any = None
     _result: Any = None
     _failure: BaseException | None = None
+    _pending: Any = None
+    _polled: float | None = None
 
     def __init__(
         self,
@@ -57,7 +75,7 @@ class Work(Generic[T]):
         kind: Callable[[Tensor], Any] | None = None,
         timeout: float | None = None,
     ) -> None:
-        self._pending: Pending | None = pending
+        self._pending = pending
         self._views = views
         self._kind = kind
         self._timeout = timeout
@@ -66,19 +84,25 @@ class Work(Generic[T]):
         """The result, once it is there.
 
         Args:
-            timeout: seconds; None for the communicator's deadline.
+            timeout: seconds, 0 or more; None for the communicator's deadline.
 
         Raises:
+            ArgumentError: no such timeout; the work may be waited for again.
             MismatchError, DeadlineError, PeerError, BrokenCommunicatorError: see ``collshim.errors``.
         """
-        if not self._settled:
+        if timeout is not None:
+            timeout = _seconds(timeout)
+        while not self._settled:
             self._finish(timeout)
         if self._failure is not None:
             raise self._failure
         return cast(T, self._result)
 
     def done(self) -> bool:
-        """Whether ``wait`` would return, or raise, at once."""
+        """Whether ``wait`` would return, or raise, at once.
+
+        To ask is to wait: when the communicator's deadline has passed since the first time, the work fails.
+        """
         return self._settled or self._arrived()
 
     def result(self) -> T:
@@ -86,31 +110,53 @@ class Work(Generic[T]):
         return self.wait()
 
     def exception(self) -> BaseException | None:
-        """What a finished work raised, or None."""
-        if not self._settled and self._arrived():
-            self._finish(None)
-        return self._failure
+        """What a finished work raises, or None."""
+        if not self.done():
+            return None
+        try:
+            self.wait()
+        except Exception as failure:
+            return failure
+        return None
 
     def then(self, view: Callable[[Any], U]) -> Work[U]:
         """This work with ``view`` applied to its torch result, once; the caller's array kind is made after it."""
         if self._settled:
             self.wait()
-            settled = Work[U](_Settled(self._raw), (view,), self._kind)
-            settled.token = self.token
-            return settled
+            return Work[U](_Settled(self._raw, self.token, self.source), (view,), self._kind)
         self._views = (*self._views, view)
         return cast(Work[U], self)
 
     def _finish(self, timeout: float | None) -> None:
+        """Wait and settle, or wait a moment for the thread that does; that one alone holds ``pending``."""
         pending = self._pending
-        if pending is None:  # another thread has waited meanwhile
+        try:
+            del self._pending
+        except AttributeError:
+            self._await_other(timeout)
             return
         try:
-            self._take(pending.wait(self._timeout if timeout is None else timeout))
-            self.token, self.source = pending.token, pending.source
+            self._settle(pending, self._timeout if timeout is None else timeout)
+        except EarlierError as earlier:
+            self._pending = pending
+            raise earlier.failure from earlier.failure.__cause__
         except Exception as failure:
             self._failure = failure
-        self._settled, self._pending = True, None
+        except BaseException:  # Ctrl-C: the wait may be resumed
+            self._pending = pending
+            raise
+        self._settled = True
+
+    def _settle(self, pending: Any, timeout: float | None) -> None:
+        self._take(pending.wait(timeout))
+        self.token, self.source = pending.token, pending.source
+
+    def _await_other(self, timeout: float | None) -> None:
+        limit = math.inf if timeout is None else time.monotonic() + timeout
+        while not self._settled and self._pending is None:
+            if time.monotonic() >= limit:
+                raise DeadlineError(f"wait: another thread still waits for this work after {timeout:g} s")
+            time.sleep(_PAUSE)
 
     def _take(self, result: Any) -> None:
         """Keep what the call gave, in torch's terms, as this work's result."""
@@ -120,17 +166,26 @@ class Work(Generic[T]):
         self._result = result if self._kind is None else _converted(result, self._kind)
 
     def _arrived(self) -> bool:
-        return self._pending is None or self._pending.done()
+        pending = self._pending
+        return pending is not None and (pending.done() or self._is_late())
+
+    def _is_late(self) -> bool:
+        """Whether the deadline has passed since somebody first asked; then the wait is made, and fails."""
+        now = time.monotonic()
+        self._polled = now if self._polled is None else self._polled
+        if self._timeout is None or now - self._polled < self._timeout:
+            return False
+        self._finish(0.0)
+        return self._settled
 
 
 class _Settled:
     """A result that is there already."""
 
-    token: Tensor | None = None
-    source: int | None = None
-
-    def __init__(self, result: Any) -> None:
+    def __init__(self, result: Any, token: Tensor | None = None, source: int | None = None) -> None:
         self._result = result
+        self.token = token
+        self.source = source
 
     def wait(self, timeout: float | None) -> Any:
         return self._result
@@ -149,8 +204,17 @@ class _Together:
         self._works = works
 
     def wait(self, timeout: float | None) -> list[Any]:
-        limit = None if timeout is None else time.monotonic() + timeout
-        return [work.wait(None if limit is None else max(0.0, limit - time.monotonic())) for work in self._works]
+        """All results; where some failed, the first failure, once every work has been waited for."""
+        limit = math.inf if timeout is None else time.monotonic() + timeout
+        results, failures = list[Any](), list[Exception]()
+        for work in self._works:
+            try:
+                results.append(work.wait(None if timeout is None else max(0.0, limit - time.monotonic())))
+            except Exception as failure:
+                failures.append(failure if work._settled else EarlierError(failure))
+        if failures:
+            raise next((failure for failure in failures if not isinstance(failure, EarlierError)), failures[0])
+        return results
 
     def done(self) -> bool:
         return all(work.done() for work in self._works)
@@ -164,6 +228,15 @@ def together(works: Sequence[Work[Any]]) -> Work[list[Any]]:
 def settled(result: Any) -> Pending:
     """A pending whose result is there already."""
     return _Settled(result)
+
+
+def _seconds(timeout: Any) -> float:
+    wanted = "a number of seconds, 0 or more"
+    if isinstance(timeout, bool) or not isinstance(timeout, Real):
+        raise ArgumentTypeError(f"wait: timeout is {timeout!r}, should be {wanted}")
+    if not float(timeout) >= 0:
+        raise ArgumentValueError(f"wait: timeout is {timeout!r}, should be {wanted}")
+    return float(timeout)
 
 
 def _converted(result: Any, kind: Callable[[Tensor], Any]) -> Any:

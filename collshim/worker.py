@@ -12,6 +12,8 @@ import runpy
 import sys
 from collections.abc import Mapping
 
+from collshim.environment import forget_others
+
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """What the launchers of MindSpore and TensorFlow would have set for the rank that ``given`` describes."""
@@ -33,6 +35,7 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
 
 def main() -> None:
     """Run ``sys.argv[1]``, a script, or the module behind ``-m``, as ``__main__`` with the arguments that follow."""
+    forget_others(os.environ)  # of the launcher that started the agent: a task of Slurm, say
     os.environ.update(environment(os.environ))
     del sys.argv[0]
     if sys.argv[0] == "-m":

@@ -25,7 +25,9 @@ from collshim.errors import WorldError
 from collshim.forks import INHERITED, no_rank
 from collshim.options import get as current_options
 from collshim.transports import Transport
+from collshim.transports.background import Background
 from collshim.transports.local import LocalTransport, Switchboard
+from collshim.transports.point_to_point import give_up
 from collshim.transports.rendezvous import Rendezvous, nccl_is_there, reach_store
 
 
@@ -121,6 +123,7 @@ def init(
     port: int | None = None,
     store: Any = None,
     timeout: float | None = None,
+    overrides: bool = False,
 ) -> World:
     """Make the process's world, of processes; every one of them calls this and waits for the others.
 
@@ -129,6 +132,7 @@ def init(
         address, port: where rank 0's store listens; MASTER_ADDR and MASTER_PORT where not given.
         store: a torch store that all ranks reach, instead of an address.
         timeout: seconds that a rank waits for the others, and the deadline of later waits; ``options``' by default.
+        overrides: whether what is given holds where the environment says otherwise, which else is an error.
 
     Raises:
         WorldError: the process has a world already, or what is given contradicts itself or the environment.
@@ -137,7 +141,7 @@ def init(
         refuse_thread_ranks()
         if _Process.world is not None:
             raise WorldError(f"the process has a world already ({_Process.world}); close it before another is made")
-        place = read(rank, size, address, port, needs_address=store is None)
+        place = read(rank, size, address, port, needs_address=store is None, overrides=overrides)
         _Process.world = _joined(place, store, timeout)
         return _Process.world
 
@@ -183,6 +187,8 @@ def _leave_at_exit() -> None:
         _say_goodbye(_Process.world, why)
     if _Process.rendezvous is not None:
         _Process.rendezvous.abandon()
+    give_up()
+    Background.stop()
 
 
 def announce_leaving(why: str) -> None:

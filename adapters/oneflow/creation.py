@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from collshim.errors import ArgumentError, ArgumentTypeError, also
 from collshim.oneflow.env import get_local_rank
 
 Device: TypeAlias = "str | torch.device | None"
@@ -32,7 +34,12 @@ def zeros(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of zeros, as ``torch.zeros`` makes it; ``size`` is given as integers or as one sequence."""
+    """A tensor of zeros, as ``torch.zeros`` makes it; ``size`` is given as integers, or as one list or tuple of them.
+
+    Raises:
+        TypeError: ``size`` is neither; a lone NumPy integer is refused too, as in OneFlow.
+        AssertionError: several sizes of which one is no integer, or none at all.
+    """
     return torch.zeros(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad)
 
 
@@ -42,7 +49,7 @@ def ones(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of ones, as ``torch.ones`` makes it; ``size`` is given as integers or as one sequence."""
+    """A tensor of ones, as ``torch.ones`` makes it; see ``zeros``."""
     return torch.ones(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad)
 
 
@@ -70,7 +77,24 @@ def own_device(device: Device) -> torch.device | None:
     return torch.device("cuda", get_local_rank() % torch.cuda.device_count())
 
 
-def _shape(size: tuple[int | Sequence[int], ...]) -> Sequence[int]:
-    if len(size) == 1 and isinstance(size[0], Sequence):
-        return size[0]
-    return [length for length in size if isinstance(length, int)]
+def _shape(size: tuple[Any, ...]) -> list[int]:
+    """The lengths that were given, in one of the two forms."""
+    if len(size) != 1:
+        return _several_lengths(size)
+    lengths = size[0] if isinstance(size[0], list | tuple) else size
+    wholes = int if lengths is size else int | np.integer
+    if not all(isinstance(length, wholes) for length in lengths):
+        raise ArgumentTypeError(
+            f"size is {size[0]!r}, should be ints, or one list or tuple of them: constant(): argument 'shape' must be "
+            f"shape, not {type(size)}"
+        )
+    return [int(length) for length in lengths]
+
+
+def _several_lengths(size: tuple[Any, ...]) -> list[int]:
+    if not size or not all(isinstance(length, int | np.integer) for length in size):
+        raise also(ArgumentError, AssertionError)(
+            f"size is {size!r}, should be ints, or one list or tuple of them: shape should be specified by tuple of "
+            "int size"
+        )
+    return [int(length) for length in size]

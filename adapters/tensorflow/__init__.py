@@ -18,7 +18,9 @@ whatever a device is called.
 The same as TensorFlow 2.21 (recorded on CPU, unless a line says otherwise): names, signatures, structures in
 and out, ``PerReplica`` and where it is unwrapped, values, shapes, dtypes (the MEAN of integers over several
 replicas is float64), the dtypes that several replicas may exchange (``all_gather``: float16, 32, 64 and
-int32, 64, else TypeError; ``all_reduce``: those and bfloat16, else InvalidArgumentError), gradients
+int32, 64, else TypeError; ``all_reduce``: those and bfloat16, else InvalidArgumentError; ``Strategy.gather`` as
+``all_gather``; ``Strategy.reduce`` between workers as ``all_reduce``, under ``MirroredStrategy`` all but bool;
+``all_gather`` and ``all_reduce`` over ``cross_device_ops`` every dtype and all but bool), gradients
 (``all_gather``: all replicas' gradients summed and cut; ``all_reduce``: the same reduction; nests are one
 operation, so unused outputs send zeros), wrong-context errors.
 
@@ -27,9 +29,11 @@ What differs, and why:
 - The same object on all replicas of a ``MirroredStrategy`` is reduced and gathered like any other value.
   TensorFlow takes it for one value and returns it as it is: ``run(lambda: ctx.all_reduce("SUM", t))`` gives
   ``t``, not ``2 * t``.
-- Where TensorFlow was not seen to refuse a dtype, every one that the engine carries is accepted: in
-  ``Strategy.reduce`` and ``gather``, in ``IndexedSlices``, and in ``all_reduce`` under a ``MirroredStrategy``
-  that was given ``cross_device_ops`` (``all_gather`` takes every dtype there in TensorFlow too).
+- Replicas whose dtypes differ: an InvalidArgumentError everywhere; TensorFlow raises InternalError for float32
+  beside float64 in ``all_gather``, ``all_reduce`` and ``gather`` under ``MirroredStrategy``.
+- Replicas whose ``axis`` or ``reduce_op`` differ: an InvalidArgumentError; TensorFlow takes the first replica's
+  under ``MirroredStrategy``. Between workers nobody compares axes or numbers of leaves: shapes that do not fit
+  are found, and leaves that nobody takes are a mismatch with the next call.
 - Lists that mix int32 with other dtypes are reduced; under ``MirroredStrategy`` TensorFlow raises ValueError.
 - One rule for ``axis`` and scalars, for all dtypes: negative axes, axes out of range and scalars are refused
   with an error that is both ``tf.errors.InvalidArgumentError`` and ValueError and says what either of
@@ -37,13 +41,16 @@ What differs, and why:
   InvalidArgumentError, and takes negative axes of int32.
 - Shapes that do not fit together: an InvalidArgumentError with "Shape mismatch in the collective", for every
   dtype.
-- ``all_reduce([])`` is ``[]``; TensorFlow raises AttributeError under two strategies. A ``reduce_op`` that is
-  neither a ``ReduceOp`` nor a string raises AssertionError under every strategy; TensorFlow takes it for SUM
-  under some.
+- ``all_reduce([])`` is ``[]``, as is a batch of no pairs; TensorFlow raises AttributeError under two strategies, and
+  IndexError. A ``reduce_op`` that is neither a ``ReduceOp`` nor a string raises AssertionError under every strategy;
+  TensorFlow takes it for SUM under some.
 - Python numbers are made tensors as ``tf.constant`` does, everywhere; TensorFlow raises AttributeError or
   ValueError under some strategies.
-- ``MultiWorkerMirroredStrategy.reduce`` and ``gather`` take nests, as ``MirroredStrategy``'s do; ``gather``
-  of ``PerReplica`` slices is refused, where TensorFlow makes them dense.
+- ``Strategy.gather`` of a nest gathers each leaf; ``MirroredStrategy.gather([v, v])`` of TensorFlow returns the first
+  replica's components as they are. ``MultiWorkerMirroredStrategy.reduce`` takes nests, as ``MirroredStrategy``'s
+  does. ``gather`` of ``PerReplica`` slices is refused, where TensorFlow makes them dense.
+- What ``run`` returns on one replica is what the function returned; TensorFlow makes lists of list's subclasses there
+  too, under some strategies. A defaultdict stays one; TensorFlow raises TypeError under ``MirroredStrategy``.
 - Replicas of a ``MirroredStrategy`` run at the same time; TensorFlow runs one after the other up to each
   merge call. So side effects of different replicas come in any order between two meetings; results are the
   same. What a replica raises is raised by ``run`` itself, and wakes the others.
@@ -54,10 +61,15 @@ What differs, and why:
 - With one replica a collective returns a copy; TensorFlow, whose tensors cannot be changed, the value itself.
 - ``tf.function`` runs its function as it is, so a collective in a nested one works; TensorFlow raises
   RuntimeError.
-- ``tf.constant`` makes torch tensors: Python ints int32 (int64 where they do not fit), floats float32.
+- ``tf.constant`` makes torch tensors, of TensorFlow's dtypes: Python ints int32 (int64 where they do not fit), floats
+  float32. Text is refused: torch has no tensors of it.
+- ``IndexedSlices.shape`` is a ``torch.Size`` or None. ``MultiWorkerMirroredStrategy.cluster_resolver`` is a
+  ``TFConfigClusterResolver`` where there is a ``TF_CONFIG``, else what was given.
 
-Not here, so that the names do not resolve: variables (and ``extended.update``), datasets, strategies for
-parameter servers and TPUs, ``CrossDeviceOps`` of one's own.
+Not here, so that the names do not resolve: variables (``extended.update``, ``variable_created_in_scope``,
+``colocate_vars_with``), datasets (``experimental_run`` too), ``Strategy.configure`` and ``update_config_proto``,
+strategies for parameter servers and TPUs, cluster resolvers but ``TFConfigClusterResolver``, ``CrossDeviceOps`` of
+one's own, and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,12 @@
-"""``tf.constant``: there is no TensorFlow here, so what it makes is a torch tensor."""
+"""``tf.constant``: there is no TensorFlow here, so what it makes is a torch tensor.
+
+Source: TensorFlow 2.21, ``tf.constant`` run eagerly on CPU on Python numbers, sequences, arrays and mixtures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,53 +15,46 @@ from torch import Tensor
 
 from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.python_numbers import tensor_of
 
-_INT32 = torch.iinfo(torch.int32)
+_PYTHON_TYPES = {float: torch.float32, bool: torch.bool}
 
 
-def constant(value: Any, dtype: Any = None, shape: Sequence[int] | None = None, name: str = "Const") -> Tensor:
-    """A new torch tensor on the CPU holding ``value``: int32 for Python ints, float32 for floats, as in TensorFlow.
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+    """A new torch tensor on the CPU holding ``value``, in TensorFlow's dtype for it.
+
+    Without ``dtype`` the first number decides: bool; int32 for an integer (int64 where one needs it, float32 where
+    a float follows); for a float float32, or NumPy's float16 or float64 if it is one; complex128. An array keeps its
+    own dtype.
 
     Args:
-        value: a number, nested lists of numbers, or an array, which keeps its dtype and is copied.
-        dtype: a ``torch.dtype``, a NumPy dtype or the name of one; None for the above.
-        shape: the result's shape; a single value fills it.
+        value: a number, nested lists of numbers and arrays, or an array, which is copied.
+        dtype: a ``torch.dtype``, a NumPy dtype or the name of one; None for the above. Integers that do not fit it
+            lose their upper bits, floats become infinite.
+        shape: the result's shape, an int or several; a single value fills it.
         name: not used.
 
     Raises:
-        ArgumentValueError: ``value`` holds something else than numbers, or does not fill ``shape``.
+        ArgumentTypeError: Python numbers that ``dtype`` does not hold (2.5 is no int32, 1 no bool), no such ``dtype``,
+            a ``shape`` of something else than ints, or one that ``value`` does not fill.
+        ArgumentValueError: ``value`` holds something else than numbers, numbers whose kinds do not mix (a bool
+            first and then others, a complex number after others), lists of unequal lengths, or, without ``dtype``,
+            a number too large; or a negative length in ``shape``.
     """
-    tensor = as_torch(value).detach().clone() if is_array(value) else _from_python(value)
-    wanted = tensor.dtype if dtype is None else _torch_dtype(dtype)
-    return _shaped(tensor.to(wanted), shape)
-
-
-def _from_python(value: Any) -> Tensor:
-    try:
-        array = np.array(value)
-    except ValueError as error:
-        raise ArgumentValueError(f"Can't convert non-rectangular Python sequence to Tensor: {error}") from error
-    if array.dtype.kind not in "biufc":
-        raise ArgumentValueError(
-            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
-        )
-    return torch.from_numpy(array).to(_default_dtype(array))
-
-
-def _default_dtype(array: np.ndarray[Any, Any]) -> torch.dtype:
-    if array.dtype.kind == "b":
-        return torch.bool
-    if array.dtype.kind in "fc":
-        return torch.float32 if array.dtype.kind == "f" else torch.complex128
-    fits = array.size == 0 or (array.min() >= _INT32.min and array.max() <= _INT32.max)
-    return torch.int32 if fits and array.dtype.kind == "i" else torch.int64
+    wanted = None if dtype is None else _torch_dtype(dtype)
+    if is_array(value):
+        tensor = as_torch(value).detach().clone()
+        return _shaped(tensor if wanted is None else tensor.to(wanted), shape)
+    return _shaped(tensor_of(value, wanted), shape)
 
 
 def _torch_dtype(dtype: Any) -> torch.dtype:
+    if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
+        return _PYTHON_TYPES[dtype]
     name = dtype if isinstance(dtype, str) else str(dtype).removeprefix("torch.")
     name = name if isinstance(getattr(torch, name, None), torch.dtype) else _numpy_name(dtype)
     found = getattr(torch, name, None)
-    if not isinstance(found, torch.dtype):
+    if not isinstance(found, torch.dtype) or dtype in (int, complex):
         raise ArgumentTypeError(f"dtype is {dtype!r}, should be a torch dtype, a NumPy dtype or the name of one")
     return found
 
@@ -69,14 +66,26 @@ def _numpy_name(dtype: Any) -> str:
         return ""
 
 
-def _shaped(tensor: Tensor, shape: Sequence[int] | None) -> Tensor:
+def _shaped(tensor: Tensor, shape: Any) -> Tensor:
     if shape is None:
         return tensor
-    wanted = torch.Size(int(length) for length in shape)
+    wanted = torch.Size(_lengths_of(shape))
     if tensor.numel() == 1:
         return tensor.reshape(()).expand(wanted).clone()
     if tensor.numel() != wanted.numel():
-        raise ArgumentValueError(
-            f"value has {tensor.numel()} elements, should have {wanted.numel()} for shape {wanted}"
+        raise ArgumentTypeError(
+            f"value has {tensor.numel()} elements, but got `shape` {tuple(wanted)} with {wanted.numel()} elements"
         )
     return tensor.reshape(wanted)
+
+
+def _lengths_of(shape: Any) -> list[int]:
+    several = isinstance(shape, Iterable) and not isinstance(shape, str) and getattr(shape, "ndim", 1) > 0
+    given: Any = shape if several else [shape]
+    try:
+        lengths = [index(length) for length in given]
+    except TypeError as error:
+        raise ArgumentTypeError(f"shape is {shape!r}, should be an int or several") from error
+    if any(length < 0 for length in lengths):
+        raise ArgumentValueError(f"shape is {shape!r}: Dimension {min(lengths)} must be >= 0")
+    return lengths

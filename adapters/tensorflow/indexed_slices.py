@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 
 class IndexedSlices:
     """``values[i]`` is the row ``indices[i]`` of a tensor of shape ``dense_shape``; an index may come several times.
@@ -38,6 +40,11 @@ class IndexedSlices:
     def dtype(self) -> Any:
         """The dtype of the rows."""
         return self._values.dtype
+
+    @property
+    def shape(self) -> torch.Size | None:
+        """The shape of the whole tensor, where TensorFlow has a TensorShape; None without ``dense_shape``."""
+        return None if self._dense_shape is None else torch.Size(int(length) for length in self._dense_shape)
 
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self._indices!r}, values={self._values!r}, dense_shape={self._dense_shape!r})"

@@ -19,6 +19,9 @@ GRACE = 0.5
 FIRST_SLICE = 0.25
 """Seconds after which a waiting rank tells the others where it waits."""
 
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
+"""Seconds between two questions to the store."""
+
 _SETTLING = "settling"
 """Stands where a failure's text will: a rank gave up, so nobody may go on, and asks who did not come."""
 
@@ -50,7 +53,7 @@ class Noticeboard:
 
     def post_making(self, ranks: Sequence[int], site: str) -> None:
         """Say that this rank makes a group of these global ranks, which waits for all of them."""
-        self._posted = f"making a group of ranks {list(ranks)} at {site}"
+        self._posted = f"making a group of the world's ranks {list(ranks)} at {site}"
         self._tell(_key(self._rank), f"{_ELSEWHERE}\n\nwaits in {self._posted}")
 
     def clear(self) -> None:
@@ -168,3 +171,18 @@ def _end_key(group: str) -> str:
 
 def _key(rank: int) -> str:
     return f"waits/{rank}"
+
+
+def comes_by(question: Callable[[], bool], end: float, longest: float = _LONGEST_PAUSE) -> bool:
+    """Whether the answer is yes by then; asked again and again, at most ``longest`` seconds apart.
+
+    The store's own wait, when it expires, prints warnings and may look up host names for them, for seconds; and it
+    holds Ctrl-C up.
+    """
+    pause = _SHORTEST_PAUSE
+    while not question():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, longest)
+    return True

@@ -8,6 +8,9 @@ import time
 import weakref
 from typing import ClassVar, Protocol
 
+_LONGEST_LOOK = 5.0
+"""Seconds that a process which ends waits for a look that has begun."""
+
 
 class Advancing(Protocol):
     """Something with calls that wait for their peers' agreement."""
@@ -23,6 +26,7 @@ class Background:
     _lock: ClassVar[threading.Lock] = threading.Lock()
     _watched: ClassVar[weakref.WeakSet[Advancing]] = weakref.WeakSet()
     _wanted: ClassVar[threading.Event] = threading.Event()
+    _looking: ClassVar[threading.Lock] = threading.Lock()
     _owner: ClassVar[int] = 0
 
     @classmethod
@@ -32,24 +36,40 @@ class Background:
             cls._watched.add(advancing)
             if cls._owner != os.getpid():
                 cls._owner = os.getpid()
-                cls._wanted = threading.Event()
+                cls._wanted, cls._looking = threading.Event(), threading.Lock()
                 threading.Thread(target=cls._run, name="collshim-background", daemon=True).start()
         cls._wanted.set()
+
+    @classmethod
+    def stop(cls) -> None:
+        """Look no more: a thread that is in the store's C++ while the interpreter ends would abort the process."""
+        cls._looking.acquire(timeout=_LONGEST_LOOK)  # and never released
 
     @classmethod
     def _run(cls) -> None:
         while True:
             cls._wanted.wait()
             time.sleep(0.001)
-            cls._look()
+            with cls._looking:
+                cls._look()
 
     @classmethod
     def _look(cls) -> None:
         with cls._lock:
             watched = list(cls._watched)
             cls._watched.clear()  # before looking: who is to be watched again meanwhile must not be forgotten
-        busy = [advancing for advancing in watched if advancing.advance()]
+        busy = [advancing for advancing in watched if _has_more(advancing)]
         with cls._lock:
             cls._watched.update(busy)
             if not cls._watched:
                 cls._wanted.clear()
+
+
+def _has_more(advancing: Advancing) -> bool:
+    """What one of them raises is told as of any thread, and does not end this one, which the others need."""
+    try:
+        return advancing.advance()
+    except Exception as error:
+        told = (type(error), error, error.__traceback__, threading.current_thread())
+        threading.excepthook(threading.ExceptHookArgs(told))
+        return False

@@ -44,8 +44,10 @@ _REDUCE_SCATTER: dict[Any, Any] = {name: _reducing(ReduceScatterOptions(), op) f
 class Sent(Work[Any]):
     """A call that went the short way. ``described`` is its op, input, reduce op and root, for when it fails.
 
-    It is its own ``Pending``: one object less for each call.
+    It needs no ``Pending`` but torch's work: one object less for each call.
     """
+
+    _flight: Flight | None = None
 
     def __init__(
         self,
@@ -57,7 +59,7 @@ class Sent(Work[Any]):
         timeout: float,
     ) -> None:
         self._transport = transport
-        self._work = work
+        self._pending = work
         self._given = given
         self._described = described
         self._sequence = transport.sequence
@@ -66,10 +68,11 @@ class Sent(Work[Any]):
 
     def wait(self, timeout: float | None = None) -> Any:
         """See ``Work.wait``; what nearly every wait comes to is done here, the rest the usual way."""
-        if self._settled or timeout is not None or self._views or self._seconds < FIRST_SLICE:
+        work = self._pending  # None while another thread waits
+        if self._settled or work is None or timeout is not None or self._views or self._seconds < FIRST_SLICE:
             return super().wait(timeout)
         try:
-            self._work.wait(_SLICE)
+            work.wait(_SLICE)
         except RuntimeError:
             return super().wait(timeout)
         given, kind = self._given, self._kind
@@ -79,34 +82,32 @@ class Sent(Work[Any]):
         return result
 
     def _arrived(self) -> bool:
-        return bool(self._work.is_completed())
+        work = self._pending
+        return work is not None and (work.is_completed() or self._flight_of(work).done() or self._is_late())
 
-    def _finish(self, timeout: float | None) -> None:
+    def _settle(self, pending: Any, timeout: float | None) -> None:
         """A wait of more than a moment is watched as any other is."""
-        limit = self._timeout if timeout is None else timeout
-        try:
-            if limit is None or limit > FIRST_SLICE:
-                self._look(limit)
-            else:
-                self._watch(limit)
-            self._take(self._given)
-        except Exception as failure:
-            self._failure = failure
-        self._settled = True
+        if timeout is None or timeout > FIRST_SLICE:
+            self._look(pending, timeout)
+        else:
+            self._flight_of(pending).wait(timeout)
+        self._take(self._given)
 
-    def _look(self, limit: float | None) -> None:
+    def _look(self, work: Any, timeout: float | None) -> None:
         try:
-            self._work.wait(_SLICE)
+            work.wait(_SLICE)
         except RuntimeError:
-            self._watch(None if limit is None else limit - FIRST_SLICE)
+            self._flight_of(work).wait(None if timeout is None else timeout - FIRST_SLICE)
 
-    def _watch(self, timeout: float | None) -> None:
-        op, tensor, reduce_op, root = self._described
-        shape = tuple(tensor.shape[1:] if op in _PARTED else tensor.shape)
-        call = Call(op, shape, tensor.dtype, tensor.device.type, reduce_op, root=root, sequence=self._sequence - 1)
-        flight = Flight(self._transport, call, None, None, tensor.device)
-        flight.follow(self._work)
-        flight.wait(timeout)
+    def _flight_of(self, work: Any) -> Flight:
+        """What watches the work where it takes longer."""
+        if self._flight is None:
+            op, tensor, reduce_op, root = self._described
+            shape = tuple(tensor.shape[1:] if op in _PARTED else tensor.shape)
+            call = Call(op, shape, tensor.dtype, tensor.device.type, reduce_op, root=root, sequence=self._sequence - 1)
+            self._flight = Flight(self._transport, call, None, None, tensor.device)
+            self._flight.follow(work)
+        return self._flight
 
 
 class ProcessExpress:

@@ -18,6 +18,7 @@ from collshim.errors import CollshimError, CommunicationError, DeadlineError, Pe
 from collshim.layout import Parts, listed
 from collshim.outputs import allocate
 from collshim.transports.absence import FIRST_SLICE
+from collshim.transports.lookout import without_source
 from collshim.transports.payload import Ends, Payload, start
 from collshim.transports.slots import Slot, decode, given
 from collshim.transports.streams import on_stream, stream_to_follow
@@ -57,6 +58,7 @@ class Flight:
         self.failure: CollshimError | None = None
         self.departed = False
         self._saw_gone = False
+        self._next_look: float | None = None
         self._on_gpu = False
         self._stream = stream_to_follow(call, device)
 
@@ -70,7 +72,15 @@ class Flight:
         self._slots = (work, slots)
 
     def depart(self) -> None:
-        """Put the data on its way; the calls agree, or were not compared. What NCCL refuses is kept for ``wait``."""
+        """Put the data on its way; the calls agree, or were not compared. Failures are kept for ``wait``."""
+        try:
+            self._start()
+        except CollshimError:
+            raise
+        except Exception as error:  # of memory, say; the background thread must outlive it
+            self._fail_with(error)
+
+    def _start(self) -> None:
         transport = self._transport
         calls = self.calls or [self.call] * transport.size
         place = self._place(calls)
@@ -118,14 +128,13 @@ class Flight:
         if wrong is not None:
             self.fail(wrong)
             return
+        if any(slot.data is None for slot in slots):
+            self._depart_behind()
+            return
         try:
-            self._combine(slots) if all(slot.data is not None for slot in slots) else self._depart_behind()
-        except CollshimError:
-            raise
-        except Exception as error:  # of memory, say; the background thread must outlive it
-            failure = CommunicationError(f"{self.call.op}: {type(error).__name__}: {error}")
-            failure.__cause__ = error
-            self.fail(failure)
+            self._combine(slots)
+        except Exception as error:
+            self._fail_with(error)
 
     def _combine(self, slots: Sequence[Slot]) -> None:
         """All data came with the slots."""
@@ -149,11 +158,48 @@ class Flight:
         self.failure = failure
         self.departed = True
 
+    def _fail_with(self, error: Exception) -> None:
+        """What this rank alone could not do; the others may have."""
+        failure = CommunicationError(f"{self.call.op}: {type(error).__name__}: {error}")
+        failure.__cause__ = error
+        self.fail(failure)
+
+    def failed(self) -> bool:
+        """Whether the call has failed."""
+        return self.failure is not None
+
+    def own_failure(self) -> CollshimError:
+        """What a wait raises: an exception of its own."""
+        failure = self.failure or CommunicationError("no failure")
+        found = type(failure)(*failure.args)
+        found.__cause__ = failure.__cause__
+        return found
+
     def done(self) -> bool:
         """Whether ``wait`` would return, or raise, at once."""
         if not self.departed:
             self._transport.advance()
-        return self.departed and all(work.is_completed() for work in self._payload.works)
+        if self.failure is not None or (self.departed and all(work.is_completed() for work in self._payload.works)):
+            return True
+        return self._is_hopeless()
+
+    def _is_hopeless(self) -> bool:
+        """Looked at now and then by who polls: whether the group has ended, or a rank of it has left."""
+        now, looks_at = time.monotonic(), self._next_look
+        if looks_at is None or now >= looks_at:
+            self._next_look = now + FIRST_SLICE
+        if looks_at is not None and now >= looks_at:
+            try:
+                self._look()
+            except CommunicationError as failure:
+                self.fail(failure)
+            finally:
+                self._transport.rendezvous.board.clear()
+        return self.failure is not None
+
+    def _look(self) -> None:
+        self._refuse_if_ended()
+        self._refuse_if_hopeless(self._transport.rendezvous.board.gone(self._transport.ranks))
 
     def wait(self, timeout: float | None) -> Parts | None:
         """The outputs, once the data is here."""
@@ -164,20 +210,27 @@ class Flight:
             if self.failure is None:
                 self._land(limit)
         finally:
-            self._transport.seen(self)
+            self._transport.unseen.seen(self)
         if self.failure is not None:
-            raise type(self.failure)(*self.failure.args) from self.failure.__cause__
+            raise self.own_failure()
         return self._outputs
 
     def _land(self, limit: float | None) -> None:
-        payload, self._payload = self._payload, Payload([])
         if self._on_gpu:
-            self._land_on_gpu(payload)
+            self._land_on_gpu(self._payload)
             return
-        for work in payload.works:
+        for work in self._payload.works:
             self.await_work(work, limit)
-        if payload.finish is not None:
-            payload.finish()
+        self._complete(self._payload)
+
+    def _complete(self, payload: Payload) -> None:
+        """What is left to do once the data is here; not before: an interrupted wait may be resumed."""
+        self._payload = Payload([])
+        try:
+            if payload.finish is not None:
+                payload.finish()
+        except Exception as error:
+            self._fail_with(error)
 
     def _land_on_gpu(self, payload: Payload) -> None:
         """This thread's stream follows the data; the host goes on.
@@ -201,8 +254,7 @@ class Flight:
         except DistBackendError as error:
             self.fail(self._transport.end(PeerError, f"{self.call}: NCCL failed: {error}"))
             return
-        if payload.finish is not None:
-            payload.finish()
+        self._complete(payload)
 
     def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works in slices, so that the others hear where this rank waits."""
@@ -211,13 +263,12 @@ class Flight:
             while not _waited(work, _slice(seconds, limit)):
                 board.post(self._transport.key, self.call)  # first: those who gave up wait for it
                 self._refuse_if_late(limit)
-                self._refuse_if_ended()
-                self._refuse_if_hopeless(board.gone(self._transport.ranks))
+                self._look()
                 seconds = 1.0
         except RuntimeError as error:
             if isinstance(error, CollshimError):
                 raise
-            self._end(PeerError, f"the connection broke: {_without_source(error)}", error)
+            self._end(PeerError, f"the connection broke: {without_source(error)}", error)
         finally:
             board.clear()
 
@@ -241,12 +292,6 @@ class Flight:
         transport.rendezvous.board.post(transport.key, self.call)
         absent = transport.rendezvous.board.who_did_not_come(transport.key, transport.ranks, self.call)
         raise transport.end(kind, f"{absent} ({why})") from cause
-
-
-def _without_source(error: RuntimeError) -> str:
-    """What gloo says, without the line of its own source that it says it from and its guess at a cause."""
-    told = str(error).partition("\n")[0].partition(". ")[0]
-    return told.partition("] ")[2] or told if told.startswith("[") else told
 
 
 def _slice(seconds: float, limit: float | None) -> float:

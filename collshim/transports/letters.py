@@ -12,20 +12,20 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.distributed import DistNetworkError
 
-from collshim.call import EAGER_BYTES, TAGS, Call, in_the_world
+from collshim.call import EAGER_BYTES, TAGS, Call
 from collshim.check import objection_to_pair
-from collshim.errors import ArgumentValueError, CollshimError, DeadlineError, PeerError, refusal
+from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts
 from collshim.transports import Posted
-from collshim.transports.absence import FIRST_SLICE
+from collshim.transports.absence import comes_by
 from collshim.transports.background import Background
+from collshim.transports.lookout import Lookout
 from collshim.transports.parcel import Letter, Parcel, opened
 from collshim.transports.payload import Payload, receive, receive_from_anybody, send
 from collshim.transports.point_to_point import PointToPoint
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 _Departing = tuple[Parcel, Callable[[], Payload]]
 _FIRST_NUMBER = TAGS
 """Numbers of letters start here, above users' tags."""
-
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
-"""Seconds between two questions to the store."""
 
 
 class Postbox:
@@ -54,6 +51,7 @@ class Postbox:
         self._sent: dict[int, int] = {}
         self._lock = threading.RLock()
         self._batch: list[_Departing] | None = None
+        self.lookout = Lookout(transport)
 
     @property
     def busy(self) -> bool:
@@ -91,11 +89,20 @@ class Postbox:
                 _depart_together(self._transport.payload_group, batch)
 
     def _depart(self, parcel: Parcel, start: Callable[[], Payload]) -> None:
-        """The data sets out, now or with the rest of its batch."""
-        if self._batch is None or parcel.device.type != "cuda":
-            parcel.payload = start()
-        else:
+        """The data sets out, now or with the rest of its batch; where it cannot, ``parcel`` fails."""
+        if self._batch is not None and parcel.device.type == "cuda":
             self._batch.append((parcel, start))
+            return
+        with self._failing(parcel):
+            parcel.payload = start()
+
+    @contextmanager
+    def _failing(self, parcel: Parcel) -> Iterator[None]:
+        """What torch cannot do for ``parcel`` ends the group, and is kept for its wait."""
+        try:
+            yield
+        except RuntimeError as error:
+            parcel.fail(error if isinstance(error, CollshimError) else self.lookout.broken(parcel, error))
 
     def _refuse_on_cuda(self, call: Call) -> None:
         """NCCL has no tags and no receive from anybody: it would hand out one message for another."""
@@ -110,15 +117,17 @@ class Postbox:
 
     def _send(self, call: Call, tensor: Tensor, lettered: bool) -> Parcel:
         parcel = Parcel(self, call, None, tensor.device)
-        peer, tag = call.root or 0, call.tag
-        small = lettered and tensor.nbytes <= EAGER_BYTES and tensor.device.type == "cpu"
+        parcel.arrived = True
+        peer = call.root or 0
         if peer == self._transport.rank:
             self._keep(Letter(peer, 0, call, tensor.clone()))
-        elif lettered:
-            tag = self._write(call, tensor if small else None, peer)
-        if not small and peer != self._transport.rank:
-            self._depart(parcel, partial(send, self._transport.payload_group, tensor, peer, tag))
-        parcel.arrived = True
+            return parcel
+        with self._failing(parcel):
+            self.lookout.look_now_and_then()
+            small = lettered and tensor.nbytes <= EAGER_BYTES and tensor.device.type == "cpu"
+            tag = self._write(call, tensor if small else None, peer) if lettered else call.tag
+            if not small:
+                self._depart(parcel, partial(send, self._transport.payload_group, tensor, peer, tag))
         return parcel
 
     def _keep(self, letter: Letter) -> None:
@@ -152,63 +161,32 @@ class Postbox:
             try:
                 while self._awaited and self._store.check([self._letter_key(self._transport.rank, self._read + 1)]):
                     self._take()
+            except DistNetworkError as error:
+                self.lookout.without_store(error)  # which fails what is awaited
             finally:
                 self._lock.release()
 
     def await_letter(self, parcel: Parcel, limit: float | None) -> None:
         """Wait until this recv's letter has come."""
-        board, seconds = self._transport.rendezvous.board, FIRST_SLICE
-        try:
-            while not parcel.arrived:
-                self._transport.refuse_if_broken()
-                with self._lock:
-                    if not parcel.arrived and self._next_within(seconds, limit):
-                        self._take()
-                        continue
-                self._refuse_if_late(parcel, limit)
-                self._refuse_if_hopeless(parcel)
-                board.post(f"{self._transport.key}/letters", parcel.call)
-        finally:
-            board.clear()
+        if not parcel.arrived:
+            self.lookout.keep(parcel, limit, partial(self._has_letter, parcel))
 
-    def _next_within(self, seconds: float, limit: float | None) -> bool:
-        """Whether the next letter has come; asked again and again.
+    def _has_letter(self, parcel: Parcel, seconds: float) -> bool:
+        """Whether this recv's letter has come, after at most ``seconds``."""
+        end = time.monotonic() + seconds
+        with self._lock:
+            while not parcel.arrived and self._next_by(end):
+                self._take()
+        return parcel.arrived
 
-        The store's own wait, when it expires, prints warnings and may look up host names for them, for seconds.
-        """
+    def _next_by(self, end: float) -> bool:
+        """Whether the next letter has come by then."""
+        self._transport.refuse_if_broken()
         key = self._letter_key(self._transport.rank, self._read + 1)
-        end = time.monotonic() + seconds if limit is None else min(time.monotonic() + seconds, limit)
-        pause = _SHORTEST_PAUSE
         try:
-            while not self._store.check([key]):
-                if time.monotonic() >= end:
-                    return False
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+            return comes_by(partial(self._store.check, [key]), end)
         except DistNetworkError as error:
-            gone = "the process that served the world's store has ended, and with it the letters that were in it"
-            raise self._transport.end(PeerError, f"letters: {gone}") from error
-        return True
-
-    def _refuse_if_late(self, parcel: Parcel, limit: float | None) -> None:
-        if limit is not None and time.monotonic() >= limit and not parcel.arrived:
-            where = "anybody" if parcel.call.root is None else f"rank {parcel.call.root}"
-            raise self._transport.end(DeadlineError, f"{self._told(parcel)}: {where} sent nothing, the deadline passed")
-
-    def _refuse_if_hopeless(self, parcel: Parcel) -> None:
-        transport, source = self._transport, parcel.call.root
-        others = [rank for rank in range(transport.size) if rank != transport.rank]
-        awaited = others if source is None else [source]
-        if awaited and all(transport.rendezvous.board.gone([transport.ranks[rank]]) for rank in awaited):
-            self.collect()
-            if not parcel.arrived:
-                board, ranks = transport.rendezvous.board, transport.ranks
-                told = "; ".join(f"rank {rank} {board.whereabouts(ranks[rank])}, and sent nothing" for rank in awaited)
-                raise transport.end(PeerError, f"{self._told(parcel)}: {told}")
-
-    def _told(self, parcel: Parcel) -> str:
-        """The call, and whose it is: the failure ends the group on all ranks."""
-        return f"{parcel.call} on rank {self._transport.rank}{in_the_world(self._transport.ranks)}"
+            raise self.lookout.without_store(error) from error
 
     def _take(self) -> None:
         """Read the next letter and hand out what can be handed out; the lock is held."""
@@ -221,7 +199,7 @@ class Postbox:
     def _hand_out(self) -> None:
         for parcel in list(self._awaited):
             letter = next((known for known in self._unclaimed if known.fits(parcel.call)), None)
-            if letter is not None:
+            if letter is not None and parcel in self._awaited:  # unless the one before it ended the group
                 self._unclaimed.remove(letter)
                 self._awaited.remove(parcel)
                 self._deliver(letter, parcel)
@@ -230,7 +208,7 @@ class Postbox:
         wrong = parcel.failure = objection_to_pair(letter.call, parcel.call, self._transport.ranks)
         with on_stream(parcel.stream):  # this may be the background's thread
             self._fill(letter, parcel, wrong is not None)
-        parcel.source = letter.source
+        parcel.source, parcel.announced = letter.source, True
         parcel.joint = letter.call.needs_grad
         parcel.arrived = True
 
@@ -249,21 +227,18 @@ class Postbox:
 
     def await_data(self, parcel: Parcel, limit: float | None) -> None:
         """Wait until the data that follows a letter, or needs none, has moved."""
-        payload, parcel.payload = parcel.payload, None
-        seconds = None if limit is None or limit == inf else max(0.001, limit - time.monotonic())
+        works = [] if parcel.payload is None else parcel.payload.works
         try:
-            for work in [] if payload is None else payload.works:
-                work.finish(seconds) if isinstance(work, PointToPoint) else work.wait()
+            for work in works:
+                self.lookout.keep(parcel, limit, work.moved) if isinstance(work, PointToPoint) else work.wait()
                 if parcel.call.op == "recv" and parcel.source is None:
                     anybody = parcel.call.root is None and isinstance(work, PointToPoint)
                     parcel.source = work.source() if anybody else parcel.call.root
         except RuntimeError as error:
-            self._end(parcel, error, limit)
-
-    def _end(self, parcel: Parcel, error: RuntimeError, limit: float | None) -> None:
-        late = limit is not None and time.monotonic() >= limit
-        kind, why = (DeadlineError, "the deadline passed") if late else (PeerError, f"the connection broke: {error}")
-        raise self._transport.end(kind, f"{self._told(parcel)}: the data did not move, {why}") from error
+            if isinstance(error, CollshimError):
+                raise
+            raise self.lookout.broken(parcel, error) from error
+        parcel.payload = None
 
     def close(self) -> None:
         """Let go of the store."""
@@ -273,7 +248,7 @@ class Postbox:
     def fail(self, failure: CollshimError) -> None:
         """Every recv that still waits fails."""
         for parcel in self._awaited:
-            parcel.failure, parcel.arrived = failure, True
+            parcel.fail(failure)
         self._awaited.clear()
 
     def _count_key(self, peer: int) -> str:

@@ -25,6 +25,7 @@ from collshim.transports.local_express import LocalExpress
 from collshim.transports.meeting import Meeting, Seat
 from collshim.transports.streams import stream_of
 from collshim.transports.ticket import Ticket, Waited
+from collshim.transports.unseen import Behind, Unseen
 
 T = TypeVar("T", bound=Ticket)
 
@@ -223,13 +224,18 @@ class LocalTransport:
         self.rank = rank
         self.size = group.size
         self._sequence = 0
-        self._unseen: list[Ticket] = []
+        self.unseen = Unseen[Ticket]()
         self._closed = False
-        self.express: LocalExpress | None = LocalExpress(self, self._unseen)
+        self.express: LocalExpress | None = LocalExpress(self, self.unseen)
 
     def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
-        """See ``Transport.post``; also raises here what an earlier work failed with that nobody waited for."""
-        self._raise_unseen()
+        """See ``Transport.post``."""
+        self._refuse_if_closed()
+        earlier = self.unseen.failed()
+        posted = self._posted(call, inputs, outputs, device)
+        return Behind(posted, self.unseen, earlier) if earlier else posted
+
+    def _posted(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         if call.op in ("send", "recv"):
             return self._post_letter(call, inputs, outputs, device)
         meeting = self.take(_Seat(self.rank, call, inputs, outputs, device, stream_of(device)))
@@ -256,8 +262,7 @@ class LocalTransport:
 
     def subgroup(self, ranks: Sequence[int], key: str) -> LocalTransport | None:
         """See ``Transport.subgroup``."""
-        if self._closed:
-            raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
+        self._refuse_if_closed()
         if self.rank not in ranks:
             return None
         members = tuple(self.group.ranks[rank] for rank in ranks)
@@ -278,24 +283,15 @@ class LocalTransport:
     def remember(self, ticket: T) -> T:
         """Keep the ticket until its rank has waited for it: a failure that nobody saw is raised by the next call."""
         if not ticket.meeting.finished:
-            self._unseen[:] = [known for known in self._unseen if not known.meeting.finished or known.failed()]
-            self._unseen.append(ticket)
+            self.unseen[:] = [known for known in self.unseen if not known.meeting.finished or known.failed()]
+            self.unseen.append(ticket)
         elif ticket.failed():
-            self._unseen.append(ticket)
+            self.unseen.append(ticket)
         return ticket
 
-    def _raise_unseen(self) -> None:
+    def _refuse_if_closed(self) -> None:
         if self._closed:
             raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
-        failed = [ticket for ticket in self._unseen if ticket.failed()] if self._unseen else []
-        if failed:
-            self._unseen.clear()
-            raise failed[0].failure()
-
-    def seen(self, ticket: Ticket) -> None:
-        """The rank has waited for this ticket: its failure need not be raised again."""
-        if self._unseen and ticket in self._unseen:
-            self._unseen.remove(ticket)
 
 
 class _Sent:

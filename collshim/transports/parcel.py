@@ -11,7 +11,9 @@ from torch import Tensor
 
 from collshim.call import Call
 from collshim.errors import CollshimError
+from collshim.transports.absence import FIRST_SLICE
 from collshim.transports.payload import Payload
+from collshim.transports.point_to_point import PointToPoint
 from collshim.transports.slots import as_bytes, call_from, describe, from_bytes
 from collshim.transports.streams import stream_to_follow
 
@@ -53,7 +55,13 @@ def opened(text: bytes) -> Letter:
 
 
 class Parcel:
-    """A send or recv on its way, seen by its own rank."""
+    """A send or recv on its way, seen by its own rank.
+
+    Attributes:
+        arrived: whether its letter has come, or none is awaited; or whether it has failed.
+        announced: whether its sender has written that the data is on its way.
+        gone_since: since when all of its peers are seen to have left, or None.
+    """
 
     def __init__(self, box: Postbox, call: Call, target: Tensor | None, device: torch.device) -> None:
         self._box = box
@@ -67,12 +75,39 @@ class Parcel:
         self.payload: Payload | None = None
         self.failure: CollshimError | None = None
         self.arrived = False
+        self.announced = False
+        self.gone_since: float | None = None
+        self._next_look = time.monotonic() + FIRST_SLICE
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of data are to move."""
+        works = [] if self.payload is None else self.payload.works
+        return sum(work.nbytes for work in works if isinstance(work, PointToPoint))
+
+    def is_over(self) -> bool:
+        """Whether the letter has come, and with it or after it the data; or the failure."""
+        return self.arrived and (self.payload is None or all(work.is_completed() for work in self.payload.works))
 
     def done(self) -> bool:
-        """Whether the letter has come, and with it or after it the data."""
+        """Whether ``wait`` would return, or raise, at once. Who polls looks now and then whether anything can come."""
         if not self.arrived:
-            self._box.collect()
-        return self.arrived and (self.payload is None or all(work.is_completed() for work in self.payload.works))
+            self.collect()
+        if not self.is_over() and time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + FIRST_SLICE
+            try:
+                self._box.lookout.look(self)
+            except CollshimError as failure:
+                self.fail(failure)
+        return self.is_over()
+
+    def collect(self) -> None:
+        """Take what letters have come, this one's perhaps, without waiting."""
+        self._box.collect()
+
+    def fail(self, failure: CollshimError) -> None:
+        """This send or recv ends with ``failure``."""
+        self.failure, self.payload, self.arrived = failure, None, True
 
     def wait(self, timeout: float | None) -> Tensor | None:
         """The received tensor; None for a send."""

@@ -74,7 +74,7 @@ def plain(array: Any) -> Tensor | None:
         return torch.from_numpy(array) if fits else None
     if type(array) is not Tensor or array.dtype not in _TORCH_DTYPES or array.layout is not _STRIDED:
         return None
-    if (array.requires_grad and torch.is_grad_enabled()) or array.is_neg() or not array.is_cpu:
+    if (array.requires_grad and torch.is_grad_enabled()) or array.is_neg() or not array.is_cpu or array.is_nested:
         return None
     return array if array.is_contiguous() else None
 
@@ -87,10 +87,10 @@ def plain_parts(parts: Any, size: int) -> Tensor | None:
 
 def plain_target(array: Any, tensor: Tensor, out: Any, shape: Any) -> Tensor | None:
     """``out`` as a tensor where it is plain, fits, is of the input's kind, and lies apart from the input."""
-    if type(out) is not type(array) or out.shape != shape:
+    if type(out) is not type(array):
         return None
     target = _like_plain(out) if type(out) is Tensor else plain(out)
-    if target is None or target.dtype is not tensor.dtype:
+    if target is None or target.dtype is not tensor.dtype or out.shape != shape:
         return None
     start, other = target.data_ptr(), tensor.data_ptr()
     return target if start + target.nbytes <= other or other + tensor.nbytes <= start else None
@@ -98,7 +98,7 @@ def plain_target(array: Any, tensor: Tensor, out: Any, shape: Any) -> Tensor | N
 
 def _like_plain(out: Tensor) -> Tensor | None:
     """A tensor that is plain where its dtype is that of a plain one."""
-    if not out.is_cpu or out.layout is not _STRIDED or out.is_neg() or out.requires_grad:
+    if not out.is_cpu or out.layout is not _STRIDED or out.is_neg() or out.requires_grad or out.is_nested:
         return None
     return out if out.is_contiguous() else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -24,6 +24,7 @@ from collshim.transports.payload import all_gather_single, all_to_all_single
 from collshim.transports.point_to_point import PointToPoint
 from collshim.transports.rendezvous import Rendezvous, end_nccl, never_free
 from collshim.transports.slots import encode, slot_bytes, travels_in_slots
+from collshim.transports.unseen import Behind, Unseen
 
 _FEW = 32
 """Ranks up to which slots go from each to each."""
@@ -61,9 +62,9 @@ class ProcessGroupTransport:
         self._driving = threading.RLock()
         self._posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
         self._failure: CommunicationError | None = None
-        self._unseen: list[Flight] = []
+        self.unseen = Unseen[Flight]()
         self._postbox = Postbox(self)
-        self.express = None if checks else ProcessExpress(self, self._queue, self._unseen, self._latest)
+        self.express = None if checks else ProcessExpress(self, self._queue, self.unseen, self._latest)
         rendezvous.entrust(self)
 
     @property
@@ -83,9 +84,13 @@ class ProcessGroupTransport:
                 self._latest["payload"] = work
 
     def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
-        """See ``Transport.post``; also raises here what an earlier call failed with that nobody waited for."""
+        """See ``Transport.post``."""
         self.refuse_if_broken()
-        self._raise_unseen()
+        earlier = self.unseen.failed()
+        posted = self._posted(call, inputs, outputs, device)
+        return Behind(posted, self.unseen, earlier) if earlier else posted
+
+    def _posted(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         if call.op in ("send", "recv"):
             return self._postbox.post(call, inputs, outputs, device)
         with self._posting:
@@ -101,6 +106,8 @@ class ProcessGroupTransport:
             self._see_off(flight)
         else:
             flight.depart()
+            if flight.failed():
+                self._remember(flight)
         return flight
 
     def _post_slots(self, flight: Flight, inputs: Parts | None) -> None:
@@ -129,17 +136,20 @@ class ProcessGroupTransport:
             flight.fail(failure)
 
     def _remember(self, flight: Flight) -> None:
-        self._unseen[:] = [known for known in self._unseen if not known.departed or known.failure is not None]
-        self._unseen.append(flight)
+        self.unseen[:] = [known for known in self.unseen if not known.departed or known.failed()]
+        self.unseen.append(flight)
 
     def agree_up_to(self, flight: Flight, limit: float | None) -> None:
         """Let every call up to ``flight`` agree and depart, in the order in which they were posted."""
         with self._driving:
-            while not flight.departed and self._queue:
-                head = self._queue[0]
+            queue = self._queue
+            while not flight.departed and queue:
+                head = queue[0]
                 head.agree(limit)
-                if self._queue and self._queue[0] is head:
-                    self._queue.popleft()
+                if queue and queue[0] is head:
+                    queue.popleft()
+            if not flight.departed:  # it was posted while another thread ended the group
+                self.refuse_if_broken()
 
     def advance(self) -> bool:
         """Let the calls whose slots are here depart, without waiting; whether some still wait for theirs."""
@@ -147,8 +157,9 @@ class ProcessGroupTransport:
             self._postbox.collect()  # also while another thread of this rank waits in a collective
             if self._driving.acquire(blocking=False):
                 try:
-                    while self._queue and self._queue[0].arrived() and self._failure is None:
-                        self.agree_up_to(self._queue[0], None)
+                    queue = self._queue
+                    while queue and queue[0].arrived() and self._failure is None:
+                        self.agree_up_to(queue[0], None)
                 finally:
                     self._driving.release()
         except CollshimError as failure:
@@ -166,27 +177,21 @@ class ProcessGroupTransport:
         """End this group: what is on its way, and what comes later, fails with ``failure``."""
         if self._failure is None:
             self._failure = failure if isinstance(failure, CommunicationError) else CommunicationError(str(failure))
-        for flight in self._queue:
-            flight.fail(self._failure)
-        self._queue.clear()
+        broken_by = self._failure
+        self._fail_queued(lambda call: broken_by)
         self._postbox.fail(self._failure)
         self._let_go()
+
+    def _fail_queued(self, failure: Callable[[Call], CollshimError]) -> None:
+        """In place of a shorter queue a new one: whoever drives the old one needs no guard against it."""
+        queue, self._queue = self._queue, deque()
+        for flight in queue:
+            flight.fail(failure(flight.call))
 
     def refuse_if_broken(self) -> None:
         """Raise where an earlier failure ended this group."""
         if self._failure is not None:
             raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self._failure}")
-
-    def _raise_unseen(self) -> None:
-        failed = [flight for flight in self._unseen if flight.failure is not None]
-        if failed and failed[0].failure is not None:
-            self._unseen.clear()
-            raise failed[0].failure
-
-    def seen(self, flight: Flight) -> None:
-        """The rank has waited for this call: its failure need not be raised again."""
-        if flight in self._unseen:
-            self._unseen.remove(flight)
 
     def together(self) -> AbstractContextManager[None]:
         """See ``Transport.together``."""
@@ -207,8 +212,8 @@ class ProcessGroupTransport:
     def close(self) -> None:
         """See ``Transport.close``."""
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
-        self._queue.clear()
-        self._unseen.clear()
+        self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
+        self.unseen.clear()
         self._postbox.close()
         self._let_go()
 
@@ -222,7 +227,7 @@ class ProcessGroupTransport:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Drop the groups; gloo ends its calls first, however long that takes, so where some are left, in a thread.
+        """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.
 
         In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
         ranks, and fails where one of them ends meanwhile.
@@ -250,8 +255,10 @@ class ProcessGroupTransport:
 
     def _drop(self, groups: list[ProcessGroup]) -> None:
         limit = time.monotonic() + self.rendezvous.timeout
-        while not self._is_made() and time.monotonic() < limit:
-            time.sleep(0.005)
+        while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
+            time.sleep(0.01)
+        if not self._is_idle():  # torch 2.6 waits in the destructor, and nobody else runs meanwhile
+            never_free(groups)
         groups.clear()
         self.rendezvous.ending.remove(groups)
 

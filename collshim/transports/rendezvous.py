@@ -7,6 +7,7 @@ import os
 import time
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +15,8 @@ import torch
 from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
 from collshim.call import call_site
-from collshim.errors import CommunicationError, DeadlineError, PeerError, WorldError
-from collshim.transports.absence import Noticeboard
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, WorldError
+from collshim.transports.absence import FIRST_SLICE, Noticeboard, comes_by
 
 _LONGEST = 1e7
 """Seconds: what a store and gloo take for a deadline has an end, also where ours has none."""
@@ -23,9 +24,13 @@ _LONGEST = 1e7
 FAREWELL = 10.0
 """Seconds that the process which serves the store waits for the others when it leaves."""
 
+_PAUSE = 0.01
+"""Seconds between two questions whether all ranks have come: many ask at a time."""
+
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "")
 _PATIENCE = 10
 """gloo's own deadline in multiples of ours: our waits name who is missing, gloo's would only end the group."""
+_TIMEOUT_STAYS = not hasattr(ProcessGroup, "all_gather_single")  # torch 2.6: a call's is what gloo was made with
 
 
 class Rendezvous:
@@ -83,13 +88,13 @@ class Rendezvous:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
         store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
         group = ProcessGroup(store, rank, size)
-        store.set(f"came/{rank}", "")
         self.board.post_making(ranks, call_site())
         try:
+            self._assemble(store, ranks)
             gloo = self._gloo(store, rank, size)
         except RuntimeError as error:
             self.board.give_up()
-            raise self._incomplete(store, ranks) from error
+            raise error if isinstance(error, CollshimError) else self._broken(ranks, error) from error
         finally:
             self.board.clear()
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
@@ -99,18 +104,34 @@ class Rendezvous:
             group._register_backend(torch.device("cuda"), ProcessGroup.BackendType.NCCL, nccl)
         return group
 
-    def _incomplete(self, store: Any, ranks: Sequence[int]) -> CommunicationError:
-        """Why a group could not be made: who has not come to make it."""
+    def _assemble(self, store: Any, ranks: Sequence[int]) -> None:
+        """Wait until all ranks have come to make the group: in gloo's own wait nobody hears of Ctrl-C, nor who left."""
+        came, limit = {rank: f"came/{rank}" for rank in ranks}, time.monotonic() + self.timeout
+        store.set(came[self.rank], "")
         try:
-            absent = [rank for rank in range(len(ranks)) if not store.check([f"came/{rank}"])]
-        except RuntimeError:
-            return PeerError("the process that served the world's store has ended")
-        what = f"making a group of ranks {list(ranks)} at {call_site()}"
-        if not absent:
-            return PeerError(f"{what}: the connection to one of them broke")
-        told = "; ".join(f"rank {rank} {self.board.whereabouts(ranks[rank])}" for rank in absent)
-        count = f"{len(absent)} of {len(ranks)} ranks did not come within {self.timeout:g} s"
-        return DeadlineError(f"{what}: {count}: {told}")
+            while not comes_by(lambda: store.check([*came.values()]), _next_look(limit), _PAUSE):
+                gone = [rank for rank in ranks if self.board.gone([rank])]
+                absent = [rank for rank in ranks if not store.check([came[rank]])]
+                left = set(absent) & set(gone)
+                if absent and (left or time.monotonic() >= limit):
+                    raise self._incomplete(ranks, absent, late=not left)
+        except BaseException:
+            with suppress(DistNetworkError):
+                store.delete_key(came[self.rank])  # who comes later shall not take this rank for there
+            raise
+
+    def _incomplete(self, ranks: Sequence[int], absent: Sequence[int], *, late: bool) -> CommunicationError:
+        """Who has not come to make a group, and where they are."""
+        told = "; ".join(f"rank {rank} {self.board.whereabouts(rank)}" for rank in absent)
+        within = f" within {self.timeout:g} s" if late else ""
+        text = f"{_making(ranks)}: {len(absent)} of {len(ranks)} ranks did not come{within}: {told}"
+        return DeadlineError(text) if late else PeerError(text)
+
+    def _broken(self, ranks: Sequence[int], error: RuntimeError) -> CommunicationError:
+        """Why a group could not be made of ranks that all came."""
+        if isinstance(error, DistNetworkError):
+            return PeerError(f"{_making(ranks)}: the process that served the world's store has ended")
+        return PeerError(f"{_making(ranks)}: the connection to one of them broke")
 
     def agreed(self, key: str, mine: str) -> str:
         """Rank 0's word on what all ranks must have alike; this rank's own where rank 0 does not come."""
@@ -134,7 +155,7 @@ class Rendezvous:
     def _gloo(self, store: Any, rank: int, size: int) -> Any:
         options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # not in torch's stubs
         options._devices = [self._gloo_device()]
-        options._timeout = timedelta(seconds=self.timeout)
+        options._timeout = timedelta(seconds=self.timeout * (_PATIENCE if _TIMEOUT_STAYS else 1))
         gloo = ProcessGroupGloo(store, rank, size, options)
         gloo._set_default_timeout(timedelta(seconds=_PATIENCE * self.timeout))
         return gloo
@@ -149,6 +170,14 @@ class Rendezvous:
             else:
                 self._device = ProcessGroupGloo.create_default_device()
         return self._device
+
+
+def _making(ranks: Sequence[int]) -> str:
+    return f"making a group of the world's ranks {list(ranks)} at {call_site()}"
+
+
+def _next_look(limit: float) -> float:
+    return min(limit, time.monotonic() + FIRST_SLICE)
 
 
 def serve_store(host: str) -> TCPStore:

@@ -52,19 +52,22 @@ class Ticket:
         """Whether the meeting failed."""
         return self.meeting.failure is not None
 
-    def failure(self) -> CommunicationError:
+    def own_failure(self) -> CommunicationError:
         """What this rank is to raise: an exception of its own, since each is raised in another thread."""
-        found = self.meeting.failure or CommunicationError("no failure")
-        return type(found)(*found.args)
+        failure = self.meeting.failure or CommunicationError("no failure")
+        found = type(failure)(*failure.args)
+        found.__cause__ = failure.__cause__
+        return found
 
     def wait(self, timeout: float | None) -> Any:
         """This rank's outputs."""
         transport = self.transport
         if not self.meeting.finished:
             self._wait(timeout)
-        transport.seen(self)
+        if transport.unseen:
+            transport.unseen.seen(self)
         if self.meeting.failure is not None:
-            raise self.failure() from self.meeting.failure.__cause__
+            raise self.own_failure()
         return self.meeting.result(self.place)
 
     def _wait(self, timeout: float | None) -> None:

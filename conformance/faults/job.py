@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 import time
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
@@ -17,6 +18,9 @@ _IMPORTED = ["collshim.conformance.faults.rank", "collshim.torch.distributed", "
 
 _LEAVING = 5.0
 """Seconds that a process gets to end after its ranks have told how they ended."""
+
+_CHILDREN = threading.Lock()
+"""Held where a process starts or is closed: in Python 3.10 the one looks at what the other takes apart."""
 
 
 class Run(NamedTuple):
@@ -62,7 +66,8 @@ class _Processes:
         for task in tasks:
             ours, theirs = context.Pipe(duplex=False)
             process = context.Process(target=main, args=(task, theirs), daemon=True)
-            process.start()
+            with _CHILDREN:
+                process.start()
             theirs.close()
             self._owner[ours] = task.rank
             self._processes.append(process)
@@ -74,7 +79,8 @@ class _Processes:
         for process in self._processes:
             process.kill()
             process.join()
-            process.close()
+            with _CHILDREN:
+                process.close()
         for end in self._owner:
             end.close()
 

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -125,12 +126,33 @@ def test_whole_factors_of_integers_are_exact(dtype: torch.dtype, factor: int) ->
     assert reduced(parts, "premul_sum", float(factor)).tolist() == wanted
 
 
+@pytest.mark.parametrize("factor", [0.5, -0.5, 1.25, 3 + 2.0**-31, -(2.0**-20)])
 @pytest.mark.parametrize("dtype", BITS, ids=str)
-def test_each_product_with_a_fraction_is_cut_towards_zero(dtype: torch.dtype) -> None:
-    rows = [[rank * 7 + index for index in range(16)] for rank in range(3)]
+def test_each_product_with_a_binary_fraction_is_exact_and_cut_towards_zero(dtype: torch.dtype, factor: float) -> None:
+    rows = drawn(dtype)
     parts = [torch.tensor(row, dtype=dtype) for row in rows]
-    wanted = [sum(int(value * 0.5) for value in column) for column in zip(*rows, strict=True)]
-    assert reduced(parts, "premul_sum", 0.5).tolist() == wanted
+    exact = Fraction(factor)
+    wanted = [wrapped(sum(math.trunc(value * exact) for value in column), dtype) for column in zip(*rows, strict=True)]
+    assert reduced(parts, "premul_sum", factor).tolist() == wanted
+
+
+@pytest.mark.parametrize("factor", [0.1, -1 / 3, 1e5 / 3, 2.0**20 + 2.0**-32])
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+def test_each_product_with_another_fraction_is_that_of_float64_cut_towards_zero(
+    dtype: torch.dtype, factor: float
+) -> None:
+    rows = drawn(dtype)
+    parts = [torch.tensor(row, dtype=dtype) for row in rows]
+    wanted = [wrapped(sum(int(value * factor) for value in column), dtype) for column in zip(*rows, strict=True)]
+    assert reduced(parts, "premul_sum", factor).tolist() == wanted
+
+
+@pytest.mark.parametrize("factor", [2.0**64, -(2.0**63), 1e300])
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+def test_products_with_huge_factors_wrap_around(dtype: torch.dtype, factor: float) -> None:
+    parts = [torch.tensor([1, 3], dtype=dtype) for _ in range(RANKS)]
+    wanted = [wrapped(RANKS * int(factor), dtype), wrapped(RANKS * 3 * int(factor), dtype)]
+    assert reduced(parts, "premul_sum", factor).tolist() == wanted
 
 
 @pytest.mark.parametrize("op", ARITHMETIC)
@@ -176,6 +198,15 @@ def test_complex_numbers(dtype: torch.dtype, op: str) -> None:
     assert torch.allclose(found, torch.tensor(wanted, dtype=dtype))
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+@pytest.mark.parametrize(("op", "factor"), [("sum", None), ("avg", None), ("prod", None), ("premul_sum", 0.5)])
+def test_halves_of_complex_numbers_are_rounded_once(op: str, factor: float | None) -> None:
+    rows = [torch.tensor([1 + 2j, 0.1 - 3j, 2048 + 1j]) * (rank + 1) / 7 for rank in range(RANKS)]
+    parts = [row.to(torch.complex32) for row in rows]
+    wide = reduced([part.to(torch.complex64) for part in parts], op, factor)
+    assert torch.equal(reduced(parts, op, factor).to(torch.complex64), wide.to(torch.complex32).to(torch.complex64))
+
+
 BOOLEAN = {"sum": any, "max": any, "bor": any, "prod": all, "min": all, "band": all, "bxor": lambda c: sum(c) % 2 == 1}
 
 
@@ -214,8 +245,9 @@ def test_the_result_may_go_where_any_part_lies(place: int, op: str, dtype: torch
     assert parts[place].float().tolist() == wanted.float().tolist()
 
 
-@pytest.mark.parametrize("dtype", [*BITS, *FLOATS, *EIGHT_BITS, *COMPLEX, torch.bool], ids=str)
+@pytest.mark.parametrize("dtype", [*BITS, *FLOATS, *EIGHT_BITS, *COMPLEX, torch.complex32, torch.bool], ids=str)
 @pytest.mark.parametrize("op", [*OPS, "premul_sum"])
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 def test_shapes_without_elements_and_without_dimensions(op: str, dtype: torch.dtype) -> None:
     if meaning(op, dtype) is not None:
         return
@@ -237,6 +269,7 @@ MEANINGLESS = [
     *((op, dtype) for op in ("band", "bor", "bxor") for dtype in (torch.float32, torch.bfloat16, torch.complex64)),
     *((op, torch.complex128) for op in ("min", "max")),
     *((op, torch.bool) for op in ("avg", "premul_sum")),
+    *((op, dtype) for op in (*OPS, "premul_sum") for dtype in (torch.bits8, torch.bits16, torch.quint8)),
 ]
 if hasattr(torch, "float8_e8m0fnu"):  # torch 2.7
     MEANINGLESS += [(op, torch.float8_e8m0fnu) for op in ("sum", "prod", "avg")]

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import collshim
-from tests.engine.plays.gradients import CASES, LINEAR, by_name, first_order, second_order
+from tests.engine.plays.gradients import CASES, LINEAR, TWICE, by_name, first_order, linear, second_order, twice
 from tests.engine.worlds import TRANSPORTS, attempt, on_ranks, world
 
 SIZE = 3
@@ -44,6 +44,25 @@ def test_ranks_whose_input_needs_no_gradient_join(name: str, needs: tuple[bool, 
 def test_gradients_can_be_differentiated_once_more(name: str) -> None:
     for rank, (found, wanted) in enumerate(on_ranks(second_order, SIZE, "threads", CASES[name])):
         assert _close(found, wanted, 1e-5), f"rank {rank} has {found}, should be {wanted}"
+
+
+@pytest.mark.parametrize("name", TWICE)
+@pytest.mark.parametrize("transport", ["threads", "processes"])
+def test_where_others_could_not_join_a_second_backward_is_refused(transport: str, name: str) -> None:
+    op = name.partition(",")[0]
+    text = f"{op}: its backward is differentiated, should be done once: the other ranks hold nothing to join a second"
+    refused, total = on_ranks(twice, SIZE, transport, name)[1]
+    assert (refused.raised[1:3], refused.text) == (
+        ("ArgumentError", "CollshimError"),
+        f"{text} backward with (rank 1 of 3)",
+    )
+    assert total == 3
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_a_gradient_that_depends_on_nothing_is_no_part_of_the_graph(name: str) -> None:
+    """The losses are linear: ``create_graph`` does no harm."""
+    assert on_ranks(linear, SIZE, "threads", name)[1] == (False, True)
 
 
 _BETWEEN_PROCESSES = (

@@ -19,6 +19,8 @@ from tests.engine.plays.values import (
 )
 from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
 
+pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+
 SIZE = 2
 DTYPES = [
     torch.bool,
@@ -26,7 +28,7 @@ DTYPES = [
     *(torch.int8, torch.int16, torch.int32, torch.int64),
     *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
     *(torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz),
-    *(torch.complex64, torch.complex128),
+    *(torch.complex32, torch.complex64, torch.complex128),
 ]
 LENGTHS = ("small", "large")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collshim import WorldError
-from collshim.environment import Place, read
+from collshim.environment import Place, forget_others, read
 
 TORCHRUN = {
     "RANK": "5",
@@ -103,6 +103,63 @@ def test_an_address_that_is_given_goes_before_the_environments() -> None:
     assert place(TORCHRUN, address="other", port=1)[2:4] == ("other", 1)
 
 
+ALIKE = {
+    "a name and its number": ("host0", "10.0.0.1"),
+    "a name with and without its domain": ("host0", "host0.cluster.example"),
+    "names in small and in large letters": ("host0", "HOST0."),
+    "this machine, by name and by number": ("localhost", "127.0.0.1"),
+    "two numbers of one machine": ("10.0.0.1", "fe80::1"),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE.values(), ids=ALIKE)
+def test_what_may_be_one_host_is_no_contradiction(one: str, other: str) -> None:
+    assert place({**TORCHRUN, "MASTER_ADDR": one, "MS_SCHED_HOST": other}).address == one
+    assert place({**TORCHRUN, "MASTER_ADDR": other, "MS_SCHED_HOST": one}).address == other
+
+
+def test_each_frameworks_service_may_have_a_port_of_its_own() -> None:
+    assert place({**TORCHRUN, "MS_SCHED_HOST": "host0", "MS_SCHED_PORT": "8118"}).port == 29500
+
+
+def test_a_device_may_have_another_number_than_the_local_rank() -> None:
+    assert place({**TORCHRUN, "DEVICE_ID": "7"}).local_rank == 1
+
+
+def test_where_srun_was_started_is_no_contradiction_and_counts_where_nobody_says_more() -> None:
+    step = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_LAUNCH_NODE_IPADDR": "10.0.0.1"}
+    assert place({**TORCHRUN, **step}).address == "host0"
+    assert place({**step, "MASTER_PORT": "7"})[2:4] == ("10.0.0.1", 7)
+
+
+def test_torchrun_holds_in_what_srun_or_mpirun_started() -> None:
+    agents = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "1"}
+    environment = {**agents, **TORCHRUN, "TORCHELASTIC_RUN_ID": "none"}
+    assert read(None, None, None, None, needs_address=True, environment=environment) == read(
+        None, None, None, None, needs_address=True, environment=TORCHRUN
+    )
+
+
+def test_msruns_scheduler_is_no_rank_and_leaves() -> None:
+    scheduler = {"MS_ROLE": "MS_SCHED", "RANK_ID": "0", "RANK_SIZE": "2", "MS_SCHED_HOST": "h", "MS_SCHED_PORT": "1"}
+    with pytest.raises(SystemExit) as raised:
+        read(None, None, None, None, needs_address=True, environment=scheduler)
+    assert raised.value.code == 0
+
+
+def test_what_is_given_may_override_the_environment() -> None:
+    assert place({**TORCHRUN, "MS_SCHED_HOST": "host1"}, 0, 2, overrides=True)[:3] == (0, 2, "host0")
+
+
+@pytest.mark.parametrize("environment", [environment for environment, _ in LAUNCHERS.values()], ids=LAUNCHERS)
+def test_what_launchers_said_is_forgotten_but_torchruns(environment: dict[str, str]) -> None:
+    told = {**environment, **TORCHRUN, "SLURM_JOB_ID": "7"}
+    agent = told.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    forget_others(told)
+    assert place(told) == place(TORCHRUN)._replace(agent_store=agent)
+    assert {**TORCHRUN, "SLURM_JOB_ID": "7"}.items() <= told.items()
+
+
 def test_a_store_needs_no_address() -> None:
     assert place({"RANK": "1", "WORLD_SIZE": "2"}, needs_address=False)[:2] == (1, 2)
 
@@ -111,13 +168,14 @@ def test_arguments_may_repeat_the_environment() -> None:
     assert place(TORCHRUN, 5, 8) == place(TORCHRUN)
 
 
+PAIR = {"rank": 0, "size": 2, "address": "h", "port": 7}
 BAD: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
-    "another rank": (TORCHRUN, {"rank": 4}, "rank is 4 by the arguments, 5 by RANK and WORLD_SIZE"),
-    "another size": (TORCHRUN, {"size": 9}, "size is 9 by the arguments, 8 by RANK and WORLD_SIZE"),
+    "another rank": (TORCHRUN, {"rank": 4}, "rank is 4 by the arguments, 5 by RANK"),
+    "another size": (TORCHRUN, {"size": 9}, "size is 9 by the arguments, 8 by WORLD_SIZE"),
     "two launchers": (
         {**TORCHRUN, "PMI_RANK": "2"},
         {},
-        "rank is 5 by RANK and WORLD_SIZE, 2 by PMI_RANK and PMI_SIZE",
+        "rank is 5 by RANK, 2 by PMI_RANK",
     ),
     "half an environment": ({"RANK": "1"}, {}, "size is not told.*RANK=1"),
     "the other half": ({"WORLD_SIZE": "2"}, {}, "rank is not told.*WORLD_SIZE=2"),
@@ -132,6 +190,52 @@ BAD: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "a cluster that is no JSON": ({"TF_CONFIG": "{"}, {}, "TF_CONFIG is '{', should be JSON"),
     "a cluster without workers": ({"TF_CONFIG": tf_config("worker", 0)}, {}, "should be JSON with cluster and task"),
     "a rank that is no int": ({}, {"rank": "0", "size": 2}, "rank"),
+    "a parameter server": (
+        {"TF_CONFIG": tf_config("ps", 1, worker=WORKERS, ps=["p:1", "p:2"])},
+        {},
+        "the task in TF_CONFIG is 'ps', should be 'chief' or 'worker'",
+    ),
+    "an evaluator": (
+        {"TF_CONFIG": tf_config("evaluator", 0, worker=WORKERS)},
+        {},
+        "the task in TF_CONFIG is 'evaluator', should be 'chief' or 'worker'",
+    ),
+    "two addresses": (
+        {**TORCHRUN, "MS_SCHED_HOST": "host1"},
+        {},
+        "address is host0 by MASTER_ADDR, host1 by MS_SCHED_HOST; should be the same",
+    ),
+    "two numbers of hosts": (
+        {**TORCHRUN, "MASTER_ADDR": "10.0.0.1", "MS_SCHED_HOST": "10.0.0.2"},
+        {},
+        "address is 10.0.0.1 by MASTER_ADDR, 10.0.0.2 by MS_SCHED_HOST",
+    ),
+    "an address and a cluster's first worker": (
+        {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "TF_CONFIG": tf_config("worker", 1, worker=WORKERS)},
+        {},
+        "address is h by MASTER_ADDR, host0 by TF_CONFIG",
+    ),
+    "two local ranks": (
+        {**TORCHRUN, "OMPI_COMM_WORLD_LOCAL_RANK": "0"},
+        {},
+        "local rank is 1 by LOCAL_RANK, 0 by OMPI_COMM_WORLD_LOCAL_RANK",
+    ),
+    "two ranks of msrun": (
+        {"RANK_ID": "0", "MS_NODE_ID": "1", "RANK_SIZE": "2", "MS_SCHED_HOST": "h", "MS_SCHED_PORT": "8118"},
+        {},
+        "rank is 0 by RANK_ID, 1 by MS_NODE_ID",
+    ),
+    "a port that no machine has": (
+        {**TORCHRUN, "MASTER_PORT": "99999999"},
+        {},
+        "port is 99999999 by MASTER_PORT, should be from 1 to 65535",
+    ),
+    "a port that is given and no machine has": (
+        {},
+        {**PAIR, "port": -1},
+        "port is -1 by the arguments, should be from",
+    ),
+    "an empty address": ({**TORCHRUN, "MASTER_ADDR": ""}, {}, "address is '' by MASTER_ADDR, should be a host's name"),
 }
 
 

@@ -16,6 +16,7 @@ import torch
 import collshim
 from tests.engine.plays import deaths
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
+from tests.robustness.scripts import ended, one
 
 KINDS = ("threads", "processes")
 
@@ -135,6 +136,39 @@ def test_ranks_of_another_kind_are_refused() -> None:
         collshim.launch(place, 2, ranks="fibres")
 
 
+@pytest.mark.parametrize("ranks", KINDS)
+@pytest.mark.parametrize("timeout", ["x", -1, float("nan"), True, [1.0]])
+def test_a_deadline_that_is_no_number_of_seconds_is_refused(ranks: str, timeout: Any) -> None:
+    with pytest.raises(collshim.ArgumentError, match=r"launch: timeout is .*, should be a number of seconds from 0"):
+        collshim.launch(place, 2, ranks=ranks, timeout=timeout)
+
+
+@pytest.mark.parametrize("ranks", KINDS)
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300])
+def test_a_deadline_may_be_far_away(ranks: str, timeout: float) -> None:
+    assert collshim.launch(added, 2, ranks=ranks, args=(7,), timeout=timeout) == [7, 107]
+
+
+INHERITED = {
+    "a task of Slurm": {"SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_NNODES": "1"},
+    "a rank of mpirun": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"},
+    "a rank of collshim run": {"RANK": "0", "WORLD_SIZE": "1", "RANK_ID": "0", "RANK_SIZE": "1", "MS_NODE_ID": "0"},
+    "a worker of TensorFlow": {"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}'},
+}
+LAUNCHES = """
+import collshim
+from tests.engine.test_launch import place
+if __name__ == "__main__":
+    print([found[:2] for found in collshim.launch(place, 2, ranks="processes", timeout=30)])
+"""
+
+
+@pytest.mark.parametrize("inherited", INHERITED.values(), ids=INHERITED)
+def test_processes_have_the_places_that_launch_gave_them_whoever_launched_it(inherited: dict[str, str]) -> None:
+    seen = ended([one(LAUNCHES, **inherited)])[0]
+    assert seen.out == "[(0, 2), (1, 2)]\n", seen
+
+
 @pytest.mark.parametrize(("fn", "args"), [(lambda: None, ()), (place, (threading.Lock(),)), (place, (lambda: None,))])
 def test_what_cannot_be_sent_to_a_process_is_refused(fn: Any, args: Any) -> None:
     with pytest.raises(collshim.ArgumentTypeError, match="cannot be sent to another process"):
@@ -241,6 +275,18 @@ def test_a_peer_hears_what_the_failed_rank_raised() -> None:
 def test_a_result_that_cannot_travel_is_told() -> None:
     with pytest.raises(collshim.RankError, match="what it returned, a function, cannot be sent"):
         collshim.launch(deaths.returns_a_lambda, 2, ranks="processes", timeout=30)
+
+
+def test_a_result_that_cannot_be_read_is_told_with_its_rank() -> None:
+    with pytest.raises(collshim.RankError, match=r"rank 1 of 2: what it returned cannot be read .*: Odd") as caught:
+        collshim.launch(deaths.returns_what_its_process_alone_reads, 2, ranks="processes", timeout=30)
+    assert caught.value.rank == 1
+
+
+def test_an_exception_that_cannot_be_read_is_told_in_words() -> None:
+    with pytest.raises(collshim.RankError, match="rank 1 of 2 failed: OfOneProcess: 4") as caught:
+        collshim.launch(deaths.raises_what_its_process_alone_reads, 2, ranks="processes", timeout=30)
+    assert caught.value.exception is None
 
 
 @pytest.mark.parametrize("ranks", KINDS)

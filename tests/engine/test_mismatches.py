@@ -55,7 +55,7 @@ def test_the_next_call_is_right(transport: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("transport", CHECKED)
-def test_a_mismatch_that_nobody_waited_for_is_raised_by_the_next_call(transport: str) -> None:
+def test_a_mismatch_that_nobody_waited_for_is_raised_by_the_wait_of_the_next_call(transport: str) -> None:
     assert _values(transport, "unseen") == [("MismatchError", 3)] * SIZE
 
 

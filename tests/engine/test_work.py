@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from collshim import ArgumentError, Communicator, MismatchError, Work
-from collshim.work import settled
-from tests.engine.worlds import TRANSPORTS, attempt, on_ranks, world
+from collshim import ArgumentError, Communicator, DeadlineError, MismatchError, Work
+from collshim.work import EarlierError, settled, together
+from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
+
+
+def _raise(failure: Exception) -> None:
+    raise failure
 
 
 class Started:
@@ -109,6 +114,16 @@ def test_a_view_of_a_work_that_was_waited_for_sees_torch_too() -> None:
     assert (type(later.wait()), seen) == (np.ndarray, ["Tensor"])
 
 
+def test_a_view_of_a_work_that_was_waited_for_has_its_token_and_source() -> None:
+    started = Started(torch.ones(2))
+    started.token, started.source = torch.zeros(()), 3
+    work = Work[Any](started)
+    work.wait()
+    later = work.then(lambda result: result + 1)
+    later.wait()
+    assert (later.token is started.token, later.source) == (True, 3)
+
+
 def test_a_view_that_raises_is_the_works_failure() -> None:
     work = Work[Any](Started(3)).then(lambda value: value / 0)
     assert [attempt(work.wait).raised[0] for _ in range(2)] == ["ZeroDivisionError"] * 2
@@ -128,6 +143,46 @@ def test_an_interrupted_wait_may_be_resumed() -> None:
         work.wait()
     started.failure = None
     assert work.wait() == 5
+
+
+def test_an_earlier_failure_is_raised_once_and_the_work_gives_its_own_result_then() -> None:
+    started = Started(5)
+    started.failure = EarlierError(MismatchError("before"))
+    work = Work[Any](started)
+    assert attempt(work.wait) == Outcome(None, attempt(_raise, MismatchError("before")).raised, "before")
+    started.failure = None
+    assert (work.exception(), work.wait()) == (None, 5)
+
+
+def test_works_together_are_all_waited_for_and_the_first_failure_is_theirs() -> None:
+    failing = [Started(failure=MismatchError(name)) for name in ("one", "two")]
+    works = [Work[Any](started) for started in (Started(1), *failing, Started(4))]
+    assert [attempt(together(works).wait).text, *[attempt(work.wait).text for work in works]] == [
+        "one",
+        "",
+        "one",
+        "two",
+        "",
+    ]
+
+
+def test_works_together_pass_an_earlier_failure_on_once() -> None:
+    behind = Started(2)
+    behind.failure = EarlierError(MismatchError("before"))
+    work = together([Work[Any](Started(1)), Work[Any](behind)])
+    assert attempt(work.wait).text == "before"
+    behind.failure = None
+    assert work.wait() == [1, 2]
+
+
+def test_who_polls_waits_until_the_deadline() -> None:
+    started = Started(failure=DeadlineError("late"))
+    work = Work[Any](started, (), None, 0.05)
+    asked = []
+    while not work.done():
+        asked.append(started.waits == [])
+        time.sleep(0.001)
+    assert (all(asked), started.waits, attempt(work.wait).text) == (True, [0.0], "late")
 
 
 def test_a_settled_work_is_done() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from time import sleep
 
 import pytest
@@ -22,6 +23,21 @@ try:
 except collshim.PeerError as error:
     print(error, flush=True)
 """
+ALONE = """
+import sys, torch, collshim
+comm = collshim.current().communicator
+comm.barrier().wait()
+print("waits", flush=True)
+if comm.rank == 1:
+    sys.stdin.read()
+else:
+    {call}
+"""
+CALLS = {
+    "a large send": "comm.send(torch.ones(10**6), 1).wait()",
+    "a recv": "comm.recv(1, like=torch.ones(10**6)).wait()",
+    "the making of a group": "comm.subgroup([0, 1])",
+}
 LAUNCHES = """
 import sys, time, numpy as np, collshim
 from tests.robustness.test_interrupts import waits
@@ -55,6 +71,25 @@ def test_a_process_that_is_interrupted_in_a_wait_ends_and_the_others_are_told() 
     assert interrupted.code == BY_SIGINT, interrupted
     assert "KeyboardInterrupt" in interrupted.errors
     assert "rank 1 failed with KeyboardInterrupt" in told
+
+
+@pytest.mark.parametrize("check", ["0", "1"])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_process_that_waits_for_one_peer_ends_before_that_comes_and_the_peer_ends_well(call: str, check: str) -> None:
+    with ranks(ALONE.format(call=call), 2, COLLSHIM_CHECK=check) as processes:
+        assert [read_line(process) for process in processes] == ["waits"] * 2
+        sleep(0.5)  # from the word to the wait
+        processes[0].send_signal(signal.SIGINT)
+        last = _last_line_of_the_traceback(processes[0])
+        found = ended(processes)  # which lets rank 1 go on: its input ends
+    assert last.strip() == "KeyboardInterrupt"
+    assert [seen.code for seen in found] == [BY_SIGINT, 0], found
+
+
+def _last_line_of_the_traceback(process: subprocess.Popen[str]) -> str:
+    """What ended it, which it says while its peer still stays away."""
+    assert process.stderr is not None
+    return next((line for line in process.stderr if line.startswith(("KeyboardInterrupt", "collshim."))), "nothing")
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])

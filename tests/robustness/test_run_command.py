@@ -47,12 +47,23 @@ FAILS = """
 """
 
 
-def _run(folder: Path, source: str, *options: str, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+COUNTS = """
+    import sys, numpy as np, collshim
+    here = collshim.current()
+    total = int(here.communicator.all_reduce(np.array(1)).wait())
+    with open(f"{sys.argv[1]}/{here.rank}", "w") as told:
+        told.write(f"{here.rank} of {total}")
+"""
+
+
+def _run(
+    folder: Path, source: str, *options: str, prefix: tuple[str, ...] = (), slurm: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
     script = folder / "script.py"
     script.write_text(textwrap.dedent(source))
     return subprocess.Popen(
         [*prefix, *COMMAND, *options, str(script), str(folder)],
-        env=environment(),
+        env=environment(**(slurm or {})),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -104,6 +115,20 @@ def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_pat
     seen = _ended(_run(tmp_path, FAILS, "-n", str(SIZE)))
     assert seen.code == 7, seen
     assert "rank 2 failed first, exit code 7" in seen.out
+
+
+def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm(tmp_path: Path) -> None:
+    slurm = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_NNODES": "1"}
+    seen = _ended(_run(tmp_path, COUNTS, "-n", "2", slurm=slurm))
+    assert seen.code == 0, seen
+    assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["0 of 2", "1 of 2"]
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "two"])
+def test_a_number_of_ranks_that_is_none_is_a_usage_error(tmp_path: Path, number: str) -> None:
+    seen = _ended(_run(tmp_path, FAILS, "-n", number))
+    assert seen.code == 2
+    assert seen.errors.endswith(f"/--nproc-per-node: is '{number}', should be a number of at least 1\n"), seen
 
 
 @pytest.mark.skipif(bool(REASON), reason=REASON)

@@ -36,6 +36,7 @@ Differences from OneFlow 0.9.0, each of them an accident there:
 * float16 and bfloat16 abort in reductions and broadcast on CPU; here they work;
 * ``reduce`` on a rank other than ``dst`` leaves the sum in the memory that ``tensor`` was a view of; here
   that rank's memory is left alone;
+* ``reduce_scatter`` of entries in different dtypes reduces each in its own; here it is refused, with TypeError;
 * ``all_to_all`` with one list for both arguments sends values that it has overwritten; here all input is read
   first;
 * ``broadcast`` makes a leaf tensor that requires a gradient a non-leaf; here it stays a leaf;

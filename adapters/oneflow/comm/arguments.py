@@ -37,6 +37,14 @@ def require_tensor(collective: str, what: str, value: Array, theirs: type[Except
         raise refused(theirs, collective, what, type(value), "a tensor")
 
 
+def require_attribute(collective: str, what: str, value: object, attribute: str) -> None:
+    """Refuse what is no array, where OneFlow asks it for ``attribute`` before it looks whether it is a tensor."""
+    if not is_array(value):
+        kind = type(value).__name__
+        wanted = f"a tensor ({kind!r} object has no attribute {attribute!r})"
+        raise refused(AttributeError, collective, what, kind, wanted)
+
+
 def values(collective: str, what: str, value: Array) -> Tensor:
     """``value`` to read from, out of autograd's sight."""
     require_tensor(collective, what, value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from collshim.arrays import Array, is_array
-from collshim.oneflow.comm.arguments import everybody, refused, storage, values
+from collshim.arrays import Array
+from collshim.oneflow.comm.arguments import everybody, refused, require_attribute, storage, values
 
 _SIZE = "output tensor size must be equal to world_size times input tensor size"
 _TYPE = "output tensor must have the same type as input tensor"
@@ -17,10 +17,7 @@ def require_rows(collective: str, output: Array, source: Array, *, shares: bool)
     ``shares``: the output is one rank's share of the input; else the input is one rank's share of the output.
     """
     for what, value in (("output_tensor", output), ("input_tensor", source)):
-        if not is_array(value):
-            kind = type(value).__name__
-            wanted = f"a tensor ({kind!r} object has no attribute 'is_local')"
-            raise refused(AttributeError, collective, what, kind, wanted)
+        require_attribute(collective, what, value, "is_local")
     target, read = storage(collective, "output_tensor", output), values(collective, "input_tensor", source)
     _require_counts(collective, target, read, shares=shares)
     if target.dtype != read.dtype:

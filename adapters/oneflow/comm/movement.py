@@ -13,6 +13,7 @@ from collshim.oneflow.comm.arguments import (
     everybody,
     rebind,
     refused,
+    require_attribute,
     require_list,
     require_rank,
     require_tensor,
@@ -158,10 +159,13 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
 
     Raises:
         AssertionError: no list, not one entry per rank, an entry that is no tensor, or of another shape or dtype.
+        AttributeError: instead, where the entry that is no tensor is a list's first.
     """
     ranks = everybody()
     sources = require_list("all_to_all", "input_tensor_list", input_tensor_list)
     outputs = require_list("all_to_all", "output_tensor_list", output_tensor_list)
+    require_attribute("all_to_all", "input_tensor_list[0]", sources[0], "shape")
+    require_attribute("all_to_all", "output_tensor_list[0]", outputs[0], "shape")
     parts = [values("all_to_all", "input_tensor_list", part) for part in sources]
     targets = [storage("all_to_all", "output_tensor_list", out) for out in outputs]
     _require_alike([*parts, *targets])

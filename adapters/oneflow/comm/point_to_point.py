@@ -22,16 +22,17 @@ def send(input: Array, dst: int, send_meta: bool = True) -> None:
             while the check is on.)
 
     Raises:
-        TypeError: ``input`` is no tensor, or ``dst`` no int.
+        TypeError: ``input`` is no tensor, ``dst`` no int, or ``send_meta`` neither bool nor int.
         ValueError: ``dst`` is this rank. (OneFlow loses the message.)
         IndexError: ``dst`` is no rank.
     """
     require_tensor("send(): argument 'input'", "input", input, TypeError)
     _require_int64("send", "dst", dst)
+    _require_bool("send", "send_meta", send_meta)
     ranks = everybody()
     if dst == ranks.rank:
         raise refused(ValueError, "send", "dst", f"{dst}, this rank", "another rank")
-    ranks.send(values("send", "input", input), int(dst), discovers=send_meta).wait()
+    ranks.send(values("send", "input", input), int(dst), discovers=bool(send_meta)).wait()
 
 
 def recv(
@@ -55,12 +56,14 @@ def recv(
         ``out``, or a new torch tensor.
 
     Raises:
-        TypeError: ``src`` is no int; ``shape`` no lengths, or ``dtype`` no dtype.
+        TypeError: ``src`` is no int; ``out`` no tensor; ``shape`` no lengths, or ``dtype`` no dtype.
         NotImplementedError: one or two of ``shape``, ``dtype`` and ``device``.
         RuntimeError: no such device, a negative length; or what comes is not what is awaited.
         IndexError: ``src`` is no rank.
     """
     _require_int64("recv", "src", src)
+    if out is not None:
+        require_tensor(f"recv(): argument 'out' must be tensor, not {type(out)}", "out", out, TypeError)
     missing = [name for name, value in (("shape", shape), ("dtype", dtype), ("device", device)) if value is None]
     if len(missing) in (1, 2):
         wanted = (
@@ -92,4 +95,10 @@ def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Devic
 def _require_int64(function: str, what: str, value: object) -> None:
     if not isinstance(value, int | np.integer):
         wanted = f"an int: {function}(): argument {what!r} must be int64, not {type(value)}"
+        raise refused(TypeError, function, what, f"{value!r}", wanted)
+
+
+def _require_bool(function: str, what: str, value: object) -> None:
+    if not isinstance(value, int | np.integer):  # OneFlow takes integers for bools, and refuses NumPy's bools
+        wanted = f"a bool: {function}(): argument {what!r} must be bool, not {type(value)}"
         raise refused(TypeError, function, what, f"{value!r}", wanted)

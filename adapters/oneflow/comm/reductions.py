@@ -5,11 +5,14 @@ Conventions of OneFlow 0.9.0.
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from collshim.arrays import Array
 from collshim.oneflow.comm.arguments import (
     everybody,
     rebind,
     refused,
+    require_attribute,
     require_list,
     require_no_leaf,
     require_rank,
@@ -73,9 +76,11 @@ def reduce_scatter(output: Array, input_list: list[Array]) -> None:
         input_list: one tensor per rank, all of one shape and dtype.
 
     Raises:
-        AssertionError: no tensor, no list, a list without one entry per rank, or ``output`` in another shape.
+        AssertionError: ``output`` is no tensor or of another shape, no list, or a list without one entry per rank.
+        AttributeError: an entry is no tensor.
+        TypeError: entries of different dtypes. (OneFlow reduces each in its own.)
     """
-    parts = [values("reduce_scatter", "input_list", part) for part in _list_of_parts(input_list)]
+    parts = _parts(input_list)
     require_target("reduce_scatter", "output", output)
     shapes = [tuple(part.shape) for part in parts]
     if any(shape != tuple(output.shape) for shape in shapes):
@@ -105,5 +110,8 @@ def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
     ranks.reduce_scatter(whole.reshape(ranks.size, *target.shape), out=target).wait()
 
 
-def _list_of_parts(input_list: list[Array]) -> list[Array]:
-    return require_list("reduce_scatter", "input_list", input_list)
+def _parts(input_list: list[Array]) -> list[Tensor]:
+    entries = require_list("reduce_scatter", "input_list", input_list)
+    for place, entry in enumerate(entries):
+        require_attribute("reduce_scatter", f"input_list[{place}]", entry, "is_local")
+    return [values("reduce_scatter", "input_list", entry) for entry in entries]

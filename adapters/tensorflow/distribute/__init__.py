@@ -5,7 +5,7 @@ Outside every strategy there is a default one with one replica, whose collective
 
 from __future__ import annotations
 
-from collshim.tensorflow.distribute import experimental
+from collshim.tensorflow.distribute import cluster_resolver, experimental
 from collshim.tensorflow.distribute.context import (
     get_replica_context,
     get_strategy,
@@ -19,6 +19,7 @@ from collshim.tensorflow.distribute.cross_device_ops import (
     ReductionToOneDevice,
 )
 from collshim.tensorflow.distribute.extended import StrategyExtended
+from collshim.tensorflow.distribute.input_context import InputContext
 from collshim.tensorflow.distribute.mirrored import MirroredStrategy
 from collshim.tensorflow.distribute.multi_worker import MultiWorkerMirroredStrategy
 from collshim.tensorflow.distribute.one_device import OneDeviceStrategy
@@ -32,6 +33,7 @@ __all__ = [
     "CrossDeviceOps",
     "DistributedValues",
     "HierarchicalCopyAllReduce",
+    "InputContext",
     "MirroredStrategy",
     "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
@@ -42,6 +44,7 @@ __all__ = [
     "RunOptions",
     "Strategy",
     "StrategyExtended",
+    "cluster_resolver",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

@@ -39,15 +39,25 @@ def copied(array: Any) -> Any:
 
 def all_gather(communicator: Communicator, arrays: Sequence[Any], axis: int, timeout: float | None) -> list[Any]:
     """Of each array the concatenation of all ranks' along ``axis``."""
-    axis = axis_of(axis)
-    for array in arrays:
-        require_axis("all_gather", as_torch(array), axis, communicator.rank, communicator.size)
+    axis = axis_of_all(communicator, arrays, axis)
     with as_tensorflow():
         works = [
             communicator.all_gather_ragged(array).then(lambda parts: concatenated("all_gather", parts, axis))
             for array in arrays
         ]
         return _finished(works, timeout)
+
+
+def axis_of_all(communicator: Communicator, arrays: Sequence[Any], axis: Any) -> int:
+    """The axis along which ``all_gather`` joins the arrays.
+
+    Raises:
+        ArgumentTypeError: it is no int. InvalidArgumentError: an array has no such axis.
+    """
+    found = axis_of(axis)
+    for array in arrays:
+        require_axis("all_gather", as_torch(array), found, communicator.rank, communicator.size)
+    return found
 
 
 def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], timeout: float | None) -> list[Any]:

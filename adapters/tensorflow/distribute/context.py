@@ -61,12 +61,22 @@ def current() -> Entry:
 @contextmanager
 def entered(strategy: Any, replica_context: Any) -> Iterator[Strategy]:
     """This thread stands there, across the replicas with None, for as long as the block runs."""
-    depth = len(_STACK.entries)
-    _STACK.entries.append(Entry(strategy, replica_context))
+    before = enter(strategy, replica_context)
     try:
         yield strategy
     finally:
-        del _STACK.entries[depth:]
+        leave(before)
+
+
+def enter(strategy: Any, replica_context: Any) -> int:
+    """This thread stands there from now on; what ``leave`` wants to know."""
+    _STACK.entries.append(Entry(strategy, replica_context))
+    return len(_STACK.entries) - 1
+
+
+def leave(before: int) -> None:
+    """Undo the ``enter`` that gave ``before``, and all that came after it."""
+    del _STACK.entries[before:]
 
 
 def get_replica_context() -> ReplicaContext | Any:  # Any stands for None, which callers in a replica need not ask for

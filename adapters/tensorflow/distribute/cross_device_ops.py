@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow.distribute import in_process
+from collshim.tensorflow.constants import constant
+from collshim.tensorflow.distribute import in_process, leaves
 from collshim.tensorflow.distribute.experimental import CommunicationOptions
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.values import DistributedValues
@@ -30,17 +31,20 @@ class CrossDeviceOps:
 
         Args:
             reduce_op: ``tf.distribute.ReduceOp.SUM`` or ``MEAN``.
-            per_replica_value: a ``PerReplica``; an array counts as one component.
+            per_replica_value: a ``PerReplica``, with numbers as tensors; anything else is one component, and comes
+                back as one array wherever it is to be left.
             destinations: a distributed value, for a ``Mirrored`` of as many components, or the name of a device.
             options: change nothing.
 
         Raises:
-            ValueError: no such ``reduce_op``, or no such ``destinations``.
-            tf.errors.InvalidArgumentError: the components' shapes differ.
+            ValueError: no such ``reduce_op``, no such ``destinations``, or no array nor number.
+            tf.errors.InvalidArgumentError: the components' shapes or dtypes differ, or are bool.
         """
         _require_reduce_op(reduce_op)
         in_process.require_destinations(destinations)
-        parts = _parts(per_replica_value)
+        if not isinstance(per_replica_value, DistributedValues):
+            return in_process.owned(_tensor_of(per_replica_value))
+        parts = [leaves.leaf_of(per_replica_value, place) for place in range(len(per_replica_value.values))]
         return in_process.placed(in_process.reduced(reduce_op, parts), destinations)
 
     def batch_reduce(
@@ -49,13 +53,19 @@ class CrossDeviceOps:
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: CommunicationOptions | None = None,
     ) -> list[Any]:
-        """``reduce`` for each pair of a value and its destinations, in a list."""
+        """``reduce`` for each pair of a value and its destinations, in a list; of no pairs an empty one."""
         return [self.reduce(reduce_op, value, destinations, options) for value, destinations in value_destination_pairs]
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
-        """A copy of ``tensor`` for each component of ``destinations``, as ``Mirrored``; one array for one device."""
+        """A copy of ``tensor`` for each component of ``destinations``, as ``Mirrored``; one array for one device.
+
+        Numbers and lists of them become tensors.
+
+        Raises:
+            ValueError: no such ``destinations``, or no array nor number.
+        """
         in_process.require_destinations(destinations)
-        return in_process.placed(in_process.owned(tensor), destinations)
+        return in_process.placed(in_process.owned(_tensor_of(tensor)), destinations)
 
 
 class NcclAllReduce(CrossDeviceOps):
@@ -87,5 +97,5 @@ def _require_reduce_op(reduce_op: object) -> None:
         raise ArgumentValueError("`reduce_op` must be Reduce.SUM or Reduce.MEAN.")
 
 
-def _parts(value: Any) -> Sequence[Any]:
-    return value.values if isinstance(value, DistributedValues) else [value]
+def _tensor_of(value: Any) -> Any:
+    return constant(value) if isinstance(value, list | tuple) else leaves.leaf_of(value, 0)

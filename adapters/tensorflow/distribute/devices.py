@@ -10,22 +10,44 @@ import torch
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
 _PLACE = "/job:localhost/replica:0/task:0"
-_NAME = re.compile(r"(?P<place>(/(job|replica|task):\w+)*)/?(device:)?(?P<kind>[A-Za-z]+)(:(?P<index>\d+|\*))?")
+_NAME = re.compile(
+    r"(?P<place>(/(job|replica|task):\w+)*)/?(?P<any>device:)?(?P<kind>[A-Za-z]\w*)(:(?P<index>\d+|\*))?"
+)
+_PART = re.compile(r"/(job|replica|task):(\w+)")
+_KINDS = ("CPU", "GPU", "TPU", "CUSTOM", "EPU")  # that TensorFlow knows without "device:" before them
 
 
 def canonical(device: Any, place: str = _PLACE) -> str:
     """``"gpu:1"``, ``"/GPU:1"`` or ``"/device:GPU:1"`` as ``"/job:localhost/replica:0/task:0/device:GPU:1"``.
 
+    None and the empty name are the first CPU.
+
     Raises:
         ArgumentTypeError: no string.
         ArgumentValueError: no name of a device.
     """
+    if device is None or device in ("", "/"):
+        return f"{place}/device:CPU:0"
     if not isinstance(device, str):
         raise ArgumentTypeError(f"device is {device!r}, should be a name such as 'GPU:0'")
     found = _NAME.fullmatch(device)
-    if found is None:
-        raise ArgumentValueError(f"device is {device!r}, should be a name such as 'GPU:0' or '/cpu:0'")
-    return f"{found['place'] or place}/device:{found['kind'].upper()}:{found['index'] or 0}"
+    if found is None or not (found["any"] or found["kind"].upper() in _KINDS):
+        raise _unknown(device, found["kind"] if found else device.lstrip("/").partition(":")[0])
+    index = 0 if found["index"] in (None, "*") else int(found["index"])
+    return f"{_full_place(found['place'], place)}/device:{found['kind'].upper()}:{index}"
+
+
+def _full_place(given: str, default: str) -> str:
+    """The default's job, replica and task where none is given."""
+    parts = dict(_PART.findall(default)) | dict(_PART.findall(given))
+    return "".join(f"/{name}:{value}" for name, value in parts.items())
+
+
+def _unknown(device: str, attribute: str) -> ArgumentValueError:
+    return ArgumentValueError(
+        f"device is {device!r}, should be a name such as 'GPU:0' or '/cpu:0': Unknown attribute {attribute!r} is "
+        f"encountered while parsing the device spec: {device!r}."
+    )
 
 
 def visible() -> list[str]:

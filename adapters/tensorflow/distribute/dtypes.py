@@ -1,8 +1,9 @@
-"""The dtypes that TensorFlow's collective operations take from replicas, and its words for those they do not.
+"""The dtypes that TensorFlow's operations take from replicas, and its words for those they do not.
 
-Source: TensorFlow 2.21 on CPU, recorded answers of ``ReplicaContext.all_gather`` (float16, 32, 64 and int32, 64
-pass; bfloat16, int8, complex64 and strings are refused) and of ``all_reduce`` (those and bfloat16 pass; bool,
-uint8, complex64 and strings are refused), under ``MirroredStrategy`` and ``MultiWorkerMirroredStrategy``.
+Source: TensorFlow 2.21 on CPU. ``ReplicaContext.all_gather`` and ``Strategy.gather`` between replicas take float16,
+32, 64 and int32, 64. ``all_reduce``, and ``Strategy.reduce`` between workers, take those and bfloat16. Sums of what
+lies in one process (``MirroredStrategy.reduce``, ``CrossDeviceOps``, ``all_reduce`` over them) take all but bool. Lone
+replicas, and ``all_gather`` and ``gather`` over ``cross_device_ops``, take any.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ import torch
 from torch import Tensor
 
 from collshim.arrays import as_torch
-from collshim.communicator import Communicator
 from collshim.errors import ArgumentTypeError
-from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.errors import invalid_argument, mismatch
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
-# In the order and by the names of TensorFlow's two texts.
+# In the order and by the names of TensorFlow's texts.
 _GATHERED = {
     torch.float32: "float32",
     torch.float16: "float16",
@@ -35,10 +35,13 @@ _REDUCED = {
     torch.int32: "int32",
     torch.int64: "int64",
 }
+_ADDED = (
+    "float, double, int32, uint8, int16, int8, complex64, int64, bfloat16, uint16, complex128, half, uint32, uint64"
+)
 
 
-def require_gathered(arrays: Sequence[Any], communicator: Communicator) -> None:
-    """Refuse arrays that ``all_gather`` does not take.
+def require_gathered(collective: str, arrays: Sequence[Any], rank: int, size: int) -> None:
+    """Refuse arrays that are not gathered.
 
     Raises:
         ArgumentTypeError: with what came, what passes, and the rank.
@@ -46,28 +49,79 @@ def require_gathered(arrays: Sequence[Any], communicator: Communicator) -> None:
     for tensor in map(as_torch, arrays):
         if tensor.dtype not in _GATHERED:
             raise ArgumentTypeError(
-                f"all_gather: Value passed to parameter 'input' has DataType {_name(tensor)} not in list of allowed "
-                f"values: {', '.join(_GATHERED.values())} {_where(tensor, communicator)}"
+                f"{collective}: Value passed to parameter 'input' has DataType {_name(tensor)} not in list of allowed "
+                f"values: {', '.join(_GATHERED.values())} {_where(tensor, rank, size)}"
             )
 
 
-def require_reduced(leaves: Sequence[Any], communicator: Communicator) -> None:
-    """Refuse arrays that ``all_reduce`` does not take; slices are not looked at.
+def require_reduced(collective: str, leaves: Sequence[Any], rank: int, size: int) -> None:
+    """Refuse arrays that are not reduced between devices; slices are not looked at.
 
     Raises:
         InvalidArgumentError: and a ValueError, with what came, what passes, and the rank.
     """
-    for tensor in (as_torch(leaf) for leaf in leaves if not isinstance(leaf, IndexedSlices)):
+    for tensor in _arrays(leaves):
         if tensor.dtype not in _REDUCED:
-            raise invalid_argument(
-                f"all_reduce: Value for attr 'T' of {_name(tensor)} is not in the list of allowed values: "
-                f"{', '.join(_REDUCED.values())} {_where(tensor, communicator)}"
+            raise invalid_argument(_not_listed(collective, tensor, ", ".join(_REDUCED.values()), rank, size))
+
+
+def require_added(collective: str, leaves: Sequence[Any], rank: int, size: int) -> None:
+    """Refuse bool, which is not added up; slices are not looked at.
+
+    Raises:
+        InvalidArgumentError: and a ValueError, with what came, what passes, and the rank.
+    """
+    for tensor in _arrays(leaves):
+        if tensor.dtype is torch.bool:
+            raise invalid_argument(_not_listed(collective, tensor, _ADDED, rank, size))
+
+
+def require_summed(collective: str, tensor: Tensor) -> None:
+    """Refuse to sum a bool tensor along its axes.
+
+    Raises:
+        ArgumentTypeError: TensorFlow raises this here, where it raises InvalidArgumentError between replicas.
+    """
+    if tensor.dtype is torch.bool:
+        raise ArgumentTypeError(
+            f"{collective}: Value passed to parameter 'input' has DataType bool not in list of allowed values: {_ADDED}"
+        )
+
+
+def require_one_dtype(collective: str, operation: str, tensors: Sequence[Tensor]) -> None:
+    """Refuse components of different dtypes, which torch would promote; ``operation`` is TensorFlow's name for it.
+
+    Raises:
+        InvalidArgumentError: and a MismatchError, with all of them.
+    """
+    first = tensors[0]
+    for place, tensor in enumerate(tensors):
+        if tensor.dtype != first.dtype:
+            raise mismatch(
+                f"{collective}: the replicas have dtypes {[_name(one) for one in tensors]}: cannot compute {operation} "
+                f"as input #{place}(zero-based) was expected to be a {_short_name(first)} tensor but is a "
+                f"{_short_name(tensor)} tensor"
             )
+
+
+def _arrays(leaves: Sequence[Any]) -> list[Tensor]:
+    return [as_torch(leaf) for leaf in leaves if not isinstance(leaf, IndexedSlices)]
+
+
+def _not_listed(collective: str, tensor: Tensor, allowed: str, rank: int, size: int) -> str:
+    return (
+        f"{collective}: Value for attr 'T' of {_name(tensor)} is not in the list of allowed values: {allowed} "
+        f"{_where(tensor, rank, size)}"
+    )
 
 
 def _name(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def _where(tensor: Tensor, communicator: Communicator) -> str:
-    return f"(rank {communicator.rank} of {communicator.size}, shape {list(tensor.shape)})"
+def _short_name(tensor: Tensor) -> str:
+    return _REDUCED.get(tensor.dtype, _name(tensor))
+
+
+def _where(tensor: Tensor, rank: int, size: int) -> str:
+    return f"(rank {rank} of {size}, shape {list(tensor.shape)})"

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from collshim.arrays import as_torch, like
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, ArgumentTypeError, also
-from collshim.tensorflow.distribute import collectives, context, in_process, leaves, nest
+from collshim.tensorflow.distribute import collectives, context, dtypes, in_process, leaves, nest
 from collshim.tensorflow.distribute.experimental import CommunicationOptions, ValueContext, timeout_of
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
@@ -52,6 +53,15 @@ class StrategyExtended:
         """The names of the devices that variables would lie on: those of the replicas."""
         return self._devices
 
+    @property
+    def experimental_require_static_shapes(self) -> bool:
+        """False: a replica's shapes may differ from one call to the next."""
+        return False
+
+    def value_container(self, value: Any) -> Any:
+        """What ``value`` is a component of: itself, as there are no variables here."""
+        return value
+
     def reduce_to(
         self,
         reduce_op: ReduceOp | str,
@@ -60,6 +70,9 @@ class StrategyExtended:
         options: CommunicationOptions | None = None,
     ) -> Any:
         """The sum or mean of ``value`` over all replicas, left at ``destinations``.
+
+        The MEAN of what is the same on all replicas of a ``MirroredStrategy``, ``Mirrored`` or not distributed, is
+        itself, wherever it is to be left.
 
         Args:
             reduce_op: see ``ReplicaContext.all_reduce``.
@@ -78,7 +91,7 @@ class StrategyExtended:
         if isinstance(destinations, list | tuple):
             raise also(ArgumentError, AssertionError)(f"destinations is {destinations!r}, should be no list or tuple")
         in_process.require_destinations(destinations)
-        return self._placed(self._reduce(op, value, self._timeout(options)), destinations)
+        return self._reduce_to(op, value, destinations, self._timeout(options))
 
     def batch_reduce_to(
         self,
@@ -128,9 +141,9 @@ class StrategyExtended:
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
         return nest.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
 
-    def _placed(self, result: Any, destinations: Any) -> Any:
+    def _reduce_to(self, op: ReduceOp, value: Any, destinations: Any, timeout: float | None) -> Any:
         """What ``reduce_to`` leaves at ``destinations``."""
-        return result
+        return self._reduce(op, value, timeout)
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
         return tuple(select(place, value) for place in range(len(self._local_replicas)))
@@ -143,14 +156,25 @@ class StrategyExtended:
 def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
     if isinstance(value, IndexedSlices):
         raise ArgumentTypeError("reduce: value is IndexedSlices, should be an array where an axis is given")
-    if not isinstance(axis, int | tuple) or not all(isinstance(one, int) for one in _several(axis)):
-        raise ArgumentTypeError(f"reduce: axis is {axis!r}, should be an int, a tuple of ints or None")
-    tensor, axes = as_torch(value), _several(axis)
-    if not all(-tensor.dim() <= one < tensor.dim() for one in axes):
-        raise invalid_argument(f"Invalid reduction dimension {axis} for input with {tensor.dim()} dimensions.")
+    tensor = as_torch(value)
+    dtypes.require_summed("reduce", tensor)
+    axes = _axes_of(tensor, axis)
     count = torch.Size(tensor.shape[one] for one in axes).numel()
     return tensor.sum(axes, dtype=tensor.dtype) if axes else tensor, torch.tensor(count)
 
 
-def _several(axis: int | tuple[int, ...]) -> tuple[int, ...]:
+def _axes_of(tensor: torch.Tensor, axis: Any) -> tuple[int, ...]:
+    """The axes that an int or a tuple of them means, counted from 0; bools are ints, as in TensorFlow."""
+    if not isinstance(axis, int | tuple) or not all(isinstance(one, int | np.integer) for one in _several(axis)):
+        raise ArgumentTypeError(f"reduce: axis is {axis!r}, should be an int, a tuple of ints or None")
+    axes, dim = [int(one) for one in _several(axis)], tensor.dim()
+    if not all(-dim <= one < dim for one in axes):
+        raise invalid_argument(f"Invalid reduction dimension {axis} for input with {dim} dimensions.")
+    found = tuple(one % dim for one in axes)
+    if len(set(found)) < len(found):
+        raise invalid_argument(f"Invalid reduction arguments: axis {axis} names a dimension twice.")
+    return found
+
+
+def _several(axis: Any) -> tuple[Any, ...]:
     return axis if isinstance(axis, tuple) else (axis,)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from torch import Tensor
+
 from collshim.arrays import as_torch, is_array, like
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow.distribute import collectives, sparse
+from collshim.tensorflow.distribute import collectives, dtypes, sparse
 from collshim.tensorflow.distribute.leaves import refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.values import DistributedValues, Mirrored
@@ -24,17 +26,17 @@ def owned(value: Any) -> Any:
 
 
 def reduced(op: ReduceOp, parts: Sequence[Any]) -> Any:
-    """The sum or mean of arrays of one shape, or of slices.
+    """The sum or mean of arrays of one shape and dtype, or of slices; a lone array itself, of any dtype.
 
     Raises:
-        InvalidArgumentError: the shapes differ.
+        InvalidArgumentError: the dtypes or the shapes differ, or they are bool.
     """
     if any(isinstance(part, IndexedSlices) for part in parts):
         return sparse.reduced(op, parts)
+    if len(parts) == 1:
+        return owned(parts[0])
     back, tensors = like(parts[0]), [as_torch(part) for part in parts]
-    shapes = [list(tensor.shape) for tensor in tensors]
-    if any(shape != shapes[0] for shape in shapes):
-        raise shape_mismatch(f"reduce: the replicas have shapes {shapes}, must have the same size and shape")
+    _require_fitting(tensors)
     total = tensors[0].clone()
     for tensor in tensors[1:]:
         total = total + tensor.to(total.device)
@@ -42,17 +44,26 @@ def reduced(op: ReduceOp, parts: Sequence[Any]) -> Any:
     return result if back is None else back(result)
 
 
+def _require_fitting(tensors: Sequence[Tensor]) -> None:
+    dtypes.require_added("reduce", tensors[:1], 0, len(tensors))
+    dtypes.require_one_dtype("reduce", "AddN", tensors)
+    shapes = [list(tensor.shape) for tensor in tensors]
+    if any(shape != shapes[0] for shape in shapes):
+        raise shape_mismatch(f"reduce: the replicas have shapes {shapes}, must have the same size and shape")
+
+
 def gathered(parts: Sequence[Any], axis: int) -> Any:
     """The parts behind each other along ``axis``.
 
     Raises:
         NotImplementedError: a part is ``IndexedSlices``.
-        InvalidArgumentError: a scalar, an axis out of range, or other axes that differ.
+        InvalidArgumentError: a scalar, an axis out of range, other axes that differ, or dtypes that do.
     """
     refuse_slices(parts, "gather/all_gather")
     back, tensors, axis = like(parts[0]), [as_torch(part) for part in parts], collectives.axis_of(axis)
     for replica, tensor in enumerate(tensors):
         collectives.require_axis("gather", tensor, axis, replica, len(parts))
+    dtypes.require_one_dtype("gather", "ConcatV2", tensors)
     whole = collectives.concatenated("gather", [tensor.to(tensors[0].device) for tensor in tensors], axis)
     return whole if back is None else back(whole)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
-from collshim.tensorflow.distribute import in_process, nest
+from collshim.tensorflow.distribute import dtypes, in_process, nest
 from collshim.tensorflow.distribute.cross_device_ops import CrossDeviceOps
 from collshim.tensorflow.distribute.devices import canonical, visible
 from collshim.tensorflow.distribute.extended import StrategyExtended
@@ -22,7 +22,7 @@ class MirroredStrategy(Strategy):
     Args:
         devices: names such as ``["GPU:0", "GPU:1"]``, whether or not there are such GPUs: they say how many
             replicas there are, and a thread's current CUDA device where torch sees that GPU; data stays where
-            it is. None: one replica for each GPU that torch sees, else one on the CPU.
+            it is. None, or none: one replica for each GPU that torch sees, else one on the CPU.
         cross_device_ops: ``NcclAllReduce()`` and the like. With any of them ``ReplicaContext.all_gather`` and
             ``all_reduce`` take every dtype; which one it is changes nothing here.
 
@@ -61,7 +61,7 @@ class _MirroredExtended(StrategyExtended):
         return nest.map_structure(lambda leaf: self._leaf_reduced(op, leaf), value)
 
     def _leaf_reduced(self, op: ReduceOp, value: Any) -> Any:
-        if op is ReduceOp.MEAN and (isinstance(value, Mirrored) or not isinstance(value, DistributedValues)):
+        if op is ReduceOp.MEAN and _is_the_same_everywhere(value):
             return in_process.owned(component(value, 0))
         if isinstance(value, Mirrored):
             raise also(ArgumentError, AssertionError)("reduce: value is Mirrored, should be PerReplica for a SUM")
@@ -77,20 +77,35 @@ class _MirroredExtended(StrategyExtended):
         return nest.map_structure(lambda leaf: self._leaf_gathered(leaf, axis), value)
 
     def _leaf_gathered(self, value: Any, axis: int) -> Any:
-        if isinstance(value, Mirrored) or not isinstance(value, DistributedValues):
-            return in_process.owned(component(value, 0))
-        return in_process.gathered(self._components(value), axis)
+        if not isinstance(value, DistributedValues):
+            return in_process.owned(value)
+        parts = self._components(value)
+        if self._limits_dtypes:
+            for replica, part in enumerate(parts):
+                dtypes.require_gathered("gather", [part], replica, len(parts))
+        return in_process.gathered(parts, axis)
 
-    def _placed(self, result: Any, destinations: Any) -> Any:
-        return in_process.placed(result, destinations)
+    def _reduce_to(self, op: ReduceOp, value: Any, destinations: Any, timeout: float | None) -> Any:
+        if op is not ReduceOp.MEAN or self._num_replicas == 1 or not _is_the_same_everywhere(value):
+            return in_process.placed(self._reduce(op, value, timeout), destinations)
+        if isinstance(value, Mirrored):
+            return Mirrored(in_process.owned(part) for part in value.values)
+        return in_process.owned(value)
+
+
+def _is_the_same_everywhere(value: Any) -> bool:
+    return isinstance(value, Mirrored) or not (isinstance(value, DistributedValues) or nest.is_nested(value))
 
 
 def _distinct(devices: Sequence[str] | None) -> tuple[str, ...]:
-    if isinstance(devices, str) or not isinstance(devices, Sequence | None):
+    if not isinstance(devices, Sequence | None):
         raise ArgumentTypeError(f"devices is {devices!r}, should be a list of names such as ['GPU:0', 'GPU:1']")
-    names = tuple(canonical(device) for device in (visible() if devices is None else devices))
-    if not names:
-        raise also(ArgumentError, AssertionError)("Must specify at least one device.")
+    if isinstance(devices, str) and devices:
+        raise ArgumentValueError(
+            f"devices is {devices!r}, should be a list of names such as ['GPU:0', 'GPU:1']: Unknown attribute "
+            f"{devices[0]!r} is encountered while parsing the device spec: {devices[0]!r}."
+        )
+    names = tuple(canonical(device) for device in (devices or visible()))
     if len(set(names)) < len(names):
         raise also(ArgumentError, AssertionError)(f"No duplicates allowed in `devices` argument: {names}")
     return names

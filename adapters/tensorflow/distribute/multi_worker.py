@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
 
 from collshim.communicator import Communicator
-from collshim.tensorflow.distribute import collectives, nest, sparse
+from collshim.tensorflow.distribute import collectives, dtypes, nest, sparse
 from collshim.tensorflow.distribute.cluster import world_of
+from collshim.tensorflow.distribute.cluster_resolver import TFConfigClusterResolver
 from collshim.tensorflow.distribute.experimental import CommunicationOptions
 from collshim.tensorflow.distribute.extended import StrategyExtended
 from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
@@ -39,7 +41,8 @@ class _MultiWorkerExtended(StrategyExtended):
         self, container_strategy: Strategy, cluster_resolver: Any, options: CommunicationOptions | None
     ) -> None:
         super().__init__(container_strategy)
-        self._cluster_resolver = cluster_resolver
+        told = cluster_resolver is None and os.environ.get("TF_CONFIG")
+        self._cluster_resolver = TFConfigClusterResolver() if told else cluster_resolver
         self._options = options
         world = world_of(cluster_resolver)
         self._num_replicas = world.size
@@ -50,13 +53,16 @@ class _MultiWorkerExtended(StrategyExtended):
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         if self._communicator is None:
             return super()._reduce(op, value, timeout)
-        return nest.pack_sequence_as(value, sparse.all_reduce(self._communicator, op, leaves_of(value, 0), timeout))
+        leaves = leaves_of(value, 0)
+        dtypes.require_reduced("reduce", leaves, self._communicator.rank, self._communicator.size)
+        return nest.pack_sequence_as(value, sparse.all_reduce(self._communicator, op, leaves, timeout))
 
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
         if self._communicator is None:
             return super()._gather(value, axis, timeout)
         leaves = leaves_of(value, 0)
         refuse_slices(leaves, "gather/all_gather")
+        dtypes.require_gathered("gather", leaves, self._communicator.rank, self._communicator.size)
         return nest.pack_sequence_as(value, collectives.all_gather(self._communicator, leaves, axis, timeout))
 
 

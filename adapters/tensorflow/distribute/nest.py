@@ -43,7 +43,7 @@ def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
 def like(structure: Any, children: Iterable[Any]) -> Any:
     """A list, tuple or named tuple of ``structure``'s class; a mapping takes its children in order of sorted keys."""
     if isinstance(structure, Mapping):
-        return _mapping_like(structure, dict(zip(sorted_keys(structure), children, strict=True)))
+        return mapping_like(structure, dict(zip(sorted_keys(structure), children, strict=True)))
     if isinstance(structure, tuple) and hasattr(structure, "_fields"):
         return type(structure)(*children)
     return type(structure)(children)
@@ -76,7 +76,8 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
         raise ArgumentValueError("pack_sequence_as: flat_sequence has fewer leaves than the structure") from None
 
 
-def _mapping_like(mapping: Mapping[Any, Any], found: dict[Any, Any]) -> Any:
+def mapping_like(mapping: Mapping[Any, Any], found: dict[Any, Any]) -> Any:
+    """``found`` in a mapping of the class of ``mapping`` and with its order of keys."""
     ordered = {key: found[key] for key in mapping}
     if isinstance(mapping, defaultdict):
         return type(mapping)(mapping.default_factory, ordered)

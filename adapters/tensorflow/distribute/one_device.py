@@ -13,10 +13,13 @@ class OneDeviceStrategy(Strategy):
     """One replica, in the caller's thread: collectives return copies of what they are given.
 
     Args:
-        device: its name, such as ``"/cpu:0"`` or ``"GPU:0"``; data stays where it is.
+        device: its name, such as ``"/cpu:0"`` or ``"GPU:0"``; None for the CPU's. Data stays where it is.
+
+    Raises:
+        ValueError: no device has such a name.
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str | None) -> None:
         super().__init__(_OneDeviceExtended(self, device))
 
 
@@ -25,7 +28,7 @@ class _OneReplicaExtended(StrategyExtended):
 
 
 class _OneDeviceExtended(_OneReplicaExtended):
-    def __init__(self, container_strategy: Strategy, device: str) -> None:
+    def __init__(self, container_strategy: Strategy, device: str | None) -> None:
         super().__init__(container_strategy)
         self._devices = (canonical(device),)
 

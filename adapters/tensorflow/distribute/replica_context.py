@@ -46,10 +46,11 @@ class ReplicaContext:
 
         Raises:
             RuntimeError: not called from this replica.
+            AssertionError: under ``MirroredStrategy``, another replica's nest has another number of leaves.
             NotImplementedError: a leaf is ``IndexedSlices``.
             TypeError: a leaf has another dtype; nothing was sent.
             tf.errors.InvalidArgumentError: a scalar, an axis out of range (also ValueError), or leaves whose other
-                axes differ between replicas.
+                axes differ between replicas, or, under ``MirroredStrategy``, an axis that does.
         """
         context.require_replica(self)
         leaves = self._leaves(value)
@@ -59,7 +60,9 @@ class ReplicaContext:
         if communicator is None:
             return nest.pack_sequence_as(value, collectives.copies(leaves))
         if self._strategy.extended._limits_dtypes:
-            dtypes.require_gathered(leaves, communicator)
+            dtypes.require_gathered("all_gather", leaves, communicator.rank, communicator.size)
+        axis = collectives.axis_of_all(communicator, leaves, axis)
+        self._meet("all_gather", len(leaves), axis)
         return nest.pack_sequence_as(value, collectives.all_gather(communicator, leaves, axis, timeout))
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
@@ -74,12 +77,13 @@ class ReplicaContext:
         Args:
             reduce_op: ``tf.distribute.ReduceOp.SUM``, ``MEAN``, or their names in any case of letters.
             value: an array, ``IndexedSlices`` or a nest of them, with the same structure on all replicas. Arrays of
-                bfloat16, float16, float32, float64, int32 or int64; of any dtype with one replica, or under a
-                ``MirroredStrategy`` that was given ``cross_device_ops``.
+                bfloat16, float16, float32, float64, int32 or int64; of any dtype with one replica; of any but bool
+                under a ``MirroredStrategy`` that was given ``cross_device_ops``.
             options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
 
         Raises:
             RuntimeError: not called from this replica.
+            AssertionError: under ``MirroredStrategy``, another replica's nest has another number of leaves.
             ValueError: no such ``reduce_op``.
             tf.errors.InvalidArgumentError: a leaf has another dtype (also ValueError; nothing was sent), or the
                 replicas' shapes differ.
@@ -132,6 +136,9 @@ class ReplicaContext:
         """What this replica speaks to the others with; None where it is the only one."""
         return self._strategy.extended._communicator
 
+    def _meet(self, collective: str, leaves: int, axis: int | None = None) -> None:
+        """Agree with the replicas of this process, if there are others, on what is about to be exchanged."""
+
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with context.entered(self._strategy, None):
             return select(0, merge_fn(self._strategy, *args, **kwargs))
@@ -140,8 +147,9 @@ class ReplicaContext:
         communicator = self._communicator()
         if communicator is None:
             return sparse.copies(leaves)
-        if self._strategy.extended._limits_dtypes:
-            dtypes.require_reduced(leaves, communicator)
+        require = dtypes.require_reduced if self._strategy.extended._limits_dtypes else dtypes.require_added
+        require("all_reduce", leaves, communicator.rank, communicator.size)
+        self._meet("all_reduce", len(leaves))
         return sparse.all_reduce(communicator, op, leaves, timeout)
 
 

@@ -20,6 +20,7 @@ from collshim import world
 from collshim.communicator import Communicator
 from collshim.errors import DeadlineError, MismatchError, PeerError
 from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute.agreement import Agreement
 from collshim.tensorflow.distribute.devices import cuda_index
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
 from collshim.tensorflow.distribute.values import regroup, select
@@ -50,6 +51,9 @@ class MirroredReplicaContext(ReplicaContext):
         world_of_replica: world.World = self._threads.worlds[self._replica_id]
         return world_of_replica.communicator
 
+    def _meet(self, collective: str, leaves: int, axis: int | None = None) -> None:
+        self._threads.agreement.meet(collective, self._replica_id, leaves, axis)
+
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with as_tensorflow():
             return self._threads.merge(self._replica_id, _Calling(merge_fn, args, kwargs))
@@ -60,10 +64,12 @@ class ReplicaThreads:
 
     Attributes:
         worlds: each replica's world.
+        agreement: what their collectives must have alike.
     """
 
     def __init__(self, strategy: Strategy, devices: Sequence[str]) -> None:
         self.worlds = world.local_worlds(len(devices))
+        self.agreement = Agreement(len(devices))
         self._strategy = strategy
         self._devices = devices
         self._changed = threading.Condition()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -14,26 +14,28 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """A context manager that makes a strategy the thread's current one; it may be entered again inside itself."""
+    """A context manager that makes a strategy the thread's current one; it may be entered again inside itself.
+
+    What is entered stays so until it is left, even if nobody keeps this object.
+    """
 
     def __init__(self, strategy: Any) -> None:
         self._strategy: Strategy = strategy
-        self._entered: list[ExitStack] = []
+        self._entered: list[int] = []
 
     def __enter__(self) -> Strategy:
-        entering = ExitStack()
         if context.is_default(self._strategy):
             _refuse_nesting()
+            self._entered.append(context.depth())
         else:
             context.require_cross_replica(self._strategy)
-            entering.enter_context(context.entered(self._strategy, None))
-        self._entered.append(entering)
+            self._entered.append(context.enter(self._strategy, None))
         return self._strategy
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._entered.pop().close()
+        context.leave(self._entered.pop())
 
 
 class _Set(threading.local):

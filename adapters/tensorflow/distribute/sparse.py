@@ -13,7 +13,8 @@ import torch
 
 from collshim.arrays import as_torch, like
 from collshim.communicator import Communicator
-from collshim.tensorflow.distribute import collectives
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.distribute import collectives, dtypes
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
@@ -27,7 +28,16 @@ def all_reduce(communicator: Communicator, op: ReduceOp, leaves: Sequence[Any], 
 
 
 def reduced(op: ReduceOp, parts: Sequence[IndexedSlices]) -> IndexedSlices:
-    """The sum or mean of slices that all lie in this process."""
+    """The sum or mean of slices that all lie in this process.
+
+    Raises:
+        ArgumentValueError: a part is an array.
+        InvalidArgumentError: the rows' dtypes differ.
+    """
+    if not all(isinstance(part, IndexedSlices) for part in parts):
+        kinds = [type(part).__name__ for part in parts]
+        raise ArgumentValueError(f"reduce: the replicas have {kinds}, should all have IndexedSlices or none")
+    dtypes.require_one_dtype("reduce", "ConcatV2", [as_torch(part.values) for part in parts])
     rows = _concatenated([_divided(part.values, op, len(parts)) for part in parts])
     return IndexedSlices(rows, _concatenated([part.indices for part in parts]), parts[0].dense_shape)
 
@@ -57,6 +67,7 @@ def _all_reduced(communicator: Communicator, op: ReduceOp, value: Any, timeout: 
 def _divided(array: Any, op: ReduceOp, count: int) -> Any:
     if op is ReduceOp.SUM:
         return array
+    dtypes.require_summed("reduce", as_torch(array))
     back = like(array)
     mean = collectives.mean_of(as_torch(array), count)
     return mean if back is None else back(mean)

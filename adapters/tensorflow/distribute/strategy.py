@@ -81,7 +81,9 @@ class Strategy:
         Raises:
             RuntimeError: called from a replica, or from another strategy's scope.
             ValueError: no such ``reduce_op``, or the SUM of a value that is not distributed.
-            tf.errors.InvalidArgumentError: the replicas' shapes differ, or have no such axis.
+            TypeError: an ``axis`` of another type, or a bool tensor summed along one.
+            tf.errors.InvalidArgumentError: the replicas' shapes or dtypes differ, or there is no such axis, or it
+                comes twice; bool, or, between workers, a dtype that ``ReplicaContext.all_reduce`` refuses.
         """
         context.require_cross_replica(self)
         op = reduce_op_of(reduce_op)
@@ -91,11 +93,14 @@ class Strategy:
         return nest.map_structure(lambda leaf: self._extended._reduce_along(op, leaf, axis, timeout), value)
 
     def gather(self, value: Any, axis: int) -> Any:
-        """All replicas' values behind each other along ``axis``; one array on every process.
+        """All replicas' values behind each other along ``axis``; one array on every process, for each leaf of a nest.
+
+        Under ``MirroredStrategy`` with several replicas a value that is not distributed is copied.
 
         Raises:
             RuntimeError: called from a replica, or from another strategy's scope.
             NotImplementedError: a leaf is ``IndexedSlices``.
+            TypeError: see ``ReplicaContext.all_gather``.
             tf.errors.InvalidArgumentError: see ``ReplicaContext.all_gather``.
         """
         context.require_cross_replica(
@@ -118,7 +123,16 @@ class Strategy:
     def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
         """``value_fn(ValueContext)`` for each replica of this process, as ``PerReplica`` leaves.
 
-        Strategies that never have more than one replica return what ``value_fn`` did.
+        ``value_fn`` is called where the caller stands: no scope is entered. Strategies that never have more than
+        one replica return what ``value_fn`` did.
         """
-        with self.scope():
-            return self._extended._distribute_values(value_fn)
+        return self._extended._distribute_values(value_fn)
+
+    def unwrap(self, value: Any) -> tuple[Any, ...]:
+        """``experimental_local_results`` under its older name."""
+        return self.experimental_local_results(value)
+
+    def group(self, value: Any, name: str | None = None) -> Any:
+        """``value`` where it is a single leaf that no ``name`` is given for; else None: nothing waits to be run."""
+        results = nest.flatten(list(self.experimental_local_results(value)))
+        return results[0] if len(results) == 1 and name is None else None

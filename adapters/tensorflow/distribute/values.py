@@ -56,7 +56,8 @@ class Mirrored(Components):
 def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_wrap: bool = False) -> Any:
     """One structure per replica becomes one structure with a ``wrap`` of components at each leaf.
 
-    A leaf that is the very same object on all replicas stays as it is, unless ``always_wrap``.
+    A leaf that is the very same object on all replicas stays as it is, unless ``always_wrap``. Subclasses of list
+    and tuple become these, named tuples and mappings stay.
 
     Raises:
         AssertionError: the replicas' structures differ.
@@ -64,15 +65,14 @@ def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_w
     first = values[0]
     if isinstance(first, Mapping):
         _require_same_keys(values)
-        columns = [[value[key] for value in values] for key in nest.sorted_keys(first)]
-    elif nest.is_nested(first):
+        columns = {key: [value[key] for value in values] for key in first}
+        return nest.mapping_like(first, {key: regroup(column, wrap, always_wrap) for key, column in columns.items()})
+    if nest.is_nested(first):
         _require_same_length(values)
-        columns = [list(column) for column in zip(*values, strict=True)]
-    elif not always_wrap and all(value is first for value in values):
+        return _plain_like(first, [regroup(column, wrap, always_wrap) for column in zip(*values, strict=True)])
+    if not always_wrap and all(value is first for value in values):
         return first
-    else:
-        return wrap(values)
-    return nest.like(first, [regroup(column, wrap, always_wrap) for column in columns])
+    return wrap(values)
 
 
 def select(index: int, structure: Any) -> Any:
@@ -94,6 +94,12 @@ def component(value: Any, index: int) -> Any:
             f"(replica {index} found none)"
         )
     return value.values[index]
+
+
+def _plain_like(structure: Any, children: list[Any]) -> Any:
+    if isinstance(structure, list):
+        return children
+    return nest.like(structure, children) if hasattr(structure, "_fields") else tuple(children)
 
 
 def _require_same_keys(values: Sequence[Any]) -> None:

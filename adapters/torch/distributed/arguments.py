@@ -5,6 +5,7 @@ Each error is ours and the class that torch 2.13.0 raises.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from datetime import timedelta
 from itertools import chain
@@ -92,10 +93,18 @@ def reduction(op: Any) -> str | tuple[str, float]:
     return _OPS[kind] if factor is None else (_OPS[kind], float(factor))
 
 
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, shown where a function of this package was called."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("collshim."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
+
+
 def renamed(old: str, new: str) -> None:
     """Warn as torch 2.13 does of a function's earlier name."""
-    text = f"`torch.distributed.{old}` is deprecated. Please use `torch.distributed.{new}` instead."
-    warnings.warn(text, FutureWarning, stacklevel=3)
+    fate = "is a private function and will be deprecated" if old.startswith("_") else "is deprecated"
+    warn(f"`torch.distributed.{old}` {fate}. Please use `torch.distributed.{new}` instead.", FutureWarning)
 
 
 def seconds(timeout: Any) -> float | None:

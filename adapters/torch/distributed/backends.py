@@ -8,26 +8,30 @@ import torch
 from torch.distributed import Backend, is_nccl_available
 from torch.distributed.distributed_c10d import BackendConfig
 
-from collshim.torch.distributed.arguments import refuse
+from collshim.torch.distributed.arguments import refuse, warn
 
 UNDEFINED = "undefined"
 _CARRIED = ("gloo", "nccl", "collshim", UNDEFINED)
-_KNOWN = (*_CARRIED, "mpi", "ucc", "xccl", "fake")
+_NEEDS_A_BUILD = ("mpi", "xccl")
 
 
 def backend_named(backend: Any) -> str:
     """The backend's name in small letters, as ``get_backend`` tells it; also the form ``cpu:gloo,cuda:nccl``.
 
     Raises:
-        ValueError: not a string.
+        ValueError: not a string; not pairs of a device and a backend, or a device twice.
         AssertionError: no such backend.
         RuntimeError: one that is not there.
     """
     if not isinstance(backend, str):
         refuse(ValueError, f"Backend constructor parameter must be string-ish, got {backend!r}")
-    for part in backend.lower().split(","):
-        _require_there(part.rpartition(":")[2])
-    return backend.lower()
+    name = backend.lower()
+    if ":" not in name and name not in Backend.backend_list:
+        text = f"Device capability of {name} unknown, assuming `cpu` and `cuda`. You can specify it in "
+        warn(f"{text}`device:backend` format in `init_process_group` call.")
+    for one in _per_device(name).values() if ":" in name else [name]:
+        _require_there(one)
+    return name
 
 
 def device_backends(backend: str) -> dict[str, str]:
@@ -44,10 +48,20 @@ def default_backend(device_id: Any) -> str:
     return "nccl" if torch.device(device_id).type == "cuda" else "gloo"
 
 
+def _per_device(name: str) -> dict[str, str]:
+    pairs = [part.split(":") for part in name.split(",")]
+    if any(len(pair) != 2 for pair in pairs):
+        refuse(ValueError, f"Invalid device:backend pairing: {name}, should be such as cpu:gloo,cuda:nccl")
+    found = {pair[0]: pair[1] for pair in pairs}
+    if len(found) != len(pairs):
+        refuse(ValueError, f"Duplicate device type in backend string: {name}, should name each once")
+    return found
+
+
 def _require_there(name: str) -> None:
-    if name not in _KNOWN:
+    if name not in (*_CARRIED, *_NEEDS_A_BUILD):
         refuse(AssertionError, f"Unknown backend type {name}, should be gloo or nccl")
-    if name not in _CARRIED:
+    if name in _NEEDS_A_BUILD:
         refuse(RuntimeError, f"backend is {name}, should be gloo or nccl: collshim carries data over these two")
     if name == "nccl" and not is_nccl_available():
         refuse(RuntimeError, "Distributed package doesn't have NCCL built in: backend should be gloo")

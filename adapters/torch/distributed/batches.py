@@ -10,8 +10,8 @@ import torch.distributed
 from collshim.arrays import as_torch
 from collshim.point_to_point import Recv, Send
 from collshim.torch.distributed.arguments import refuse, require_tensor
-from collshim.torch.distributed.forms import values
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in
+from collshim.torch.distributed.forms import uncounted, values
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, required
 from collshim.torch.distributed.point_to_point import irecv, isend
 from collshim.torch.distributed.profiling import begun
 from collshim.torch.distributed.work import Work, accepted
@@ -101,10 +101,12 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
 def _letter(each: P2POp) -> Send | Recv:
     if each.op is isend:
         return Send(values(each.tensor), each.group_peer, each.tag)
-    return Recv(each.group_peer, out=each.tensor, tag=each.tag)
+    return Recv(each.group_peer, out=uncounted(each.tensor), tag=each.tag)
 
 
-def _global(group: ProcessGroup, rank: Any) -> int:
+def _global(group: ProcessGroup, rank: Any) -> Any:
+    if group is required().whole:
+        return rank
     if rank not in range(group.size()):
         refuse(ValueError, f"Group rank {rank} is not part of group {group}")
-    return int(group.communicator.ranks[rank])
+    return group.communicator.ranks[rank]

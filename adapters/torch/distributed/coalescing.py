@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-import torch.distributed
+import torch
 from torch.distributed import ReduceOp, supports_complex
 from torch.futures import Future
 
 from collshim.arrays import Array, as_torch, is_array
 from collshim.communicator import Communicator
-from collshim.torch.distributed.arguments import is_complex, reduction, refuse, require_list, same_dtype
-from collshim.torch.distributed.forms import parts_like, place, values
+from collshim.torch.distributed.arguments import is_complex, reduction, refuse, require_list, same_dtype, warn
+from collshim.torch.distributed.forms import outputs, parts_like, place, values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
+from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.work import Call, Work, posted, started
-
-_DEPRECATED = "`torch.distributed.{}` will be deprecated."
 
 
 class _Held(NamedTuple):
@@ -31,8 +29,11 @@ class _Held(NamedTuple):
     reduce_op: Any
 
 
-class _IllegalWork(torch.distributed.Work):
+class _IllegalWork(Work):
     """What ``async_op=True`` gives inside a ``_coalescing_manager``: the manager is what can be waited for."""
+
+    def __init__(self) -> None:
+        super().__init__([], None, [])
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("is_success", "exception", "wait", "source_rank", "_source_rank", "result", "synchronize"):
@@ -71,12 +72,12 @@ def _coalescing_manager(group: Group = None, device: Any = None, async_ops: bool
         RuntimeError: different functions were called; what the calls raise.
     """
     ranks = group_of(group)
-    if ranks is None:
-        refuse(ValueError, f"Invalid process group specified: this rank is outside it, {group!r}")
+    manager, held = _CoalescingManager(), list[_Held]()
+    if ranks is None:  # every call inside warns, and does nothing
+        yield manager
+        return
     if ranks.held is not None:
         refuse(ValueError, "ProcessGroup has non-empty op list at the start of coalescing")
-    manager = _CoalescingManager()
-    held: list[_Held] = []
     ranks.held = held
     try:
         yield manager
@@ -95,14 +96,19 @@ def posted_or_held(
     output: Any,
     given: Any,
     reduce_op: Any = None,
+    results: list[Any] | None = None,
 ) -> Work | None:
-    """``posted``, or kept for the end of the group's ``_coalescing_manager`` where one is open."""
+    """``posted``, or kept for the end of the group's ``_coalescing_manager`` where one is open.
+
+    ``results``, by default the output, is what the Work hands out.
+    """
     if group.held is None:
-        return posted(group, async_op, title, call, [output], [given])
+        return posted(group, async_op, title, call, results or [output], [given])
     group.held.append(_Held(title, call, output, given, reduce_op))
-    return cast("Work", _IllegalWork()) if async_op else None
+    return _IllegalWork() if async_op else None
 
 
+@overridable("tensors")
 def all_reduce_coalesced(
     tensors: list[Array] | Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Future[list[Any]] | None:
@@ -122,7 +128,7 @@ def all_reduce_coalesced(
     Raises:
         TypeError, ValueError, RuntimeError: as ``all_reduce``; not one dtype.
     """
-    warnings.warn(_DEPRECATED.format("all_reduce_coalesced"), FutureWarning, stacklevel=2)
+    _deprecated("all_reduce_coalesced")
     given = [tensors] if is_array(tensors) else tensors
     require_list("tensor", given)
     _require_one_dtype(given)
@@ -130,13 +136,15 @@ def all_reduce_coalesced(
     if ranks is None:
         outside("all_reduce_coalesced")
         return None
+    _require_some(given)
     reduce_op = reduction(op)
     if any(map(is_complex, given)) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
-    call: Call = lambda comm: comm.all_reduce_coalesced(values(given), reduce_op, out=given)  # noqa: E731
+    call: Call = lambda comm: comm.all_reduce_coalesced(values(given), reduce_op, out=outputs(given))  # noqa: E731
     return _promised(started(ranks, "all_reduce", [call], given), async_op)
 
 
+@overridable("input_tensor_list")
 def all_gather_coalesced(
     output_tensor_lists: list[list[Array]],
     input_tensor_list: list[Array],
@@ -161,13 +169,14 @@ def all_gather_coalesced(
         ValueError: dtypes differ; no default group yet.
         RuntimeError: a list's length or a shape does not fit; the ranks disagree or one is missing.
     """
-    warnings.warn(_DEPRECATED.format("all_gather_coalesced"), FutureWarning, stacklevel=2)
+    _deprecated("all_gather_coalesced")
     ranks = group_of(group)
     if ranks is None:
         outside("all_gather_coalesced")
         return None
     require_list("input_tensor_list", input_tensor_list)
     _require_one_dtype(input_tensor_list)
+    _require_some(input_tensor_list)
     _require_outputs(output_tensor_lists, input_tensor_list, ranks.size())
     places = [[place(array, "output") for array in part] for part in output_tensor_lists]
 
@@ -178,6 +187,12 @@ def all_gather_coalesced(
 
     call: Call = lambda comm: comm.all_gather_coalesced(values(input_tensor_list)).then(fill)  # noqa: E731
     return _promised(started(ranks, "all_gather", [call], output_tensor_lists, input_tensor_list), async_op)
+
+
+def _deprecated(function: str) -> None:
+    advice = "If you must use it, please revisit our documentation later at "
+    page = "https://pytorch.org/docs/main/distributed.html#collective-functions"
+    warn(f"`torch.distributed.{function}` will be deprecated. {advice}{page}", FutureWarning)
 
 
 def _require_outputs(lists: Any, inputs: list[Any], size: int) -> None:
@@ -192,6 +207,11 @@ def _require_outputs(lists: Any, inputs: list[Any], size: int) -> None:
     if found != [wanted] * size:
         text = f"invalid output tensor list: its shapes are {found}, should be {size} times {wanted}"
         refuse(RuntimeError, f"all_gather_coalesced: {text}")
+
+
+def _require_some(tensors: list[Any]) -> None:
+    if not tensors:
+        refuse(NotImplementedError, "There were no tensor arguments to this function: its list is empty")
 
 
 def _require_one_dtype(arrays: list[Any]) -> None:

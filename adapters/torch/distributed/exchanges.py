@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from collshim.arrays import Array, as_torch
+from collshim.arrays import Array, as_output, as_torch
 from collshim.communicator import Communicator
 from collshim.torch.distributed.arguments import require_list, require_tensor, same_dtype
-from collshim.torch.distributed.forms import ints, pieces, place, values
+from collshim.torch.distributed.forms import ints, outputs, pieces, uncounted, values
 from collshim.torch.distributed.membership import Group, group_of, outside
+from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.work import Work, posted
 from collshim.work import Work as EngineWork
 
 
+@overridable("input_tensor_list")
 def all_to_all(
     output_tensor_list: list[Array], input_tensor_list: list[Array], group: Group = None, async_op: bool = False
 ) -> Work | None:
@@ -50,17 +52,18 @@ def all_to_all(
         return None
     require_list("output_tensor_list", output_tensor_list)
     require_list("input_tensor_list", input_tensor_list)
-    outputs, parts = same_dtype(output_tensor_list, input_tensor_list)
+    places, parts = same_dtype(output_tensor_list, input_tensor_list)
     return posted(
         ranks,
         async_op,
         "all_to_all",
-        lambda comm: comm.all_to_all(values(parts), out=outputs),
+        lambda comm: comm.all_to_all(values(parts), out=outputs(places)),
         output_tensor_list,
         input_tensor_list,
     )
 
 
+@overridable("input")
 def all_to_all_single(
     output: Array,
     input: Array,
@@ -99,7 +102,7 @@ def all_to_all_single(
 
     def exchange(comm: Communicator) -> EngineWork[object]:
         parts = pieces("all_to_all_single: input", values(as_torch(source)), sent, comm)
-        into = place(target, "all_to_all_single: output")
+        into = uncounted(as_output(target, what="all_to_all_single: output"))
         return comm.all_to_all(parts, out=pieces("all_to_all_single: output", into, received, comm))
 
     return posted(ranks, async_op, "all_to_all", exchange, [output], [input])

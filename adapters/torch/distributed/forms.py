@@ -21,9 +21,37 @@ def values(given: Any) -> Any:
     return given.detach() if isinstance(given, Tensor) and given.requires_grad else given
 
 
+def outputs(given: Any) -> Any:
+    """An array, or a list of them, to write to, outside ``torch.inference_mode`` too."""
+    if isinstance(given, list):
+        return [outputs(array) for array in given]
+    return _same_memory(given) if isinstance(given, Tensor) and given.is_inference() else given
+
+
+def uncounted(given: Any) -> Any:
+    """An array to write to, which autograd does not count as a change of the tensor: what it has saved stays valid.
+
+    So torch 2.13 over gloo has it in all_reduce, broadcast, reduce, scatter, all_to_all_single and recv: its C++ writes
+    to the memory alone. In the others, gather's kin, it copies, which counts.
+    """
+    if not isinstance(given, Tensor):
+        return given
+    return _same_memory(given) if given.is_inference() else given.data
+
+
 def place(given: Any, what: str) -> Tensor:
     """An array's own memory, to write to."""
-    return as_output(given, what=what).detach()
+    tensor: Tensor = outputs(as_output(given, what=what))
+    return tensor.detach()
+
+
+def _same_memory(tensor: Tensor) -> Tensor:
+    """A tensor that was made in inference mode, as one that was not: that one may be changed anywhere."""
+    if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
+        return tensor
+    with torch.inference_mode(False):
+        empty = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        return empty.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
 
 
 def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:

@@ -6,6 +6,8 @@ inputs, complex numbers in ``gather``, every dtype.
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from collshim.arrays import Array
 from collshim.communicator import Communicator
 from collshim.torch.distributed.arguments import (
@@ -17,12 +19,14 @@ from collshim.torch.distributed.arguments import (
     same_dtype,
 )
 from collshim.torch.distributed.coalescing import posted_or_held
-from collshim.torch.distributed.forms import parts_like, place, values
+from collshim.torch.distributed.forms import outputs, parts_like, place, values
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.work import Work, posted
 from collshim.work import Work as EngineWork
 
 
+@overridable("tensor")
 def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, async_op: bool = False) -> Work | None:
     """Every rank's ``tensor_list[r]`` holds rank r's ``tensor``; the tensors in the list are written, not replaced.
 
@@ -44,16 +48,22 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
     """
     require_list("tensor_list", tensor_list)
     require_tensor("tensor", tensor)
-    outputs, mine = same_dtype(tensor_list, tensor)
+    parts, mine = same_dtype(tensor_list, tensor)
     ranks = group_of(group)
     if ranks is None:
         outside("all_gather")
         return None
     return posted(
-        ranks, async_op, "all_gather", lambda comm: comm.all_gather(values(mine), out=outputs), tensor_list, [tensor]
+        ranks,
+        async_op,
+        "all_gather",
+        lambda comm: comm.all_gather(values(mine), out=outputs(parts)),
+        tensor_list,
+        [tensor],
     )
 
 
+@overridable("input_tensor")
 def all_gather_single(
     output_tensor: Array, input_tensor: Array, group: Group = None, async_op: bool = False
 ) -> Work | None:
@@ -67,7 +77,8 @@ def all_gather_single(
         async_op: whether to return at once.
 
     Returns:
-        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+        None, or with ``async_op`` a Work, whose ``result()`` is the output cut into one view per rank; None, with a
+        UserWarning, on a rank outside the group.
 
     Raises:
         TypeError: not arrays.
@@ -85,7 +96,8 @@ def all_gather_single(
     def call(comm: Communicator) -> EngineWork[object]:
         return comm.all_gather(mine, out=parts_like(what, place(output_tensor, what), mine, comm))
 
-    return posted_or_held(ranks, async_op, "all_gather_single", call, output_tensor, input_tensor)
+    found = _chunks(output_tensor, ranks.size()) if async_op else [output_tensor]
+    return posted_or_held(ranks, async_op, "all_gather_single", call, output_tensor, input_tensor, results=found)
 
 
 def all_gather_into_tensor(
@@ -104,6 +116,7 @@ def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
     return all_gather_single(output_tensor, input_tensor, group, async_op)
 
 
+@overridable("tensor")
 def gather(
     tensor: Array,
     gather_list: list[Array] | None = None,
@@ -131,18 +144,24 @@ def gather(
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
     require_tensor("tensor", tensor)
-    outputs, mine = same_dtype(list_or_nothing("gather_list", gather_list), tensor)
+    parts, mine = same_dtype(list_or_nothing("gather_list", gather_list), tensor)
     ranks = group_of(group)
     if ranks is None:
         outside("gather")
         return None
     root = rank_in(ranks, 0 if dst is None and group_dst is None else dst, group_dst)
     there = root == ranks.rank()
-    if there and not outputs:
+    if there and not parts:
         refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
-    if outputs and not there:
+    if parts and not there:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    target = outputs if there else None
+    target = outputs(parts) if there else None
     return posted(
         ranks, async_op, "gather", lambda comm: comm.gather(values(mine), root, out=target), gather_list or [], [tensor]
     )
+
+
+def _chunks(output: Array, size: int) -> list[Array]:
+    """What the Work of an ``all_gather_single`` has for results: one view per rank, of a tensor."""
+    cut = isinstance(output, Tensor) and output.dim() > 0
+    return [*output.detach().tensor_split(size)] if cut else [output]

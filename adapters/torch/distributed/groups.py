@@ -7,7 +7,7 @@ other groups each of them is in (torch: they may derive different names for it, 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -34,9 +34,16 @@ class _HasWorld(type):
         found = membership()
         return None if found is None else found.default
 
+    @WORLD.setter
+    def WORLD(cls, default: Group) -> None:
+        known = required().known(default)
+        if known is None:
+            refuse(ValueError, f"group.WORLD is {default!r}, should be a group that this rank is in")
+        required().default = known
+
 
 class group(metaclass=_HasWorld):
-    """``group.WORLD`` is this rank's default group."""
+    """``group.WORLD`` is this rank's default group, and may be set to another group that it is in."""
 
 
 class GroupMember(metaclass=_HasWorld):
@@ -46,7 +53,7 @@ class GroupMember(metaclass=_HasWorld):
 
 
 def new_group(
-    ranks: Sequence[int] | None = None,
+    ranks: Iterable[int] | None = None,
     timeout: timedelta | None = None,
     backend: str | None = None,
     pg_options: Any = None,
@@ -58,7 +65,7 @@ def new_group(
     """A group of some ranks, which every rank calls for in the same order, whether it is in the group or not.
 
     Args:
-        ranks: global ranks; None for all.
+        ranks: global ranks, in a list or any other container; None for all.
         timeout: how long a wait in the group may take; None for the default group's.
         backend: a backend's name; None for the default group's.
         pg_options, device_id: accepted and not needed: the tensors' device says how they travel.
@@ -77,12 +84,14 @@ def new_group(
     found = required()
     name = backend_named(backend) if backend else found.default.backend
     deadline = found.default.deadline if timeout is None else seconds(timeout)
-    if use_local_synchronization and ranks is not None and found.default.rank() not in ranks:
+    given = None if ranks is None else _ints(ranks)
+    if use_local_synchronization and given is not None and found.whole.rank() not in given:
         return None
-    members = _members(ranks, found.default.size(), sort_ranks)
+    members = _members(given, found.whole.size(), sort_ranks)
     found.made += 1
-    part = found.default.communicator.subgroup(members)
+    part = found.whole.communicator.subgroup(members)
     if part is None:
+        found.others = members
         return NON_GROUP_MEMBER
     return registered(part, name, group_desc, deadline)
 
@@ -94,12 +103,17 @@ def registered(comm: Communicator, backend: str, desc: str | None, deadline: flo
     return made
 
 
-def _members(ranks: Sequence[int] | None, size: int, sort_ranks: bool) -> list[int]:
-    if ranks is None:
-        return list(range(size))
-    if not isinstance(ranks, Sequence) or not ranks or not all(hasattr(rank, "__index__") for rank in ranks):
+def _ints(ranks: Iterable[int]) -> list[int]:
+    """Ranks in any container, as torch takes them; a set or an array too."""
+    found = list(ranks) if isinstance(ranks, Iterable) else []
+    if not found or not all(hasattr(rank, "__index__") for rank in found):
         refuse(TypeError, f"ranks list is {ranks!r}, should hold at least one rank, and ints")
-    found = [rank.__index__() for rank in ranks]
+    return [rank.__index__() for rank in found]
+
+
+def _members(found: list[int] | None, size: int, sort_ranks: bool) -> list[int]:
+    if found is None:
+        return list(range(size))
     if len(set(found)) != len(found):
         refuse(ValueError, f"ranks list must not contain duplicate entries, got {found}")
     if len(found) > size:
@@ -201,7 +215,7 @@ def get_global_rank(group: Group, group_rank: int) -> int:
         ValueError: no such group, or no such rank in it.
     """
     found = _given(group)
-    if found is required().default:
+    if found is required().whole:
         return group_rank
     if group_rank not in range(found.size()):
         refuse(ValueError, f"Group rank {group_rank} is not part of group {found}")

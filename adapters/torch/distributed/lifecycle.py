@@ -10,7 +10,6 @@ as DistributedDataParallel find it; a default group that torch has already stays
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -57,24 +56,25 @@ def init_process_group(
             among ranks that are threads both are read directly, whatever is named.
         init_method: a URL; "env://" by default. Not looked at where this rank has a world already.
         timeout: how long a wait may take; None for ``collshim.options``' (torch: 30 minutes).
-        world_size, rank: how many ranks there are, and which one this is; -1 where the method or the world tells.
+        world_size, rank: how many ranks there are, and which one this is; -1 where the method or the world tells. They
+            hold against WORLD_SIZE and RANK of the environment.
         store: a torch store that all ranks reach, instead of ``init_method``; with ``world_size`` and ``rank``.
         group_name, pg_options, device_id, _ranks: accepted; ``device_id`` tells the backend where none is named.
 
     Raises:
         ValueError: a second time without ``destroy_process_group``; the method lacks something; ``rank`` or
-            ``world_size`` contradicts this rank's world or its environment, both of which the text shows.
+            ``world_size`` contradicts this rank's world, both of which the text shows.
         AssertionError: ``store`` with ``init_method``, or without size and rank; no such backend.
-        TypeError: ``timeout`` is no timedelta.
+        TypeError: ``timeout`` is no timedelta, ``store`` no store.
         RuntimeError: the ranks do not find each other.
     """
+    dismiss_stale_default()
     if is_initialized():
         refuse(ValueError, "trying to initialize the default process group twice!")
     _require_one_method(init_method, store, rank, world_size)
     _require_device(device_id)
     name = default_backend(device_id) if backend is None else backend_named(backend)
     deadline = seconds(timeout)
-    dismiss_stale_default()
     found, made = world.peek(), False
     if found is None:
         found, made = _made(init_method, store, rank, world_size, deadline), True
@@ -104,6 +104,7 @@ def destroy_process_group(group: Group = None) -> None:
 
 def is_initialized() -> bool:
     """Whether this rank has a default group; asking makes no world."""
+    dismiss_stale_default()
     return membership() is not None
 
 
@@ -116,11 +117,13 @@ def _leave(found: Membership, group: Group) -> None:
     known = found.default if group is None else found.known(group)
     if known is None:
         return
-    if group is None or known is group or known is found.default:
-        dismiss(known)
-    elif isinstance(group, torch.distributed.ProcessGroup):  # torch's own
+    if known is found.default:
+        dismiss(found.whole)
+    elif known is not group and isinstance(group, torch.distributed.ProcessGroup):  # torch's own
         found.forget(group)
         torch.distributed.destroy_process_group(group)
+    else:
+        dismiss(known)
 
 
 def _require_one_method(init_method: Any, store: Any, rank: int, world_size: int) -> None:
@@ -132,12 +135,18 @@ def _require_one_method(init_method: Any, store: Any, rank: int, world_size: int
         refuse(AssertionError, f"world_size must be positive if using store, got {world_size}")
     if not rank >= 0:
         refuse(AssertionError, f"rank must be non-negative if using store, got {rank}")
+    if not isinstance(store, torch.distributed.Store):
+        refuse(
+            TypeError, f"incompatible constructor arguments: store is {store!r}, should be a torch.distributed.Store"
+        )
 
 
 def _require_device(device_id: Any) -> None:
-    """A device that is there: a number alone needs an accelerator, and another device than the CPU a number."""
-    if device_id is None or (isinstance(device_id, torch.device) and device_id.type == "cpu"):
+    """An accelerator that is there, with its number."""
+    if device_id is None:
         return
+    if isinstance(device_id, torch.device) and device_id.type == "cpu":
+        refuse(ValueError, f"device_id parameter must be an accelerator with an index, got {device_id}")
     count = torch.cuda.device_count()
     if not count:
         refuse(ValueError, f"device_id is {device_id}, but no accelerator support is found")
@@ -162,14 +171,12 @@ def _contradicts(what: str, given: int, there: object, where: str) -> NoReturn:
 
 def _made(init_method: Any, store: Any, rank: int, size: int, deadline: float | None) -> world.World:
     world.refuse_thread_ranks()
-    for name, what, given in (("RANK", "rank", rank), ("WORLD_SIZE", "world_size", size)):
-        if given != -1 and os.environ.get(name, str(given)) != str(given):
-            _contradicts(what, given, os.environ[name], f"in the environment's {name}")
     if store is None and init_method is None and torch.distributed.is_initialized():
         store, rank, size = _torchs(rank, size)
     if store is None:
         store, rank, size = _met(init_method or "env://", rank, size, deadline)
-    return world.init(rank, size, store=store, address=address_of(store, init_method), timeout=deadline)
+    address = address_of(store, init_method)
+    return world.init(rank, size, store=store, address=address, timeout=deadline, overrides=True)
 
 
 def _torchs(rank: int, size: int) -> tuple[Any, int, int]:

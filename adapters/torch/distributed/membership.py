@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import torch.distributed
 
 from collshim.communicator import Communicator
 from collshim.errors import WorldError, also
-from collshim.torch.distributed.arguments import refuse
+from collshim.torch.distributed.arguments import refuse, warn
 from collshim.world import peek
 
 NON_GROUP_MEMBER = -100
@@ -27,6 +26,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         communicator: the engine's communicator of these ranks.
         deadline: seconds that a wait may take; None for the communicator's own.
         backend: the backend's name, as it was given.
+        posted: how many calls were posted on it.
         held: the calls that an open ``_coalescing_manager`` holds back; None where none is open.
     """
 
@@ -37,6 +37,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         self.communicator = communicator
         self.deadline = deadline
         self.backend = backend
+        self.posted = 0
         self.held: list[Any] | None = None
         self._name = name
         self._desc = desc or "undefined"
@@ -81,7 +82,9 @@ class Membership:
     """What a rank keeps between ``init_process_group`` and ``destroy_process_group``.
 
     Attributes:
-        default: the group of all ranks.
+        whole: the group of all ranks.
+        default: the group that is meant where none is given: ``whole``, unless ``group.WORLD`` was set to another.
+        others: the ranks of the last group that was made without this rank; None before one was.
         groups: every group that this rank is in.
         made: how many groups were made, this rank's and those that it heard of.
         leave: what destroys the world, where ``init_process_group`` made it.
@@ -95,7 +98,8 @@ class Membership:
         leave: Callable[[], None] | None,
         adopt: Callable[[Membership, Any], ProcessGroup | None],
     ) -> None:
-        self.default = default
+        self.whole = self.default = default
+        self.others: list[int] | None = None
         self.groups = {default}
         self.made = 1
         self.leave = leave
@@ -175,12 +179,11 @@ def is_registered(membership: Membership, group: Any) -> bool:
     return membership.known(group) is not None
 
 
-def outside(function: str, stacklevel: int = 3) -> None:
+def outside(function: str) -> None:
     """Warn that this rank is outside the group, so that ``function`` does nothing on it."""
     found = membership()
-    rank = -1 if found is None else found.default.rank()
-    text = f"Running {function} on global rank {rank} which does not belong to the given group."
-    warnings.warn(text, stacklevel=stacklevel)
+    rank = -1 if found is None else found.whole.rank()
+    warn(f"Running {function} on global rank {rank} which does not belong to the given group.")
 
 
 def rank_in(group: ProcessGroup | None, global_rank: Any, group_rank: Any) -> Any:
@@ -190,13 +193,28 @@ def rank_in(group: ProcessGroup | None, global_rank: Any, group_rank: Any) -> An
     if global_rank is None and group_rank is None:
         refuse(ValueError, "Must specify global_rank or group_rank")
     if group is None:
+        _require_among_others(global_rank)
         return 0
     return group_rank if group_rank is not None else group_rank_of(group, global_rank)
 
 
+def no_member() -> NoReturn:
+    """This rank is outside the group, where torch has an error for it and no warning."""
+    refuse(ValueError, f"Invalid process group specified: this rank is outside it, {NON_GROUP_MEMBER}")
+
+
+def _require_among_others(global_rank: Any) -> None:
+    """A global rank is judged outside the group too: by the last group that was made without this rank, as in torch."""
+    found = membership()
+    others = None if found is None else found.others
+    if global_rank is not None and others is not None and global_rank not in others:
+        text = f"Invalid process group specified: Global rank {global_rank} is not part of group {NON_GROUP_MEMBER}"
+        refuse(ValueError, f"{text}, {others}")
+
+
 def group_rank_of(group: ProcessGroup, global_rank: Any) -> Any:
     """A global rank's rank in the group; in the default group they are the same, and judged by the engine."""
-    if group is required().default:
+    if group is required().whole:
         return global_rank
     if global_rank not in group.communicator.ranks:
         refuse(ValueError, f"Global rank {global_rank} is not part of group {group}")

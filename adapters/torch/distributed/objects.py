@@ -11,7 +11,7 @@ from typing import Any
 import collshim.work
 from collshim.errors import ArgumentTypeError, CollshimError, MismatchError, also
 from collshim.torch.distributed.arguments import refuse
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
 from collshim.torch.distributed.point_to_point import refuse_self
 from collshim.torch.distributed.work import Call, awaited
 
@@ -167,20 +167,16 @@ def send_object_list(
         group: None for all ranks.
         device, use_batch: accepted and not needed.
 
-    Returns:
-        None; with a UserWarning on a rank outside the group.
-
     Raises:
-        ValueError: a destination given twice or not at all, or outside the group; this rank itself; no default group
-            yet.
+        ValueError: a destination given twice or not at all, or outside the group; this rank itself, or this rank is
+            outside the group; no default group yet.
         RuntimeError: the receiver expects something else, or did not come.
         AttributeError, TypeError, pickle.PicklingError: pickle's.
     """
     ranks = group_of(group)
-    to = rank_in(ranks, dst, group_dst)
     if ranks is None:
-        outside("send_object_list")
-        return
+        no_member()
+    to = rank_in(ranks, dst, group_dst)
     refuse_self(ranks, to, "destination")
     _awaited(ranks, "send", lambda comm: comm.send_object(list(object_list), to))
 
@@ -203,16 +199,16 @@ def recv_object_list(
         device, use_batch: accepted and not needed.
 
     Returns:
-        The source's global rank; -1, with a UserWarning, on a rank outside the group.
+        The source's global rank.
 
     Raises:
-        ValueError: a source given twice, or outside the group; this rank itself; no default group yet.
+        ValueError: a source given twice, or outside the group; this rank itself, or this rank is outside the group; no
+            default group yet.
         RuntimeError: the lists' lengths differ; the source sent something else, or nothing.
     """
     ranks = group_of(group)
     if ranks is None:
-        outside("recv_object_list")
-        return -1
+        no_member()
     source = None if src is None and group_src is None else rank_in(ranks, src, group_src)
     if source is not None:
         refuse_self(ranks, source, "source")
@@ -231,9 +227,12 @@ def _awaited(ranks: ProcessGroup, title: str, call: Call) -> collshim.work.Work[
         raise also(ArgumentTypeError, type(error.__cause__))(*error.args) from error.__cause__
 
 
-def _fill(what: str, places: list[Any], found: list[Any]) -> None:
-    places[: len(found)] = found[: len(places)]
-    if len(places) < len(found):
+def _fill(what: str, places: list[Any] | dict[int, Any], found: list[Any]) -> None:
+    """Fill a list's places, or a dict's, which torch lets pass and which needs none before."""
+    for rank, copy in enumerate(found):
+        if rank < len(places) or isinstance(places, dict):
+            places[rank] = copy
+    if not isinstance(places, dict) and len(places) < len(found):
         text = f"list assignment index out of range: {what} has {len(places)} places, should have {len(found)}"
         raise also(CollshimError, IndexError)(text)
 
@@ -242,4 +241,5 @@ def _replace(function: str, objects: list[Any], found: Any) -> None:
     if not isinstance(found, list) or len(found) != len(objects):
         given = len(found) if isinstance(found, list) else type(found).__qualname__
         raise MismatchError(f"{function}: the list's length is {len(objects)}, the source's is {given}")
-    objects[:] = found
+    for place, copy in enumerate(found):  # of a dict too, which torch lets pass
+        objects[place] = copy

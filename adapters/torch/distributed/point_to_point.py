@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collshim.arrays import Array
 from collshim.torch.distributed.arguments import refuse, require_tensor
-from collshim.torch.distributed.forms import values
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
+from collshim.torch.distributed.forms import uncounted, values
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
+from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.work import Work, started
 
 
+@overridable("tensor")
 def send(
     tensor: Array, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
 ) -> None:
@@ -25,26 +27,22 @@ def send(
         group: None for all ranks.
         tag: a number that the receiver's ``tag`` must equal.
 
-    Returns:
-        None; with a UserWarning on a rank outside the group.
-
     Raises:
         TypeError: no array.
-        ValueError: a destination given twice or not at all, or outside the group; this rank itself; no default group
-            yet.
+        ValueError: a destination given twice or not at all, or outside the group; this rank itself, or this rank is
+            outside the group; no default group yet.
         RuntimeError: no such destination; the receiver expects something else, or did not come.
     """
     ranks = group_of(group)
-    to = rank_in(ranks, dst, group_dst)
     if ranks is None:
-        outside("send")
-        return None
+        no_member()
+    to = rank_in(ranks, dst, group_dst)
     refuse_self(ranks, to, "destination")
     require_tensor("tensor", tensor)
     _sent(ranks, tensor, to, tag).wait()
-    return None
 
 
+@overridable("tensor")
 def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None) -> int:
     """``tensor`` holds what the source sent.
 
@@ -76,6 +74,7 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
     return ranks.communicator.ranks[source]
 
 
+@overridable("tensor")
 def isend(
     tensor: Array, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
 ) -> Work | None:
@@ -101,6 +100,7 @@ def isend(
     return _sent(ranks, tensor, to, tag)
 
 
+@overridable("tensor")
 def irecv(
     tensor: Array, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None
 ) -> Work | None:
@@ -131,7 +131,8 @@ def _sent(ranks: ProcessGroup, tensor: Array, to: int, tag: int) -> Work:
 
 def _received(ranks: ProcessGroup, tensor: Array, source: int | None, tag: int) -> Work:
     title = "recvAnySource" if source is None else "recv"
-    return started(ranks, title, [lambda comm: comm.recv(source, out=tensor, tag=tag)], [tensor])
+    own = uncounted(tensor)
+    return started(ranks, title, [lambda comm: comm.recv(source, out=own, tag=tag)], [tensor])
 
 
 def refuse_self(ranks: ProcessGroup, rank: int, what: str) -> None:

@@ -22,13 +22,15 @@ from collshim.torch.distributed.arguments import (
     same_dtype,
 )
 from collshim.torch.distributed.coalescing import posted_or_held
-from collshim.torch.distributed.forms import parts_like, values
+from collshim.torch.distributed.forms import outputs, parts_like, uncounted, values
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.sparse import is_sparse, sum_sparse
 from collshim.torch.distributed.work import Call, Work, posted
 from collshim.work import Work as EngineWork
 
 
+@overridable("tensor")
 def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False) -> Work | None:
     """Every rank's ``tensor`` holds the reduction of all ranks' tensors, in place.
 
@@ -62,10 +64,12 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
         return posted(ranks, async_op, "sparse_all_reduce", lambda comm: sum_sparse(comm, tensor, reduce_op), [tensor])
     if is_complex(tensor) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
-    call: Call = lambda comm: comm.all_reduce(tensor, reduce_op, out=tensor)  # noqa: E731
+    own = uncounted(tensor)
+    call: Call = lambda comm: comm.all_reduce(own, reduce_op, out=own)  # noqa: E731
     return posted_or_held(ranks, async_op, "all_reduce", call, tensor, tensor, reduce_op)
 
 
+@overridable("tensor")
 def reduce(
     tensor: Array,
     dst: int | None = None,
@@ -98,12 +102,13 @@ def reduce(
         outside("reduce")
         return None
     reduce_op = reduction(op)
-    out = tensor if root == ranks.rank() else None
+    out = uncounted(tensor) if root == ranks.rank() else None
     return posted(
         ranks, async_op, "reduce", lambda comm: comm.reduce(values(tensor), root, reduce_op, out=out), [tensor]
     )
 
 
+@overridable("output")
 def reduce_scatter(
     output: Array, input_list: list[Array], op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
@@ -137,12 +142,13 @@ def reduce_scatter(
         ranks,
         async_op,
         "reduce_scatter",
-        lambda comm: comm.reduce_scatter(values(input_list), reduce_op, out=output),
+        lambda comm: comm.reduce_scatter(values(input_list), reduce_op, out=outputs(output)),
         [output],
         input_list,
     )
 
 
+@overridable("input")
 def reduce_scatter_single(
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
@@ -174,7 +180,7 @@ def reduce_scatter_single(
 
     def call(comm: Communicator) -> EngineWork[object]:
         parts = parts_like("reduce_scatter_single: input", values(input), values(output), comm)
-        return comm.reduce_scatter(parts, reduce_op, out=output)
+        return comm.reduce_scatter(parts, reduce_op, out=outputs(output))
 
     return posted_or_held(ranks, async_op, "reduce_scatter_single", call, output, input, reduce_op)
 

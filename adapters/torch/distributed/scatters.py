@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collshim.arrays import Array
 from collshim.torch.distributed.arguments import list_or_nothing, refuse, require_tensor, same_dtype
-from collshim.torch.distributed.forms import values
+from collshim.torch.distributed.forms import uncounted, values
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.work import Work, posted
 
 
+@overridable("tensor")
 def broadcast(
     tensor: Array,
     src: int | None = None,
@@ -39,9 +41,11 @@ def broadcast(
     if ranks is None:
         outside("broadcast")
         return None
-    return posted(ranks, async_op, "broadcast", lambda comm: comm.broadcast(tensor, root, out=tensor), [tensor])
+    own = uncounted(tensor)
+    return posted(ranks, async_op, "broadcast", lambda comm: comm.broadcast(own, root, out=own), [tensor])
 
 
+@overridable("tensor")
 def scatter(
     tensor: Array,
     scatter_list: list[Array] | None = None,
@@ -80,7 +84,7 @@ def scatter(
         refuse(ValueError, "Argument ``scatter_list`` must be specified on source rank.")
     if parts and not there:
         refuse(ValueError, "Argument ``scatter_list`` must NOT be specified on non-source ranks.")
-    given = values(parts) if there else None
+    given, own = values(parts) if there else None, uncounted(output)
     return posted(
-        ranks, async_op, "scatter", lambda comm: comm.scatter(given, root, out=output), [tensor], scatter_list or []
+        ranks, async_op, "scatter", lambda comm: comm.scatter(given, root, out=own), [tensor], scatter_list or []
     )

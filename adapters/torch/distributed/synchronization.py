@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 import collshim.work
 from collshim.communicator import Communicator
 from collshim.errors import CommunicationError, DeadlineError
-from collshim.torch.distributed.arguments import seconds
+from collshim.torch.distributed.arguments import seconds, warn
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
 from collshim.torch.distributed.work import Work, posted
 
@@ -78,8 +77,8 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
         outside("monitored_barrier")
         return
     if isinstance(timeout, float):
-        text = f"Please specify timeout arg as a timedelta. Taking the current value of {timeout} for seconds"
-        warnings.warn(text, stacklevel=2)
+        text = "Please specify timeout arg as a timedelta. Converting current value of "
+        warn(f"{text}{timeout} assuming it represents seconds")
         timeout = timedelta(seconds=timeout)
     monitor(ranks, timeout, wait_all_ranks)
 
@@ -103,7 +102,7 @@ def _monitor(comm: Communicator, limit: float, wait_all_ranks: bool) -> None:
             comm.send(_flag(not absent), rank, _TAG)
     if not absent:
         return
-    named = f"Ranks {', '.join(map(str, absent))}" if wait_all_ranks and len(absent) > 1 else f"Rank {absent[0]}"
+    named = f"Ranks {', '.join(map(str, absent))}" if wait_all_ranks else f"Rank {absent[0]}"
     text = f"[Rank 0]: {named} failed to pass monitoredBarrier in {1000 * limit:g} ms"
     if limit == 0:
         text = f"[Rank 0]: Rank 0 timed out in monitoredBarrier after 0 ms: {text}"

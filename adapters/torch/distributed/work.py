@@ -7,11 +7,13 @@ import contextvars
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
 
 import torch.distributed
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.futures import Future
 
 import collshim.work
@@ -24,11 +26,13 @@ from collshim.torch.distributed.profiling import Event, begun
 
 T = TypeVar("T")
 
+_UNCHANGED = nullcontext()
 _NO_TIMEOUT = timedelta(0)
 _LAST_WAIT = 5.0
 """Seconds that a process which ends waits for each future that nobody waited for."""
 
 _completing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+_awaited: set[Work] = set()
 
 
 class Work(torch.distributed.Work):
@@ -114,7 +118,14 @@ class Work(torch.distributed.Work):
 
     _source_rank = source_rank
 
+    def kept(self) -> Work:
+        """This work, which C++ is given: before torch 2.13 what Python forgets cannot be waited for any more."""
+        if not hasattr(torch.distributed, "all_gather_single"):
+            _awaited.add(self)
+        return self
+
     def _finish(self, limit: float | None) -> None:
+        _awaited.discard(self)
         event, self._event = self._event, None
         _complete(self._works, limit, event)
 
@@ -165,6 +176,8 @@ def posted(
     ``title`` and ``given``, by default the outputs, are what a profiler is told; ``deadline`` is None for the group's.
     """
     limit = group.deadline if deadline is None else deadline
+    if without_memory(outputs or given):
+        return Work([], limit, outputs) if async_op else None
     event = begun(group.backend, title, outputs if given is None else given)
     works = accepted_all(group, [call], event)
     if async_op:
@@ -189,17 +202,37 @@ def started(
     given: Sequence[Any] | None = None,
 ) -> Work:
     """Post calls; the work of all of them."""
+    if without_memory(outputs or given):
+        return Work([], group.deadline, outputs)
     event = begun(group.backend, title, outputs if given is None else given)
     return Work(accepted_all(group, calls, event), group.deadline, outputs, event)
 
 
 def accepted(group: ProcessGroup, call: Callable[[Communicator], T]) -> T:
     """Post a call; what the engine refuses on this rank is a RuntimeError too, as what gloo refuses."""
+    group.posted += 1
     try:
-        return call(group.communicator)
+        with _outliving_inference_mode():
+            return call(group.communicator)
     except ArgumentError as refused:
         ours = also(type(refused), RuntimeError)
         raise ours(*refused.args) from refused.__cause__
+
+
+def without_memory(arrays: Sequence[Any] | None) -> bool:
+    """Whether these are tensors on meta, or fake ones: there is nothing to move, so torch does nothing and succeeds."""
+    first = arrays[0] if arrays else None
+    return isinstance(first, torch.Tensor) and (first.device.type == "meta" or isinstance(first, FakeTensor))
+
+
+def _outliving_inference_mode() -> AbstractContextManager[object]:
+    """What the engine makes for a call is written to after ``torch.inference_mode`` may have ended."""
+    if not torch.is_inference_mode_enabled():
+        return _UNCHANGED
+    modes = ExitStack()
+    modes.enter_context(torch.inference_mode(False))
+    modes.enter_context(torch.no_grad())
+    return modes
 
 
 def accepted_all(

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -79,6 +80,28 @@ def test_the_constructors_are_torchs() -> None:
     assert torch.equal(flow.arange(1, 7, 2), torch.arange(1, 7, 2))
     assert flow.tensor([1.0], requires_grad=True).requires_grad
     assert isinstance(flow.tensor([1]), flow.Tensor)
+
+
+@pytest.mark.parametrize("make", [flow.zeros, flow.ones])
+def test_lengths_may_be_numpy_integers_beside_others(make: Any) -> None:
+    assert make(2, np.int64(3)).shape == make((2, np.int64(3))).shape == (2, 3)
+    assert make(True).shape == (1,)
+
+
+@pytest.mark.parametrize("make", [flow.zeros, flow.ones])
+@pytest.mark.parametrize("size", [2.5, np.int64(3), "a", None, [2.5], [[2]], range(3), np.array([2, 3])])
+def test_what_is_no_shape_is_a_type_error(make: Any, size: Any) -> None:
+    with pytest.raises(TypeError, match=r"constant\(\): argument 'shape' must be shape") as caught:
+        make(size)
+    assert isinstance(caught.value, collshim.ArgumentError)
+
+
+@pytest.mark.parametrize("make", [flow.zeros, flow.ones])
+@pytest.mark.parametrize("sizes", [((2,), 3), ([2], [3]), (2, 2.5), ()])
+def test_sizes_of_two_forms_or_none_are_an_assertion_error(make: Any, sizes: Any) -> None:
+    with pytest.raises(AssertionError, match="shape should be specified by tuple of int size") as caught:
+        make(*sizes)
+    assert isinstance(caught.value, collshim.ArgumentError)
 
 
 def test_in_a_world_of_one_every_function_gives_the_ranks_own_values(run: Run) -> None:

@@ -331,6 +331,9 @@ def test_all_to_all_refuses_what_is_no_list_of_one_tensor_per_rank(run: Run, ref
             refused(AssertionError, lambda: comm.all_to_all(good, good[:1])),
             refused(AssertionError, lambda: comm.all_to_all(pair, good)),
             refused(AssertionError, lambda: comm.all_to_all(good, wrong)),
+            refused(AssertionError, lambda: comm.all_to_all([good[0], None], good)),
+            refused(AttributeError, lambda: comm.all_to_all([None, good[1]], good)),
+            refused(AttributeError, lambda: comm.all_to_all(good, [None, good[1]])),
         ]
 
     assert all("all_to_all" in text for texts in run(rank, 2) for text in texts)

@@ -116,6 +116,29 @@ def test_arguments_of_other_types_are_refused(run: Run, refused: Refused) -> Non
         assert "recv(): argument 'src' must be int64, not <class 'torch.Tensor'>" in texts[2]
 
 
+@pytest.mark.parametrize("send_meta", [None, "x", 1.5, np.True_])
+def test_send_meta_that_is_no_bool_is_refused_and_nothing_sent(run: Run, refused: Refused, send_meta: Any) -> None:
+    def rank() -> Any:
+        if first():
+            text = refused(TypeError, lambda: comm.send(flow.tensor([1]), 1, send_meta))
+            comm.send(flow.tensor([2]), 1, 1)
+            return text
+        return comm.recv(0).tolist()
+
+    text, received = run(rank, 2)
+    assert f"send(): argument 'send_meta' must be bool, not {type(send_meta)}" in text
+    assert received == [2]
+
+
+@pytest.mark.parametrize("out", [5, "a", [1.0]])
+def test_an_out_of_recv_that_is_no_tensor_is_refused(run: Run, refused: Refused, out: Any) -> None:
+    def rank() -> str:
+        return refused(TypeError, lambda: comm.recv(0, out=out))
+
+    for text in run(rank, 2):
+        assert f"recv(): argument 'out' must be tensor, not {type(out)}" in text
+
+
 def test_sending_to_oneself_or_to_nobody_is_refused(run: Run, refused: Refused) -> None:
     def rank() -> tuple[str, str]:
         here = flow.env.get_rank()

@@ -200,6 +200,8 @@ def test_reduce_scatter_refuses_wrong_lists_and_a_wrong_output(run: Run, refused
             refused(AssertionError, lambda: comm.reduce_scatter(flow.zeros(2), good[:1])),
             refused(AssertionError, lambda: comm.reduce_scatter(flow.zeros(3), good)),
             refused(AssertionError, lambda: comm.reduce_scatter([0.0], good)),
+            refused(AttributeError, lambda: comm.reduce_scatter(flow.zeros(2), [good[0], None])),
+            refused(TypeError, lambda: comm.reduce_scatter(flow.zeros(2), [good[0], flow.tensor([1, 2])])),
         ]
 
     for texts in run(rank, 2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 
 import collshim
 import collshim.tensorflow as tf
+from collshim.tensorflow.distribute import context as distribution_context
 from tests.adapters.tensorflow.conftest import Run, context, mirrored, replica
 
 ENTER_FROM_REPLICA = r"^Method requires being in cross-replica context, use get_replica_context\(\)\.merge_call\(\)$"
@@ -47,6 +49,32 @@ def test_a_scope_is_across_the_replicas(make: Any) -> None:
         assert tf.distribute.in_cross_replica_context()
         assert tf.distribute.has_strategy()
     assert not tf.distribute.has_strategy()
+
+
+def test_a_scope_that_nobody_keeps_is_not_left() -> None:
+    strategy = mirrored(2)
+    try:
+        strategy.scope().__enter__()
+        gc.collect()
+        assert tf.distribute.get_strategy() is strategy
+    finally:
+        distribution_context.leave(0)
+
+
+def test_values_are_made_where_the_caller_stands() -> None:
+    found: list[tuple[bool, bool]] = []
+    strategy, other = mirrored(2), mirrored(2)
+
+    def make(ctx: Any) -> None:
+        found.append((tf.distribute.has_strategy(), tf.distribute.in_cross_replica_context()))
+
+    strategy.experimental_distribute_values_from_function(make)
+    with other.scope():
+        strategy.experimental_distribute_values_from_function(make)
+    with strategy.scope():
+        strategy.experimental_distribute_values_from_function(make)
+    mirrored(1).run(lambda: strategy.experimental_distribute_values_from_function(make))
+    assert found == [(False, False)] * 2 + [(True, True)] * 4 + [(True, False)] * 2
 
 
 def test_a_scope_may_be_entered_again_inside_itself() -> None:
@@ -87,7 +115,7 @@ def test_other_threads_are_outside() -> None:
 
 
 @EVERY_STRATEGY
-@pytest.mark.parametrize("call", ["run", "reduce", "scope", "reduce_to", "values"])
+@pytest.mark.parametrize("call", ["run", "reduce", "scope", "reduce_to"])
 def test_a_replica_cannot_call_what_is_for_all_replicas(make: Any, call: str) -> None:
     strategy = make()
     calls = {
@@ -95,7 +123,6 @@ def test_a_replica_cannot_call_what_is_for_all_replicas(make: Any, call: str) ->
         "reduce": lambda: strategy.reduce("SUM", 1.0, axis=None),
         "scope": lambda: strategy.scope().__enter__(),
         "reduce_to": lambda: strategy.extended.reduce_to("SUM", 1.0, "CPU:0"),
-        "values": lambda: strategy.experimental_distribute_values_from_function(lambda ctx: 1),
     }
     for kind in (RuntimeError, collshim.ArgumentError):
         with pytest.raises(kind, match=ENTER_FROM_REPLICA):

@@ -50,6 +50,8 @@ def on(request: pytest.FixtureRequest) -> On:
         ("MEAN", (0,), 1.25),
         ("SUM", 0, 5.0),
         ("SUM", (), [1.0, 4.0]),
+        ("SUM", False, 5.0),
+        ("SUM", (np.int64(0),), 5.0),
     ],
 )
 def test_reduce_gives_one_tensor(on: On, op: str, axis: Any, wanted: Any) -> None:
@@ -116,6 +118,9 @@ def test_with_one_replica_reduce_and_gather_give_copies(strategy: tf.distribute.
         (lambda s, v: s.reduce("prod", v, axis=None), ValueError, "^'PROD' is not a valid ReduceOp$"),
         (lambda s, v: s.reduce("SUM", v, axis="x"), TypeError, "axis is 'x'"),
         (lambda s, v: s.reduce("SUM", v, axis=[0]), TypeError, r"axis is \[0\]"),
+        (lambda s, v: s.reduce("SUM", v, axis=(0, 0)), tf.errors.InvalidArgumentError, r"\(0, 0\) names a dimension"),
+        (lambda s, v: s.reduce("MEAN", v, axis=(0, -1)), tf.errors.InvalidArgumentError, "names a dimension twice"),
+        (lambda s, v: s.reduce("SUM", v, axis=np.int64(0)), TypeError, r"axis is np.int64\(0\)"),
         (lambda s, v: s.reduce("SUM", v, axis=5), tf.errors.InvalidArgumentError, "Invalid reduction dimension 5"),
         (lambda s, v: s.reduce("SUM", v), TypeError, "missing 1 required positional argument: 'axis'"),
         (lambda s, v: s.gather(v, axis=-1), ValueError, "Requires start <= limit when delta > 0: 0/-1"),
@@ -204,6 +209,22 @@ def test_reduce_to_needs_a_place(destinations: Any, kind: type[Exception], said:
         mirrored(2).extended.reduce_to("MEAN", torch.ones(1), destinations)
 
 
+@pytest.mark.parametrize("destinations", ["cpu:0", "a value"])
+def test_the_mean_of_what_is_the_same_everywhere_is_itself_wherever_it_is_wanted(destinations: str) -> None:
+    strategy = mirrored(2)
+    value = values(strategy, lambda i: torch.tensor([float(i)]))
+    place = destinations if destinations == "cpu:0" else value
+    plain = torch.tensor([5.0])
+    result = strategy.extended.reduce_to("MEAN", plain, place)
+    assert result.tolist() == [5.0]
+    assert result is not plain
+    assert strategy.extended.reduce_to("MEAN", 5, place) == 5
+    everywhere = strategy.extended.reduce_to("SUM", value, value)
+    mean = strategy.extended.reduce_to("MEAN", everywhere, place)
+    assert [type(mean).__name__, *(part.tolist() for part in mean.values)] == ["Mirrored", [1.0], [1.0]]
+    assert strategy.gather(everywhere, axis=0).tolist() == [1.0, 1.0]
+
+
 def test_the_default_strategy_has_no_devices() -> None:
     with pytest.raises(
         RuntimeError, match=r"^worker_devices\(\) method unsupported by default tf\.distribute\.Strategy\.$"
@@ -222,6 +243,44 @@ def test_cross_device_ops_reduce_and_broadcast_the_components(ops: tf.distribute
     assert [part.tolist() for part in total.values] == [[3.0], [3.0]]
     assert ops.batch_reduce(tf.distribute.ReduceOp.MEAN, [(value, "CPU:0")])[0].tolist() == [1.5]
     assert [part.tolist() for part in ops.broadcast(torch.ones(1), value).values] == [[1.0], [1.0]]
+
+
+SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
+
+
+def test_cross_device_ops_make_numbers_tensors() -> None:
+    ops, strategy = tf.distribute.ReductionToOneDevice(), mirrored(2)
+    numbers = values(strategy, lambda i: i + 1)
+    for result, wanted, dtype in (
+        (ops.reduce(SUM, 5, "cpu:0"), 5, torch.int32),
+        (ops.reduce(MEAN, 5, "cpu:0"), 5, torch.int32),
+        (ops.reduce(MEAN, 5.5, numbers), 5.5, torch.float32),
+        (ops.reduce(SUM, [1, 2], "cpu:0"), [1, 2], torch.int32),
+        (ops.reduce(SUM, numbers, "cpu:0"), 3, torch.int32),
+        (ops.reduce(MEAN, numbers, "cpu:0"), 1.5, torch.float64),
+        (ops.broadcast(5, "cpu:0"), 5, torch.int32),
+    ):
+        assert result.tolist() == wanted
+        assert result.dtype is dtype
+    everywhere = ops.broadcast(5, numbers)
+    assert [type(everywhere).__name__, *(part.item() for part in everywhere.values)] == ["Mirrored", 5, 5]
+    assert ops.batch_reduce(SUM, []) == []
+
+
+@pytest.mark.parametrize("value", ["a", None, {1}])
+def test_cross_device_ops_refuse_what_is_no_tensor(value: Any) -> None:
+    ops = tf.distribute.ReductionToOneDevice()
+    with pytest.raises(ValueError, match="unsupported type"):
+        ops.reduce(SUM, value, "cpu:0")
+    with pytest.raises(ValueError, match="unsupported type"):
+        ops.broadcast(value, "cpu:0")
+
+
+def test_slices_and_arrays_are_not_reduced_together() -> None:
+    strategy = mirrored(2)
+    value = values(strategy, lambda i: [tf.IndexedSlices(torch.ones(1, 1), torch.tensor([0])), torch.ones(1, 1)][i])
+    with pytest.raises(ValueError, match="should all have IndexedSlices or none"):
+        strategy.reduce("SUM", value, axis=None)
 
 
 def test_cross_device_ops_refuse_what_they_cannot_do() -> None:

@@ -131,18 +131,102 @@ def test_the_rows_of_slices_may_have_any_dtype(run_two: Run) -> None:
         assert result.indices.tolist() == [0, 1]
 
 
-def joined_and_added(strategy: tf.distribute.Strategy) -> list[list[int]]:
-    """What ``Strategy.gather`` and ``Strategy.reduce`` make of an int8 from each replica: 1, 2, ..."""
-    value = strategy.experimental_distribute_values_from_function(
-        lambda ctx: torch.tensor([ctx.replica_id_in_sync_group + 1], dtype=torch.int8)
+def value_of(strategy: tf.distribute.Strategy, *dtypes: torch.dtype) -> Any:
+    """``[1]`` from the first replica, ``[2]`` from the second, in the dtypes that are given in turn."""
+    return strategy.experimental_distribute_values_from_function(
+        lambda ctx: torch.tensor([ctx.replica_id_in_sync_group + 1]).to(
+            dtypes[ctx.replica_id_in_sync_group % len(dtypes)]
+        )
     )
-    return [strategy.gather(value, axis=0).tolist(), strategy.reduce("SUM", value, axis=None).tolist()]
 
 
-def test_across_mirrored_replicas_every_dtype_passes() -> None:
-    assert joined_and_added(mirrored(2)) == [[1, 2], [3]]
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.bfloat16, torch.complex64])
+def test_across_mirrored_replicas_these_are_reduced_and_not_gathered(dtype: torch.dtype) -> None:
+    strategy = mirrored(2)
+    value = value_of(strategy, dtype)
+    assert strategy.reduce("SUM", value, axis=None).tolist() == [3]
+    with pytest.raises(TypeError, match=r"^gather: Value passed to parameter 'input' has DataType \w+ not in list"):
+        strategy.gather(value, axis=0)
+    assert strategy.gather(torch.ones(1, dtype=dtype), axis=0).dtype is dtype
 
 
-def test_across_workers_every_dtype_passes() -> None:
-    results = collshim.launch(lambda: joined_and_added(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=60)
-    assert results == [[[1, 2], [3]]] * 2
+def test_across_mirrored_replicas_bool_is_neither_reduced_nor_gathered() -> None:
+    strategy = mirrored(2)
+    value = value_of(strategy, torch.bool)
+    for op in ("SUM", "MEAN"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Value for attr 'T' of bool is not in the list"):
+            strategy.reduce(op, value, axis=None)
+    with pytest.raises(TypeError, match="DataType bool not in list of allowed values"):
+        strategy.gather(value, axis=0)
+    with pytest.raises(TypeError, match="DataType bool not in list of allowed values"):
+        strategy.reduce("SUM", value, axis=0)
+
+
+def on_two_workers(call: Callable[[tf.distribute.Strategy], Any]) -> Any:
+    try:
+        return collshim.launch(lambda: call(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=60)
+    except collshim.RankError as error:
+        raise error.exception or error from None
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int8, torch.complex64])
+def test_across_workers_these_are_neither_reduced_nor_gathered(dtype: torch.dtype) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"^reduce: Value for attr 'T' of .* is not in the list"):
+        on_two_workers(lambda strategy: strategy.reduce("SUM", torch.ones(1).to(dtype), axis=None))
+    with pytest.raises(TypeError, match=r"^gather: Value passed to parameter 'input' has DataType .* not in list"):
+        on_two_workers(lambda strategy: strategy.gather(torch.ones(1).to(dtype), axis=0))
+
+
+@pytest.mark.parametrize("ops", OPS, ids=lambda ops: type(ops).__name__)
+def test_with_cross_device_ops_every_dtype_is_joined_and_bool_not_added(ops: tf.distribute.CrossDeviceOps) -> None:
+    strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"], cross_device_ops=ops)
+    value = value_of(strategy, torch.bool)
+    assert strategy.gather(value, axis=0).tolist() == [True, True]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Value for attr 'T' of bool"):
+        ops.reduce(tf.distribute.ReduceOp.SUM, value, "CPU:0")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Value for attr 'T' of bool"):
+        strategy.run(lambda: reduced(torch.tensor([True])))
+
+
+def test_a_lone_component_is_reduced_in_any_dtype() -> None:
+    ops, strategy = tf.distribute.ReductionToOneDevice(), mirrored(1)
+    assert ops.reduce(tf.distribute.ReduceOp.MEAN, value_of(strategy, torch.bool), "CPU:0").tolist() == [True]
+    assert strategy.gather(value_of(strategy, torch.int8), axis=0).dtype is torch.int8
+
+
+@pytest.mark.parametrize("other", [torch.int32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("call", "operation"),
+    [
+        (lambda s, value: s.reduce("SUM", value, axis=None), "AddN"),
+        (lambda s, value: s.reduce("MEAN", value, axis=0), "AddN"),
+        (lambda s, value: s.extended.reduce_to("SUM", value, value), "AddN"),
+        (lambda s, value: OPS[0].reduce(tf.distribute.ReduceOp.SUM, value, "CPU:0"), "AddN"),
+    ],
+)
+def test_components_of_different_dtypes_are_not_promoted(call: Any, operation: str, other: torch.dtype) -> None:
+    strategy = mirrored(2)
+    said = (
+        rf"cannot compute {operation} as input #1\(zero-based\) was expected to be a float tensor but is a \w+ tensor"
+    )
+    for kind in (tf.errors.InvalidArgumentError, collshim.MismatchError):
+        with pytest.raises(kind, match=said):
+            call(strategy, value_of(strategy, torch.float32, other))
+
+
+@pytest.mark.parametrize("other", [torch.int32, torch.float64])
+def test_components_of_different_dtypes_are_not_joined(other: torch.dtype) -> None:
+    strategy = mirrored(2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot compute ConcatV2 as input #1"):
+        strategy.gather(value_of(strategy, torch.float32, other), axis=0)
+
+
+def test_rows_of_slices_of_different_dtypes_are_not_joined() -> None:
+    strategy = mirrored(2)
+    value = strategy.experimental_distribute_values_from_function(
+        lambda ctx: tf.IndexedSlices(
+            torch.ones(1, 1, dtype=[torch.float32, torch.float64][ctx.replica_id_in_sync_group]), torch.tensor([0])
+        )
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot compute ConcatV2"):
+        strategy.reduce("SUM", value, axis=None)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from typing import Any
 
 import pytest
+import torch
 
 import collshim
 import collshim.tensorflow as tf
+from collshim.tensorflow.errors import mismatch
 from tests.adapters.tensorflow.conftest import mirrored
 
 RUN = "(self, fn, args=(), kwargs=None, options=None)"
@@ -18,6 +21,12 @@ SIGNATURES = {
     "OneDeviceStrategy": "(device)",
     "NcclAllReduce": "(num_packs=1)",
     "HierarchicalCopyAllReduce": "(num_packs=1)",
+    "InputContext": "(num_input_pipelines=1, input_pipeline_id=0, num_replicas_in_sync=1)",
+    "cluster_resolver.TFConfigClusterResolver": "(task_type=None, task_id=None, rpc_layer=None, environment=None)",
+    "cluster_resolver.TFConfigClusterResolver.master": "(self, task_type=None, task_id=None, rpc_layer=None)",
+    "Strategy.group": "(self, value, name=None)",
+    "Strategy.unwrap": "(self, value)",
+    "StrategyExtended.value_container": "(self, value)",
     "ReductionToOneDevice": "(reduce_to_device=None, accumulation_fn=None)",
     "CrossDeviceOps": "()",
     "DistributedValues": "()",
@@ -66,11 +75,11 @@ def test_signatures_are_tensorflows(path: str, wanted: str) -> None:
 
 
 def test_every_name_of_the_face_resolves() -> None:
-    for module in (tf, tf.distribute, tf.distribute.experimental):
+    for module in (tf, tf.distribute, tf.distribute.experimental, tf.distribute.cluster_resolver):
         assert all(hasattr(module, name) for name in module.__all__)
 
 
-@pytest.mark.parametrize("module", [tf, tf.distribute])
+@pytest.mark.parametrize("module", [tf, tf.distribute, tf.distribute.cluster_resolver])
 def test_a_name_that_is_not_covered_says_what_is(module: Any) -> None:
     with pytest.raises(AttributeError, match=r"no 'TPUStrategy'; it covers .*"):
         _ = module.TPUStrategy
@@ -108,6 +117,72 @@ def test_operation_errors_are_exceptions_of_their_own() -> None:
     assert isinstance(error, collshim.CollshimError)
     assert not isinstance(error, ValueError | RuntimeError)
     assert (error.message, str(error), error.error_code) == ("text", "text", 3)
+
+
+CODES = {
+    "CancelledError": 1,
+    "UnknownError": 2,
+    "InvalidArgumentError": 3,
+    "DeadlineExceededError": 4,
+    "NotFoundError": 5,
+    "AlreadyExistsError": 6,
+    "PermissionDeniedError": 7,
+    "ResourceExhaustedError": 8,
+    "FailedPreconditionError": 9,
+    "AbortedError": 10,
+    "OutOfRangeError": 11,
+    "UnimplementedError": 12,
+    "InternalError": 13,
+    "UnavailableError": 14,
+    "DataLossError": 15,
+    "UnauthenticatedError": 16,
+}
+
+
+@pytest.mark.parametrize(("name", "code"), CODES.items())
+def test_every_operation_error_has_tensorflows_number(name: str, code: int) -> None:
+    error = getattr(tf.errors, name)(None, None, "text", {"a": b"1"})
+    assert isinstance(error, tf.errors.OpError)
+    assert (error.error_code, error.experimental_payloads) == (code, {"a": b"1"})
+    constant = "".join(f"_{letter}" if letter.isupper() else letter for letter in name[:-5]).upper().strip("_")
+    assert getattr(tf.errors, constant) == code
+
+
+@pytest.mark.parametrize(
+    "error", [tf.errors.OpError(None, None, "text", 3), tf.errors.AbortedError(None, None, "text"), mismatch("text")]
+)
+def test_operation_errors_travel_between_processes(error: tf.errors.OpError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), copy.error_code) == (type(error), "text", error.error_code)
+
+
+def test_value_and_input_contexts_say_what_they_are() -> None:
+    shown = "tf.distribute.ValueContext(replica id 1,  total replicas in sync: 2)"
+    assert str(tf.distribute.experimental.ValueContext(1, 2)) == shown
+    found = tf.distribute.InputContext(2, 1, 4)
+    assert (found.num_input_pipelines, found.input_pipeline_id, found.num_replicas_in_sync) == (2, 1, 4)
+    assert str(found) == "tf.distribute.InputContext(input pipeline id 1, total: 2)"
+    assert found.get_per_replica_batch_size(8) == 2
+    with pytest.raises(ValueError, match="9 is not divisible by `num_replicas_in_sync` 4"):
+        found.get_per_replica_batch_size(9)
+
+
+def test_slices_have_the_shape_of_the_whole_tensor() -> None:
+    rows, indices = torch.ones(1, 2), torch.tensor([0])
+    assert tf.IndexedSlices(rows, indices, torch.tensor([5, 2])).shape == (5, 2)
+    assert tf.IndexedSlices(rows, indices).shape is None
+
+
+def test_older_names_of_strategies() -> None:
+    strategy = mirrored(2)
+    value = strategy.experimental_distribute_values_from_function(lambda ctx: ctx.replica_id_in_sync_group)
+    assert strategy.unwrap(value) == (0, 1)
+    assert strategy.unwrap([value]) == ([0], [1])
+    assert strategy.group(value) is None
+    assert strategy.group(5) == 5
+    assert strategy.group(5, name="five") is None
+    assert strategy.extended.value_container(value.values[0]) is value.values[0]
+    assert strategy.extended.experimental_require_static_shapes is False
 
 
 def test_components_are_shown_line_by_line() -> None:

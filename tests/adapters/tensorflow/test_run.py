@@ -182,9 +182,63 @@ def test_a_device_named_twice_is_an_assertion(devices: list[str]) -> None:
 def test_names_that_are_no_devices_are_refused() -> None:
     with pytest.raises(ValueError, match="device is '0'"):
         tf.distribute.MirroredStrategy(["0"])
-    wrong: Any = "GPU:0"
+    wrong: Any = 5
     with pytest.raises(TypeError, match="should be a list of names"):
         tf.distribute.MirroredStrategy(wrong)
+
+
+@pytest.mark.parametrize("name", ["foo", "XYZ:1", "XLA_GPU:0", "cpu:0:1", " cpu:0"])
+def test_kinds_of_devices_that_there_are_not_are_refused(name: str) -> None:
+    said = f"^device is '{name}', .* Unknown attribute .* is encountered while parsing the device spec: '{name}'"
+    with pytest.raises(ValueError, match=said):
+        tf.distribute.MirroredStrategy(["CPU:0", name])
+    with pytest.raises(ValueError, match=said):
+        tf.distribute.OneDeviceStrategy(name)
+
+
+def test_one_name_is_no_list_of_names() -> None:
+    with pytest.raises(ValueError, match="Unknown attribute 'C' is encountered while parsing the device spec: 'C'"):
+        tf.distribute.MirroredStrategy("CPU:0")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        (None, "/job:localhost/replica:0/task:0/device:CPU:0"),
+        ("", "/job:localhost/replica:0/task:0/device:CPU:0"),
+        ("tpu:3", "/job:localhost/replica:0/task:0/device:TPU:3"),
+        ("/device:XYZ:1", "/job:localhost/replica:0/task:0/device:XYZ:1"),
+        ("/job:worker/task:1/cpu:*", "/job:worker/replica:0/task:1/device:CPU:0"),
+    ],
+)
+def test_names_of_devices_are_written_out(name: str | None, wanted: str) -> None:
+    assert tf.distribute.OneDeviceStrategy(name).extended.worker_devices == (wanted,)
+
+
+@pytest.mark.parametrize("devices", [[], ()])
+def test_an_empty_list_of_names_is_none(devices: Any) -> None:
+    default = tf.distribute.MirroredStrategy().extended.worker_devices
+    assert tf.distribute.MirroredStrategy(devices).extended.worker_devices == default
+
+
+class Numbers(list[int]):
+    """A list of one's own."""
+
+
+class Places(tuple[int, ...]):
+    """A tuple of one's own."""
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [(Numbers, list), (Places, tuple)])
+def test_subclasses_of_lists_and_tuples_come_back_plain_from_several_replicas(kind: Any, wanted: type) -> None:
+    result: Any = mirrored(2).run(lambda: kind([replica()]))
+    assert result[0].values == (0, 1)
+    assert type(result) is wanted
+
+
+def test_mappings_may_have_keys_without_an_order() -> None:
+    result: Any = mirrored(2).run(lambda: {"a": replica(), 1: replica()})
+    assert [result["a"].values, result[1].values] == [(0, 1), (0, 1)]
 
 
 def test_without_names_there_is_a_replica_for_each_gpu_else_one() -> None:

@@ -83,6 +83,10 @@ def test_a_p2pop_shows_its_ends(run: Run) -> None:
     assert run(rank, 2) == [wanted.format(0), wanted.format(1)]
 
 
+def test_a_peer_of_the_default_group_is_judged_when_it_is_posted(run: Run) -> None:
+    assert run(lambda: dist.P2POp(dist.isend, torch.ones(1), group_peer=99).peer, 1) == [99]
+
+
 def test_what_a_batch_refuses(run: Run, refused: Refused) -> None:
     one = torch.ones(1)
 
@@ -92,7 +96,11 @@ def test_what_a_batch_refuses(run: Run, refused: Refused) -> None:
         refused(ValueError, lambda: dist.P2POp(dist.broadcast, one, 0), "^Invalid ``op``")
         refused(TypeError, lambda: dist.P2POp(dist.isend, [1.0], 0), "type torch.Tensor")
         refused(ValueError, lambda: dist.P2POp(dist.isend, one, 0, -100), "not registered")
-        refused(ValueError, lambda: dist.P2POp(dist.isend, one, group_peer=9), "Group rank 9 is not part")
+        refused(
+            ValueError,
+            lambda: dist.P2POp(dist.isend, one, group_peer=9, group=second.group),
+            "Group rank 9 is not part",
+        )
         refused(ValueError, lambda: dist.batch_isend_irecv([first, second]), "All ops need to use the same group")
         refused(ValueError, lambda: dist.batch_isend_irecv([1]), "^Invalid ``p2p_op_list``")  # type: ignore[list-item]
         refused(IndexError, lambda: dist.batch_isend_irecv([]), "list index out of range")

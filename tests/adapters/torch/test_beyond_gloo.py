@@ -163,7 +163,7 @@ def test_all_to_all_single_of_a_length_that_the_ranks_do_not_divide_is_an_error(
         lambda rank: dist.broadcast(torch.zeros(3), rank),
         lambda rank: dist.broadcast(torch.zeros(3 + rank), 0),
         lambda rank: dist.all_reduce(torch.zeros(3)) if rank else dist.broadcast(torch.zeros(3), 0),
-        lambda rank: dist.all_to_all([torch.zeros(2)] * 2, [torch.zeros(1)] * 2),
+        lambda rank: dist.all_to_all([torch.zeros(2), torch.zeros(2)], [torch.zeros(1)] * 2),
         lambda rank: dist.send(torch.zeros(3), 1) if rank == 0 else dist.recv(torch.zeros(2), 0),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -112,13 +113,35 @@ def test_lists_of_unequal_shapes_and_kinds_are_reduced_and_gathered(run: Run) ->
     assert run(rank, 2) == [([[2.0, 2.0], [[1.0, 1.0]] * 2, []], gathered)] * 2
 
 
+def test_a_manager_of_a_group_that_this_rank_is_outside_does_nothing(run: Run) -> None:
+    def rank() -> Any:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            with dist._coalescing_manager(group=-100):
+                dist.all_reduce(tensor := torch.ones(1), group=-100)
+        return len(told), tensor.item()
+
+    assert run(rank, 1) == [(1, 1.0)]
+
+
+def test_what_a_manager_gives_for_a_work_is_one(run: Run) -> None:
+    def rank() -> bool:
+        with dist._coalescing_manager(async_ops=True) as manager:
+            work = dist.all_reduce(torch.ones(1), async_op=True)
+        manager.wait()
+        return isinstance(work, dist.Work)
+
+    assert run(rank, 2) == [True, True]
+
+
 def test_what_the_coalesced_forms_refuse(run: Run, refused: Refused) -> None:
     one, int32 = torch.ones(1), torch.ones(1, dtype=torch.int32)
 
     def rank() -> None:
         refused(ValueError, lambda: dist.all_reduce_coalesced([one, int32]), "different dtypes")
         refused(TypeError, lambda: dist.all_reduce_coalesced((one,)), "type List")
-        refused(RuntimeError, lambda: dist.all_reduce_coalesced([]), "at least 1")
+        refused(NotImplementedError, lambda: dist.all_reduce_coalesced([]), "no tensor arguments")
+        refused(NotImplementedError, lambda: dist.all_gather_coalesced([[]] * 2, []), "no tensor arguments")
         refused(RuntimeError, lambda: dist.all_gather_coalesced([[one]] * 3, [one]), "should be 2 times")
         refused(RuntimeError, lambda: dist.all_gather_coalesced([[torch.ones(2)]] * 2, [one]), "its shapes are")
 

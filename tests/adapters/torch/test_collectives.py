@@ -165,6 +165,14 @@ def test_the_old_names_do_the_same(run: Run) -> None:
     assert run(rank, SIZE) == [(_joined(MINE), [3 * value for value in MINE[rank]]) for rank in range(SIZE)]
 
 
+@pytest.mark.parametrize("name", ["_all_gather_base", "_reduce_scatter_base"])
+def test_a_private_name_is_told_to_be_one(name: str) -> None:
+    words = f"`torch.distributed.{name}` is a private function and will be deprecated"
+    with pytest.warns(FutureWarning, match=words) as told, pytest.raises(TypeError):
+        getattr(dist, name)(None, None)
+    assert told[0].filename == __file__
+
+
 @pytest.mark.parametrize("name", ["all_gather_into_tensor", "reduce_scatter_tensor"])
 def test_the_old_names_warn_as_torch_does(run: Run, name: str) -> None:
     with pytest.warns(FutureWarning, match=f"`torch.distributed.{name}` is deprecated"):

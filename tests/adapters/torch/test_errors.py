@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.adapters.torch.conftest import Refused, Run
 
 F, INT, C = torch.zeros(2), torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.complex64)
-ROW = torch.zeros(1, 2)
+ROW, OTHER_ROW = torch.zeros(1, 2), torch.zeros(1, 2)
 Op = dist.ReduceOp
 REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (TypeError, "Expected parameter `tensor` of type torch.Tensor", lambda d: d.all_reduce([1.0])),
@@ -54,7 +54,7 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (
         RuntimeError,
         r"shape of output\[0\] is \(1, 2\)",
-        lambda d: d.all_gather([ROW, ROW], F),
+        lambda d: d.all_gather([ROW, OTHER_ROW], F),
     ),
     (
         RuntimeError,

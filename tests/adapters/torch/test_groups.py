@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -93,6 +97,77 @@ def test_local_synchronization_needs_the_members_alone(run: Run) -> None:
     assert run(rank, 3) == [2.0, 2.0, None]
 
 
+def test_ranks_may_come_in_any_container(run: Run) -> None:
+    def rank() -> Any:
+        given: list[Any] = [
+            {1, 0},
+            np.array([1, 0]),
+            {0: "a", 1: "b"}.keys(),
+            (r for r in (1, 0)),
+            torch.tensor([0, 1]),
+        ]
+        return [dist.get_process_group_ranks(dist.new_group(ranks)) for ranks in given]
+
+    assert run(rank, 2) == [[[0, 1]] * 5] * 2
+
+
+def test_outside_the_group_a_root_that_is_not_in_it_is_an_error(run: Run, refused: Refused) -> None:
+    def rank() -> None:
+        group = dist.new_group([0])
+        if dist.get_rank() == 0:
+            return
+        one = torch.ones(1)
+        calls: list[Callable[[int], Any]] = [
+            lambda root: dist.broadcast(one, root, group),
+            lambda root: dist.reduce(one, root, group=group),
+            lambda root: dist.scatter(one, None, root, group),
+            lambda root: dist.gather_object(1, None, root, group),
+            lambda root: dist.broadcast_object_list([1], root, group),
+            lambda root: dist.scatter_object_list([1], None, root, group),
+        ]
+        for call in calls:
+            refused(ValueError, partial(call, 1), "Invalid process group specified")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                assert call(0) is None
+        for objects in (dist.send_object_list, dist.recv_object_list):
+            refused(ValueError, partial(objects, [1], 0, group), "Invalid process group specified")
+
+    run(rank, 2)
+
+
+def test_the_default_group_may_be_set_to_another(run: Run) -> None:
+    def rank() -> Any:
+        whole, part = dist.group.WORLD, dist.new_group([dist.get_rank()], use_local_synchronization=True)
+        dist.group.WORLD = part
+        dist.all_reduce(tensor := torch.ones(1))
+        found = dist.get_world_size(), dist.GroupMember.WORLD is part, tensor.item()
+        dist.group.WORLD = whole
+        return found, dist.get_world_size()
+
+    assert run(rank, 2) == [((1, True, 1.0), 2)] * 2
+
+
+def test_a_group_counts_its_calls(run: Run) -> None:
+    def rank() -> Any:
+        whole: Any = dist.group.WORLD
+        whole._set_sequence_number_for_group()
+        dist.all_reduce(torch.ones(1))
+        dist.barrier()
+        return whole._get_sequence_number_for_group()
+
+    assert run(rank, 2) == [2, 2]
+
+
+def test_torchs_private_questions_about_a_group_are_answered(run: Run) -> None:
+    def rank() -> Any:
+        whole = dist.distributed_c10d._group_or_default_group()
+        return dist.distributed_c10d._get_group_size(None), whole is dist.group.WORLD
+
+    assert run(rank, 2) == [(2, True)] * 2
+
+
+@pytest.mark.filterwarnings("ignore:Device capability of nope")
 def test_what_new_group_refuses(run: Run, refused: Refused) -> None:
     def rank() -> None:
         refused(ValueError, lambda: dist.new_group([0, 0]), "must not contain duplicate entries")

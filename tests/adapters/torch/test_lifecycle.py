@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import torch
 
 import collshim
 import collshim.torch.distributed as dist
+from collshim.world import peek
 
 if TYPE_CHECKING:
     from tests.adapters.torch.conftest import Refused
@@ -57,14 +59,36 @@ def test_a_contradiction_shows_both(refused: Refused) -> None:
     collshim.launch(rank, 2, timeout=SECONDS)
 
 
-def test_a_contradiction_with_the_environment_shows_both(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_hold_against_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    method = "tcp://127.0.0.1:1"
-    refused(ValueError, lambda: dist.init_process_group("gloo", method, rank=0, world_size=2), "rank is 0 .* and 1 in")
-    refused(ValueError, lambda: dist.init_process_group("gloo", method, rank=1, world_size=3), "size is 3 .* and 2 in")
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        assert (dist.get_rank(), dist.get_world_size()) == (0, 1)
+    finally:
+        dist.destroy_process_group()
 
 
+def test_a_failed_init_leaves_nothing_behind(refused: Refused) -> None:
+    place: Any = {"rank": 0, "world_size": 1}
+    refused(
+        TypeError, lambda: dist.init_process_group("gloo", store="x", **place), "incompatible constructor arguments"
+    )
+    assert not dist.is_initialized()
+    dist.init_process_group("gloo", store=dist.HashStore(), **place)
+    dist.destroy_process_group()
+
+
+def test_where_torch_refuses_its_own_default_group_ours_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(torch.distributed.Backend._plugins, "COLLSHIM")
+    place: Any = {"rank": 0, "world_size": 1}
+    with pytest.raises(AssertionError):
+        dist.init_process_group("gloo", store=dist.HashStore(), **place)
+    assert not dist.is_initialized()
+    assert peek() is None
+
+
+@pytest.mark.filterwarnings("ignore:Device capability of nope")
 def test_what_init_refuses(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
@@ -81,7 +105,17 @@ def test_what_init_refuses(refused: Refused, monkeypatch: pytest.MonkeyPatch) ->
     refused(ValueError, lambda: init("gloo", "tcp://127.0.0.1", rank=0, world_size=1), "port number missing")
     refused(ValueError, lambda: init("gloo", "tcp://127.0.0.1:1", world_size=1), "rank parameter missing")
     refused(RuntimeError, lambda: init("gloo", "carrier-pigeon://roof"), "No rendezvous handler")
+    for name in ("ucc", "fake", "cpu:nope"):
+        refused(AssertionError, partial(init, name, store=store, rank=0, world_size=1), "Unknown backend type")
+    for name in ("cpu:gloo,cuda", "cpu:gloo:x", "cpu:gloo,cpu:gloo"):
+        refused(ValueError, partial(init, name, store=store, rank=0, world_size=1), "device")
+    refused(ValueError, lambda: init(device_id=torch.device("cpu")), "must be an accelerator with an index")
     assert not dist.is_initialized()
+
+
+def test_a_backend_that_torch_does_not_know_is_warned_of_first() -> None:
+    with pytest.warns(UserWarning, match="Device capability of nope unknown"), pytest.raises(AssertionError):
+        dist.init_process_group("nope", store=dist.HashStore(), rank=0, world_size=1)
 
 
 def test_twice_is_an_error(refused: Refused) -> None:
@@ -101,6 +135,27 @@ def test_a_world_of_one_is_made_from_a_store_and_destroyed(refused: Refused) -> 
         dist.destroy_process_group()
     assert not dist.is_initialized()
     refused(ValueError, dist.get_rank, "has not been initialized")
+
+
+LEFT_ALONE = """
+import os, sys, time
+import torch
+import collshim.torch.distributed as dist
+rank, folder = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group("gloo", store=dist.FileStore(f"{folder}/store", 2), rank=rank, world_size=2)
+group = dist.new_group([0, 1])
+dist.all_reduce(torch.ones(1), group=group)
+awaited = [dist.irecv(torch.zeros(1), 1 - rank, group=group) for _ in range(3)]
+time.sleep(0.05)
+print("done", flush=True)
+"""
+
+
+@pytest.mark.timeout(110)
+def test_a_process_may_end_while_it_awaits_what_nobody_sends(tmp_path: Path) -> None:
+    for attempt in range(4):
+        (tmp_path / str(attempt)).mkdir()
+        assert _ended(_started(LEFT_ALONE, [str(tmp_path / str(attempt))])) == [["done"]] * 2
 
 
 RANK = """
@@ -137,10 +192,18 @@ def _free_port() -> str:
 @pytest.mark.timeout(110)
 def test_processes_find_each_other_by_every_method_in_turn(tmp_path: Path) -> None:
     arguments = [str(tmp_path), _free_port(), _free_port()]
+    methods = ["file", "store", "tcp", "env"]
+    assert _ended(_started(RANK, arguments)) == [
+        [f"{name} {rank} 2 3.0 {rank - 1}" for name in methods] for rank in range(2)
+    ]
+
+
+def _started(script: str, arguments: list[str]) -> list[subprocess.Popen[str]]:
+    """Two processes of a script, each told its rank."""
     environment = {**os.environ, "PYTHONPATH": str(Path(collshim.__file__).parents[1])}
-    started = [
+    return [
         subprocess.Popen(
-            [sys.executable, "-c", RANK, str(rank), *arguments],
+            [sys.executable, "-c", script, str(rank), *arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -148,8 +211,6 @@ def test_processes_find_each_other_by_every_method_in_turn(tmp_path: Path) -> No
         )
         for rank in range(2)
     ]
-    methods = ["file", "store", "tcp", "env"]
-    assert _ended(started) == [[f"{name} {rank} 2 3.0 {rank - 1}" for name in methods] for rank in range(2)]
 
 
 def _ended(started: list[subprocess.Popen[str]]) -> list[list[str]]:

@@ -44,6 +44,16 @@ def test_rank_0_names_who_did_not_come_and_the_others_hear_of_it(run: Run, every
     assert last.startswith("Rank 3 successfully reached monitoredBarrier, but received errors while waiting for")
 
 
+@pytest.mark.parametrize(("every", "named"), [(False, "Rank 1"), (True, "Ranks 1")])
+def test_one_absent_rank_is_named_as_torch_names_it(run: Run, every: bool, named: str) -> None:
+    def rank() -> None:
+        if dist.get_rank() == 0:
+            with pytest.raises(RuntimeError, match=rf"^\[Rank 0\]: {named} failed to pass monitoredBarrier in 1000 ms"):
+                dist.monitored_barrier(timeout=SHORT, wait_all_ranks=every)
+
+    run(rank, 2)
+
+
 def test_where_rank_0_does_not_come_the_others_say_so(run: Run) -> None:
     def rank() -> Any:
         group = dist.new_group(timeout=SHORT)

@@ -221,13 +221,23 @@ def test_what_is_refused_is_refused_before_anything_is_sent(run: Run, refused: R
         refused(ValueError, lambda: F.all_reduce(x + 1j, dist.ReduceOp.MAX), "complex")
         refused(ValueError, lambda: F.broadcast(x, None), "Must specify")  # type: ignore[arg-type]
         refused(RuntimeError, lambda: F.reduce_scatter(torch.zeros(3), [x, x]), "reduce_scatter: output is")
-        refused(RuntimeError, lambda: F.reduce_scatter(x.double(), [x, x]), "reduce_scatter: output is")
+        refused(ValueError, lambda: F.reduce_scatter(x.double(), [x, x]), "different dtypes")
+        refused(ValueError, lambda: F.all_to_all_single(x.long(), x.double()), "different dtypes")
+        refused(ValueError, lambda: F.scatter([x, x.double()], dist.get_rank()), "different dtypes")
         refused(RuntimeError, lambda: F.reduce_scatter(x, [x]), "should be 2")
         refused(RuntimeError, lambda: F._all_gather_base(torch.zeros(3), x), "output_tensor's shape")
         refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(3), torch.zeros(4)), "divide equally")
         refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(6), torch.zeros(4)), "output is")
         refused(RuntimeError, lambda: F.all_to_all(parts[:1], parts), "should be 2")
+        refused(ValueError, lambda: F.all_to_all([part.long() for part in parts], parts), "different dtypes")
         refused(ValueError, lambda: F.all_reduce(x, group="a group"), "not registered")  # type: ignore[arg-type]
         return F.all_reduce(x).tolist()
 
     assert run(rank, 2) == [[3, 5]] * 2
+
+
+def test_every_other_name_is_torchs() -> None:
+    from torch.distributed.nn import functional
+
+    assert F._AllGather is functional._AllGather
+    assert F.Function is torch.autograd.Function

@@ -94,6 +94,17 @@ def test_a_list_without_room_is_filled_as_far_as_it_goes(run: Run) -> None:
     assert run(rank, 2) == [[0]] * 2
 
 
+def test_a_dict_is_filled_as_a_list_is(run: Run) -> None:
+    def rank() -> Any:
+        gathered: Any = {}
+        dist.all_gather_object(gathered, 10 + dist.get_rank())
+        given: Any = {0: dist.get_rank()}
+        dist.broadcast_object_list(given, 1)
+        return gathered, given
+
+    assert run(rank, 2) == [({0: 10, 1: 11}, {0: 0}), ({0: 10, 1: 11}, {0: 1})]  # torch sends a dict's keys
+
+
 def test_what_the_object_functions_refuse(run: Run, refused: Refused) -> None:
     def rank() -> None:
         mine = dist.get_rank()

@@ -127,3 +127,15 @@ def test_two_worlds_of_four_threads_are_at_work_at_the_same_time() -> None:
     for start in starts:
         wanted = [(4 * (start + step) + 6, [(start, step)] * 2) for step in range(20)]
         assert results[start] == [wanted] * 4
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2)])
+def test_what_all_gather_single_has_gathered_is_one_view_per_rank(run: Run, shape: tuple[int, ...]) -> None:
+    def rank() -> Any:
+        work = dist.all_gather_single(whole := torch.zeros(shape), torch.ones(2) * dist.get_rank(), async_op=True)
+        assert work is not None
+        parts = work.get_future().wait()
+        assert parts[0].data_ptr() == whole.data_ptr()
+        return [part.flatten().tolist() for part in work.result()]
+
+    assert run(rank, 2) == [[[0.0, 0.0], [1.0, 1.0]]] * 2

@@ -144,6 +144,30 @@ def returns_a_lambda() -> Any:
     return lambda: None
 
 
+class OfOneProcess(Exception):  # noqa: N818
+    """An exception, or a result, that the process alone which made it can read."""
+
+    def __reduce__(self) -> Any:
+        return _read_by, (os.getpid(),)
+
+
+def _read_by(process: int) -> OfOneProcess:
+    if os.getpid() != process:
+        raise Odd("in another process")
+    return OfOneProcess(4)
+
+
+def returns_what_its_process_alone_reads() -> Any:
+    return OfOneProcess(4) if world().rank == 1 else None
+
+
+def raises_what_its_process_alone_reads() -> Any:
+    comm = world()
+    if comm.rank == 1:
+        raise OfOneProcess(4)
+    return comm.all_reduce(torch.ones(3)).wait()
+
+
 def stays() -> Any:
     """Rank 1 computes on for longer than launch waits."""
     if world().rank == 1:

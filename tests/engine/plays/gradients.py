@@ -6,6 +6,7 @@ where the rank gets none.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from collshim import Communicator, Work
-from tests.engine.worlds import world
+from tests.engine.worlds import attempt, world
 
 Program = Callable[[Communicator, Tensor], list[Tensor]]
 STEP = 1e-6
@@ -226,6 +227,55 @@ LINEAR = (
     "bent before and after",
 )
 """Of these the gradient is differentiated once more."""
+
+
+def _to_everybody(comm: Communicator, x: Tensor) -> list[Tensor]:
+    """Rank 1 sends to the others."""
+    if comm.rank != 1:
+        return _result(comm.recv(1, like=x.detach()))
+    works = [comm.send(x, rank) for rank in (0, 2)]
+    return [token for work in works for token in _result(work)]
+
+
+TWICE: dict[str, Program] = {
+    "broadcast": CASES["broadcast"].program,
+    "scatter, stacked": CASES["scatter, stacked"].program,
+    "scatter, list": lambda c, x: _result(c.scatter(list(x.split(2)) if c.rank == 1 else None, 1, like=x[:2])),
+    "send": _to_everybody,
+}
+"""Here rank 1 alone has a gradient, made of all ranks' losses: it must not be differentiated."""
+
+
+def twice(name: str) -> Any:
+    """Rank 1 differentiates its gradient; then all ranks meet in a right call."""
+    comm = world()
+    mine = given((6, 2), comm.rank).requires_grad_()
+    loss = loss_of(TWICE[name](comm, mine), comm.rank)
+    refused = None
+    if comm.rank == 1:
+        (gradient,) = torch.autograd.grad(loss, mine, create_graph=True)
+        refused = attempt(torch.autograd.grad, (gradient * gradient).sum(), mine)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a graph of .grad is a cycle
+            loss.backward(create_graph=True)
+    return refused, int(comm.all_reduce(torch.tensor(1)).wait())
+
+
+def linear(name: str) -> Any:
+    """Whether rank 1's gradient depends on anything, and whether it is right."""
+    comm = world()
+    mine = given((6, 2), comm.rank).requires_grad_()
+    results = TWICE[name](comm, mine)
+    loss = torch.stack([result.sum() for result in results]).sum()
+    if comm.rank != 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loss.backward(create_graph=True)
+        return None
+    (gradient,) = torch.autograd.grad(loss, mine, create_graph=True)
+    counts = {"broadcast": 3.0, "send": 2.0}
+    return gradient.requires_grad, bool((gradient == counts.get(name, 1.0)).all())
 
 
 def by_name(name: str, needs: Sequence[bool]) -> Any:

@@ -98,7 +98,7 @@ MISMATCHES: dict[str, Mismatch] = {
     ),
     "splits": Mismatch(
         _all_but_rank_1(
-            lambda c: c.all_to_all([_x(1), _x(2), _x(1)], out=[_x(1), _x(3), _x(1)] if c.rank == 0 else [_x(1)] * 3),
+            lambda c: c.all_to_all([_x(1), _x(2), _x(1)], out=[_x(1), _x(3 if c.rank == 0 else 1), _x(1)]),
             lambda c: c.all_to_all([_x(4), _x(1), _x(1)], out=[_x(2), _x(1), _x(2)]),
         ),
         "all_to_all: rank 1 gives rank 0 shape (4,), rank 0 awaits (3,)",
@@ -127,16 +127,17 @@ def play(name: str, comm: Communicator) -> Any:
 
 
 def unseen(comm: Communicator) -> Any:
-    """A mismatch that rank 0 did not wait for is raised by its next call; the one after that is right."""
+    """A mismatch that rank 0 did not wait for is raised by the wait of its next call; the one after that is right."""
     work = comm.all_reduce(_x(3), "sum" if comm.rank else "max")
     if comm.rank:
-        found = attempt(work.wait)
+        heard = attempt(work.wait)
+        comm.barrier().wait()
     else:
         comm.subgroup([0])
         while not work.done():
             pass
-        found = attempt(comm.barrier)
-    return found.raised[0], comm.all_reduce(torch.tensor(comm.rank)).wait().item()
+        heard = attempt(comm.barrier().wait)
+    return heard.raised[0], comm.all_reduce(torch.tensor(comm.rank)).wait().item()
 
 
 def letters(kind: str, comm: Communicator) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 
 from collshim import Communicator
+from collshim.point_to_point import Send
 from tests.engine.foreign import Foreign
 from tests.engine.worlds import Outcome, attempt, failed_anywhere
 
@@ -31,9 +33,25 @@ def _read_only(shape: tuple[int, ...] = (3,)) -> Any:
     return array
 
 
+def _nested() -> torch.Tensor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nested tensors are a prototype
+        return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+
 _ONES = torch.ones(3)
+_TAKEN, _TAKEN_BY_FOUR, _TAKEN_ARRAY = torch.zeros(3), torch.zeros(4), np.zeros((2, 2))
+_NESTED = _nested()
 _TYPE, _VALUE, _INDEX = "ArgumentTypeError", "ArgumentValueError", "ArgumentIndexError"
 _WAY_BACK = ("Foreign", "register_kind")
+
+_DISCOVERING: dict[str, Callable[[Communicator], Any]] = {
+    "broadcast": lambda c: c.broadcast(_ONES, discovers=1),  # type: ignore[arg-type]
+    "scatter": lambda c: c.scatter([_ONES, _ONES], discovers=1),  # type: ignore[arg-type]
+    "all_to_all": lambda c: c.all_to_all([_ONES, _ONES], discovers=1),  # type: ignore[arg-type]
+    "send": lambda c: c.send(_ONES, 1, discovers=1),  # type: ignore[arg-type]
+    "recv": lambda c: c.recv(1, discovers=1),  # type: ignore[arg-type]
+}
 
 REFUSALS: dict[str, Refusal] = {
     "no array": Refusal(lambda c: c.all_reduce(3), _TYPE, ("int", "torch tensor")),
@@ -50,6 +68,11 @@ REFUSALS: dict[str, Refusal] = {
     "a meta part": Refusal(
         lambda c: c.all_to_all([torch.ones(2, device="meta")] * 2, discovers=True), _TYPE, ("meta", "memory")
     ),
+    "a nested tensor": Refusal(lambda c: c.all_reduce(_NESTED), _TYPE, ("nested", "dense")),
+    "a nested tensor from its root": Refusal(lambda c: c.broadcast(_NESTED), _TYPE, ("nested", "dense")),
+    "a nested tensor for a rank": Refusal(lambda c: c.send(_NESTED, 1), _TYPE, ("nested", "dense")),
+    "nested parts": Refusal(lambda c: c.all_to_all(_NESTED), _TYPE, ("nested", "dense")),
+    "a nested output": Refusal(lambda c: c.all_gather(_ONES, out=_NESTED), _TYPE, ("output is", "nested", "dense")),
     "a foreign array without a way back": Refusal(lambda c: c.all_reduce(Foreign(np.ones(3))), _TYPE, _WAY_BACK),
     "foreign parts without a way back": Refusal(
         lambda c: c.all_to_all([Foreign(np.ones(3))] * 2, discovers=True), _TYPE, _WAY_BACK
@@ -65,9 +88,21 @@ REFUSALS: dict[str, Refusal] = {
         ("'x'", '("premul_sum", factor)'),
     ),
     "a factor for a sum": Refusal(lambda c: c.all_reduce(_ONES, ("sum", 2.0)), _VALUE, ("('sum', 2.0)", "sum, avg")),
+    "a factor beyond float64": Refusal(
+        lambda c: c.all_reduce(_ONES, ("premul_sum", 10**400)), _VALUE, ("int of 1329 bits", "float64 holds")
+    ),
+    "a factor of integers that float64 rounds": Refusal(
+        lambda c: c.all_reduce(_ONES.long(), ("premul_sum", 2**53 + 1)), _VALUE, ("9007199254740993", "for int64")
+    ),
+    "a factor of integers without an end": Refusal(
+        lambda c: c.all_reduce(_ONES.int(), ("premul_sum", float("inf"))), _VALUE, ("factor is inf", "finite")
+    ),
     "bits of floats": Refusal(lambda c: c.reduce(_ONES, 0, "band"), _VALUE, ("float32", "integers or booleans")),
     "an order of complex numbers": Refusal(lambda c: c.all_reduce(_ONES * 1j, "max"), _VALUE, ("complex64", "order")),
     "an average of booleans": Refusal(lambda c: c.all_reduce(_ONES > 0, "avg"), _VALUE, ("bool", "numbers")),
+    "a sum of bits": Refusal(
+        lambda c: c.all_reduce(torch.zeros(3, dtype=torch.bits8)), _VALUE, ("bits8", "arithmetic in torch")
+    ),
     "a root beyond the last rank": Refusal(lambda c: c.broadcast(_ONES, 2), _INDEX, ("root is 2", "0 to 1")),
     "a negative root": Refusal(lambda c: c.reduce(_ONES, -1), _INDEX, ("root is -1", "0 to 1")),
     "a root that is no int": Refusal(lambda c: c.gather(_ONES, "0"), _TYPE, ("root is '0'", "an int")),  # type: ignore[arg-type]
@@ -119,6 +154,29 @@ REFUSALS: dict[str, Refusal] = {
     "an expanded output": Refusal(
         lambda c: c.all_reduce(_ONES, out=torch.ones(1).expand(3)), _VALUE, ("expanded", "of its own")
     ),
+    "a NumPy output whose elements overlap": Refusal(
+        lambda c: c.all_reduce(np.ones((3, 3)), out=np.lib.stride_tricks.as_strided(np.ones(5), (3, 3), (8, 8))),
+        _VALUE,
+        ("overlap", "strides (8, 8)", "own its memory"),
+    ),
+    "an output twice in a list": Refusal(
+        lambda c: c.all_gather(_ONES, out=[_TAKEN, _TAKEN]),
+        _VALUE,
+        ("memory of output[1] is shared with output[0]", "its own"),
+    ),
+    "an output twice in the root's list": Refusal(
+        lambda c: c.gather(_ONES, 0, out=[_TAKEN, _TAKEN]), _VALUE, ("output[1] is shared with output[0]",)
+    ),
+    "outputs that overlap": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES], out=[_TAKEN_BY_FOUR[1:], _TAKEN_BY_FOUR[:3]]),
+        _VALUE,
+        ("output[1] is shared with output[0]",),
+    ),
+    "NumPy outputs that overlap": Refusal(
+        lambda c: c.all_gather(np.ones((2, 2)), out=[_TAKEN_ARRAY[:2], _TAKEN_ARRAY.T[:2]]),
+        _VALUE,
+        ("output[1] is shared with output[0]",),
+    ),
     "an output whose elements overlap": Refusal(
         lambda c: c.all_reduce(torch.ones(2, 2), out=torch.ones(3).as_strided((2, 2), (1, 1))),
         _VALUE,
@@ -149,6 +207,49 @@ REFUSALS: dict[str, Refusal] = {
     "unequal exchanged parts": Refusal(
         lambda c: c.all_to_all([_ONES, _ONES[:1]]), _VALUE, ("unknown", "discovers=True"), True
     ),
+    "a shape for a list of shapes": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES], shapes=5),  # type: ignore[arg-type]
+        _TYPE,
+        ("shapes is 5", "2 shapes of ints"),
+    ),
+    "lengths for a list of shapes": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES], shapes=[3, 3]),  # type: ignore[list-item]
+        _TYPE,
+        ("shapes is [3, 3]", "2 shapes of ints"),
+    ),
+    "a shape of letters": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES], shapes=[(3,), ("a",)]),  # type: ignore[list-item]
+        _TYPE,
+        ("('a',)", "2 shapes of ints"),
+    ),
+    "a negative length": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES], shapes=[(3,), (-1,)]), _VALUE, ("(-1,)", "from 0")
+    ),
+    "too few shapes": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES], shapes=[(3,)]), _VALUE, ("length of shapes is 1", "2, one per rank")
+    ),
+    "another shape for the own part": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES], shapes=[(2,), (3,)]),
+        _VALUE,
+        ("shape of shapes[0] is (2,)", "(3,) as input[0]"),
+        True,
+    ),
+    "an output of another shape for the own part": Refusal(
+        lambda c: c.all_to_all([_ONES, _ONES], out=[torch.ones(2), torch.ones(3)]),
+        _VALUE,
+        ("shape of output[0] is (2,)", "(3,) as input[0]"),
+        True,
+    ),
+    **{
+        f"{op} that may be discovered": Refusal(call, _TYPE, (f"{op}: discovers is 1", "True or False"))
+        for op, call in _DISCOVERING.items()
+    },
+    "a batch that is no list": Refusal(lambda c: c.batch(1), _TYPE, ("batch", "is int", "Send and Recv")),  # type: ignore[arg-type]
+    "a batch of something else": Refusal(
+        lambda c: c.batch([Send(_ONES, 1), _ONES]),  # type: ignore[list-item]
+        _TYPE,
+        ("letter is Tensor", "a Send or a Recv"),
+    ),
     "an empty subgroup": Refusal(lambda c: c.subgroup([]), _VALUE, ("[]", "each once")),
     "a rank twice in a subgroup": Refusal(lambda c: c.subgroup([0, 0]), _VALUE, ("[0, 0]", "each once")),
     "a stranger in a subgroup": Refusal(lambda c: c.subgroup([0, 2]), _INDEX, ("rank is 2", "0 to 1")),
@@ -157,6 +258,10 @@ REFUSALS: dict[str, Refusal] = {
 if hasattr(torch, "float8_e8m0fnu"):  # torch 2.7
     _EXPONENTS = _ONES.to(torch.float8_e8m0fnu)
     REFUSALS["a sum of exponents"] = Refusal(lambda c: c.all_reduce(_EXPONENTS), _VALUE, ("float8_e8m0fnu",))
+
+if hasattr(torch, "uint4"):  # torch 2.7
+    _HALVES = torch.zeros(3, dtype=torch.uint8).view(getattr(torch, "uint4"))  # noqa: B009 - its stubs lack it
+    REFUSALS["parts of bytes"] = Refusal(lambda c: c.broadcast(_HALVES), _TYPE, ("uint4", "dense"))
 
 
 def play(name: str, world: Communicator) -> Any:

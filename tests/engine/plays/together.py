@@ -142,6 +142,10 @@ def _written_one_by_one(comm: Communicator) -> Any:
     return plain([first, second])
 
 
+_META = torch.ones(2, device="meta")
+_PLACE = torch.zeros(3)
+_SHARED = "all_reduce_coalesced: memory of output[1] is shared with output[0], should be its own"
+
 COALESCED: dict[str, Case] = {
     "all_reduce_coalesced": (
         lambda c: plain(c.all_reduce_coalesced(_lists(c)).wait()),
@@ -176,6 +180,20 @@ COALESCED: dict[str, Case] = {
         ]
         * SIZE,
     ),
+    **{
+        f"{what} among the arrays": (
+            lambda c, odd=odd: (_errors(lambda: c.all_reduce_coalesced([torch.ones(2), odd]))[0], c.barrier().wait()),  # type: ignore[misc]
+            [("ArgumentTypeError", None)] * SIZE,
+        )
+        for what, odd in {"a sparse tensor": torch.eye(2).to_sparse(), "a meta tensor": _META}.items()
+    },
+    **{
+        f"{what} for two results": (
+            lambda c, out=out: _errors(lambda: c.all_reduce_coalesced([torch.ones(2)] * 2, out=out)),  # type: ignore[misc]
+            [("ArgumentValueError", f"{_SHARED} (rank {rank} of {SIZE})") for rank in range(SIZE)],
+        )
+        for what, out in {"one place": [_PLACE[:2]] * 2, "places that overlap": [_PLACE[:2], _PLACE[1:]]}.items()
+    },
     "an empty list": (
         lambda c: (_errors(lambda: c.all_reduce_coalesced([]))[0], c.barrier().wait()),
         [("ArgumentValueError", None)] * SIZE,

@@ -148,6 +148,8 @@ def plays(ops: Sequence[str], shape: Shape, dtype: torch.dtype, reduce_op: Any =
 
 
 def _exact(tensor: Tensor) -> Tensor:
+    if tensor.dtype is torch.complex32:
+        return tensor.to(torch.complex64)
     return tensor.float() if tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1 else tensor
 
 

@@ -68,6 +68,10 @@ class ValueContext:
         """Which replica the value is for, a Python int."""
         return self._replica_id_in_sync_group
 
+    def __str__(self) -> str:
+        replica, count = self._replica_id_in_sync_group, self._num_replicas_in_sync
+        return f"tf.distribute.ValueContext(replica id {replica},  total replicas in sync: {count})"
+
 
 def timeout_of(options: CommunicationOptions | None, default: CommunicationOptions | None) -> float | None:
     """Seconds that a call may take: its own options', else its strategy's, else None."""

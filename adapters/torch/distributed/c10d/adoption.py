@@ -38,10 +38,10 @@ def adopt(entered: Membership, theirs: Any) -> ProcessGroup | None:
     if not isinstance(theirs, torch.distributed.ProcessGroup) or not torch.distributed.is_initialized():
         return None
     if theirs is torch.distributed.group.WORLD:
-        return entered.default
+        return entered.whole
     if theirs not in torch.distributed.distributed_c10d._world.pg_map:
         return None
     ranks = torch.distributed.get_process_group_ranks(theirs)
-    communicator: Any = LateCommunicator(entered.default.communicator, ranks)
-    backend, deadline = torch.distributed.get_backend(theirs), entered.default.deadline
+    communicator: Any = LateCommunicator(entered.whole.communicator, ranks)
+    backend, deadline = torch.distributed.get_backend(theirs), entered.whole.deadline
     return CollectiveGroup(communicator, backend, theirs.group_name, theirs.group_desc, deadline)

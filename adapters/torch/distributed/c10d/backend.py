@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 import socket
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Container
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlparse
@@ -29,6 +30,9 @@ NAME = "collshim"
 _handing = threading.local()
 """The group of ours that torch is about to ask the backend for."""
 
+_given: weakref.WeakSet[CollectiveGroup] = weakref.WeakSet()
+"""The groups that torch was given."""
+
 
 def register() -> None:
     """Torch knows the backend from now on, for CPU and CUDA tensors."""
@@ -43,8 +47,13 @@ def enter_default(found: world.World, backend: str, deadline: float | None, leav
     group = _default_over(found, backend, "0", deadline, leave)
     if found.store is None or torch.distributed.is_initialized():  # by another backend: that group stays torch's
         return
-    init, store = torch.distributed.init_process_group, PrefixStore("torch", found.store)
-    _hand(group, lambda: init(NAME, store=store, rank=found.rank, world_size=found.size))
+    init = torch.distributed.init_process_group
+    try:
+        store = PrefixStore("torch", found.store)
+        _hand(group, lambda: init(NAME, store=store, rank=found.rank, world_size=found.size))
+    except BaseException:
+        dismiss(group)
+        raise
 
 
 def introduce(group: CollectiveGroup) -> None:
@@ -62,18 +71,30 @@ def introduce(group: CollectiveGroup) -> None:
 
 def dismiss(group: ProcessGroup) -> None:
     """The group is left; where torch knows it, torch forgets it, with all others where it is torch's default one."""
-    if group in torch.distributed.distributed_c10d._world.pg_map:
+    if group in _torchs():
         torch.distributed.destroy_process_group(group)
-    else:
-        group.shutdown()
+    group.shutdown()  # not every release of torch tells the group
 
 
 def dismiss_stale_default() -> None:
-    """Forget a default group of torch's over a world of ours that has ended without ``destroy_process_group``."""
+    """Forget a default group that only one side has left.
+
+    Torch's, over a world of ours that has ended without ``destroy_process_group``; ours, which torch has destroyed
+    without a word, as it does in 2.6.
+    """
+    known = membership()
+    if known is not None and known.whole in _given and known.whole not in _torchs():
+        known.whole.shutdown()
     if torch.distributed.is_initialized() and isinstance(torch.distributed.group.WORLD, CollectiveGroup):
         found = world.peek()
         if found is None or torch.distributed.group.WORLD.communicator is not found.communicator:
             torch.distributed.destroy_process_group()
+
+
+def _torchs() -> Container[object]:
+    """The groups that torch knows."""
+    known: Container[object] = torch.distributed.distributed_c10d._world.pg_map
+    return known
 
 
 def address_of(store: Any, init_method: str | None = None) -> str:
@@ -95,18 +116,21 @@ def _hand(group: CollectiveGroup, make: Callable[[], object]) -> None:
 
 def _asked_for(options: Any, backend_options: Any) -> CollectiveGroup:
     """What torch calls to make a group: the one that we have for it, or a new one."""
-    handed: CollectiveGroup | None = getattr(_handing, "group", None)
-    if handed is not None:
-        return handed
-    ranks = list(options.global_ranks_in_group)
-    return _part(options, ranks) if ranks else _default(options)
+    group: CollectiveGroup | None = getattr(_handing, "group", None)
+    if group is None:
+        ranks = list(options.global_ranks_in_group)
+        group = _part(options, ranks) if ranks else _default(options)
+    _given.add(group)
+    return group
 
 
 def _default(options: Any) -> CollectiveGroup:
+    dismiss_stale_default()
     deadline = _deadline(options.timeout)
     found, leave, place = world.peek(), None, (options.group_rank, options.group_size)
     if found is None:
-        found = world.init(*place, store=options.store, address=address_of(options.store), timeout=deadline)
+        address = address_of(options.store)
+        found = world.init(*place, store=options.store, address=address, timeout=deadline, overrides=True)
         leave = world.close
     elif found.store is None:
         raise WorldError("torch's default group is the process's, and ranks of this process are threads")
@@ -145,7 +169,7 @@ def _deadline(timeout: timedelta) -> float | None:
 
 def _left(entered: Membership) -> None:
     """The default group is left, and all others with it."""
-    for group in entered.groups - {entered.default}:
+    for group in entered.groups - {entered.whole}:
         dismiss(group)
     enter(None)
     if entered.leave is not None:

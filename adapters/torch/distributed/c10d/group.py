@@ -11,15 +11,16 @@ from datetime import timedelta
 from typing import Any
 
 from torch import Tensor
-from torch.distributed import ReduceOp
+from torch.distributed import PrefixStore, ReduceOp, Store
 
 from collshim.communicator import Communicator
 from collshim.torch.distributed.arguments import reduction
-from collshim.torch.distributed.forms import parts_like, pieces
+from collshim.torch.distributed.forms import outputs, parts_like, pieces, uncounted
 from collshim.torch.distributed.membership import ProcessGroup
 from collshim.torch.distributed.profiling import begun
 from collshim.torch.distributed.synchronization import monitor
-from collshim.torch.distributed.work import Call, Work, accepted
+from collshim.torch.distributed.work import Call, Work, accepted, without_memory
+from collshim.world import peek
 
 Tensors = Tensor | Sequence[Tensor]
 Timeout = timedelta | None
@@ -35,12 +36,12 @@ class CollectiveGroup(ProcessGroup):
 
     def broadcast(self, tensors: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Every rank's tensor holds the root's."""
-        tensor, root = _one(tensors), _option(opts, "rootRank")
+        tensor, root = uncounted(_first(tensors)), _option(opts, "rootRank")
         return self._post("broadcast", [lambda comm: comm.broadcast(tensor, root, out=tensor)], [tensor], opts, timeout)
 
     def allreduce(self, tensors: Tensors, opts: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """Every rank's tensor holds the reduction of all ranks' tensors."""
-        tensor, op = _one(tensors), reduction(_option(opts, "reduceOp"))
+        tensor, op = uncounted(_first(tensors)), reduction(_option(opts, "reduceOp"))
         return self._post("all_reduce", [lambda comm: comm.all_reduce(tensor, op, out=tensor)], [tensor], opts, timeout)
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = ReduceOp.SUM) -> Work:
@@ -50,7 +51,7 @@ class CollectiveGroup(ProcessGroup):
 
     def reduce(self, tensors: Tensors, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """The root's tensor holds the reduction of all ranks' tensors; the others' are unchanged."""
-        tensor, root = _one(tensors), _option(opts, "rootRank")
+        tensor, root = uncounted(_first(tensors)), _option(opts, "rootRank")
         reduce_op = reduction(getattr(opts, "reduceOp", op))
         out = tensor if root == self.rank() else None
         call: Call = lambda comm: comm.reduce(tensor, root, reduce_op, out=out)  # noqa: E731
@@ -91,7 +92,7 @@ class CollectiveGroup(ProcessGroup):
 
     def scatter(self, outputs: Tensors, inputs: Any, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Rank r's output holds the r-th of the root's inputs; the others give no inputs."""
-        output, parts, root = _one(outputs), _list(inputs), _option(opts, "rootRank")
+        output, parts, root = uncounted(_first(outputs)), _list(inputs), _option(opts, "rootRank")
         return self._post(
             "scatter", [lambda comm: comm.scatter(parts or None, root, out=output)], [output], opts, timeout
         )
@@ -137,7 +138,7 @@ class CollectiveGroup(ProcessGroup):
         timeout: Timeout = None,
     ) -> Work:
         """Every rank's output holds, end to end, all ranks' pieces of input for it; cut evenly without sizes."""
-        out, given = output.detach(), input.detach()
+        out, given = uncounted(output), input.detach()
 
         def call(comm: Communicator) -> Any:
             parts = pieces("all_to_all_single: input", given, list(input_split_sizes or ()), comm)
@@ -153,7 +154,7 @@ class CollectiveGroup(ProcessGroup):
 
     def recv(self, tensors: Tensors, srcRank: int | None, tag: int = 0) -> Work:
         """The tensor holds what rank ``srcRank`` of the group sends."""
-        tensor = _one(tensors)
+        tensor = uncounted(_first(tensors))
         return self._post("recv", [lambda comm: comm.recv(srcRank, out=tensor, tag=tag)], [tensor])
 
     def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Work:
@@ -186,12 +187,14 @@ class CollectiveGroup(ProcessGroup):
         self, title: str, calls: Sequence[Call], outputs: list[Tensor], opts: Any = None, timeout: Timeout = None
     ) -> Work:
         limit = _limit(getattr(opts, "timeout", timeout))
+        if without_memory(outputs):
+            return Work([], limit, outputs)
         ending = begun(self.backend, title, outputs)
         works = [accepted(self, call) for call in calls]
         work = Work(works, self.deadline if limit is None else limit, outputs, ending)
         if self._coalescing is not None:
             self._coalescing.append(work)
-        return work
+        return work.kept()
 
     def _start_coalescing(self, device: Any = None) -> None:
         """What is posted until ``_end_coalescing`` is waited for together."""
@@ -200,7 +203,19 @@ class CollectiveGroup(ProcessGroup):
     def _end_coalescing(self, device: Any = None) -> Work:
         posted, self._coalescing = self._coalescing or [], None
         works = [one for work in posted for one in work._works]
-        return Work(works, self.deadline, [tensor for work in posted for tensor in work._outputs])
+        return Work(works, self.deadline, [tensor for work in posted for tensor in work._outputs]).kept()
+
+    def _get_sequence_number_for_group(self) -> int:
+        """How many calls were posted on the group."""
+        return self.posted
+
+    def _set_sequence_number_for_group(self) -> None:
+        """Nothing: the engine counts from the start."""
+
+    def get_group_store(self) -> Store | None:
+        """The group's own part of the store that the ranks share; None where they are threads, which have none."""
+        found = peek()
+        return None if found is None or found.store is None else PrefixStore(self.group_name, found.store)
 
     def _set_group_name(self, name: str) -> None:
         self._name = name
@@ -223,9 +238,12 @@ def _limit(timeout: Timeout) -> float | None:
     return timeout.total_seconds() if timeout is not None and timeout > timedelta(0) else None
 
 
+def _first(tensors: Tensors) -> Tensor:
+    return tensors if isinstance(tensors, Tensor) else tensors[0]
+
+
 def _one(tensors: Tensors) -> Tensor:
-    tensor = tensors if isinstance(tensors, Tensor) else tensors[0]
-    return tensor.detach()
+    return _detached([_first(tensors)])[0]
 
 
 def _list(tensors: Any) -> list[Tensor]:
@@ -235,7 +253,7 @@ def _list(tensors: Any) -> list[Tensor]:
 
 
 def _detached(tensors: Sequence[Tensor]) -> list[Tensor]:
-    return [tensor.detach() for tensor in tensors]
+    return [outputs(tensor).detach() for tensor in tensors]
 
 
 def _gathered(tensor: Tensor, parts: list[Tensor]) -> Call:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from torch import Tensor
 from collshim.arrays import Array
 from collshim.communicator import Communicator
 from collshim.layout import listed
+from collshim.torch.distributed.arguments import warn
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
 from collshim.torch.distributed.work import accepted
 from collshim.work import Work
@@ -19,8 +19,7 @@ from collshim.work import Work
 def deprecated(name: str, successor: str | None = None) -> None:
     """Torch 2.13's warning, shown where the function was called."""
     instead = f"torch.distributed._functional_collectives.{successor or name}"
-    text = f"torch.distributed.nn.functional.{name} is deprecated, use {instead} instead."
-    warnings.warn(text, FutureWarning, stacklevel=3)
+    warn(f"torch.distributed.nn.functional.{name} is deprecated, use {instead} instead.", FutureWarning)
 
 
 def rooted(group: Group, rank: int | None) -> tuple[ProcessGroup | None, int]:
@@ -41,5 +40,5 @@ def each(stacked: Tensor | None) -> tuple[Tensor, ...] | None:
 
 def outside_with(function: str, *given: Array) -> Array:
     """On a rank outside the group: a warning, and what it gave."""
-    outside(function, stacklevel=4)
+    outside(function)
     return given[0] if given else None

@@ -10,7 +10,7 @@ from torch import Tensor
 from collshim.arrays import Array, as_torch
 from collshim.communicator import Communicator
 from collshim.layout import concatenated, listed
-from collshim.torch.distributed.arguments import require_list, require_tensor
+from collshim.torch.distributed.arguments import require_list, require_tensor, same_dtype
 from collshim.torch.distributed.forms import ints, parts_like, pieces
 from collshim.torch.distributed.membership import Group, group_of, outside
 from collshim.torch.distributed.nn.calls import deprecated, each, result_of
@@ -85,10 +85,11 @@ def all_to_all(
         The memory of the outputs; where a gradient is wanted, as tensors of their own with the graph behind them.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_gather``; a list's length does not fit.
+        TypeError, ValueError, RuntimeError: as ``all_gather``; dtypes differ; a list's length does not fit.
     """
     require_list("output_tensor_list", list(output_tensor_list))
     require_list("input_tensor_list", list(input_tensor_list))
+    same_dtype([*output_tensor_list], [*input_tensor_list])
     ranks = group_of(group)
     if ranks is None:
         outside("all_to_all")
@@ -117,11 +118,12 @@ def all_to_all_single(
         The memory of ``output``; where a gradient is wanted, as a tensor of its own with the graph behind it.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_gather``; the sizes do not fit.
+        TypeError, ValueError, RuntimeError: as ``all_gather``; dtypes differ; the sizes do not fit.
     """
     deprecated("all_to_all_single")
     require_tensor("output", output)
     require_tensor("input", input)
+    same_dtype(output, input)
     ranks = group_of(group)
     if ranks is None:
         outside("all_to_all_single")

@@ -13,6 +13,8 @@ that calls; torch takes the one that was there when the module was imported.
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch.distributed import ReduceOp
 
 from collshim.torch.distributed.groups import group
@@ -34,3 +36,9 @@ __all__ = [
     "reduce_scatter",
     "scatter",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from torch.distributed.nn import functional  # only then: it keeps the default group that is there by then
+
+    return getattr(functional, name)

@@ -9,7 +9,14 @@ from torch.distributed import ReduceOp, supports_complex
 
 from collshim.arrays import Array, as_torch
 from collshim.communicator import Communicator
-from collshim.torch.distributed.arguments import is_complex, reduction, refuse, require_list, require_tensor
+from collshim.torch.distributed.arguments import (
+    is_complex,
+    reduction,
+    refuse,
+    require_list,
+    require_tensor,
+    same_dtype,
+)
 from collshim.torch.distributed.membership import Group, group_of, outside
 from collshim.torch.distributed.nn.calls import deprecated, outside_with, result_of
 from collshim.torch.distributed.nn.graph import delivered, require_fit
@@ -62,6 +69,7 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
     ranks = group_of(group)
     require_tensor("output", output)
     require_list("input_list", list(input_list))
+    same_dtype(output, [*input_list])
     if ranks is None:
         outside("reduce_scatter")
         return output

@@ -8,7 +8,7 @@ from typing import Any
 from torch.distributed import ReduceOp
 
 from collshim.arrays import Array
-from collshim.torch.distributed.arguments import list_or_nothing, reduction, require_tensor
+from collshim.torch.distributed.arguments import list_or_nothing, reduction, require_tensor, same_dtype
 from collshim.torch.distributed.membership import Group, outside
 from collshim.torch.distributed.nn.calls import deprecated, each, outside_with, result_of, rooted
 from collshim.torch.distributed.nn.graph import beside, off_root
@@ -77,6 +77,7 @@ def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) 
     """
     ranks, root = rooted(group, src)
     given = list_or_nothing("tensors", None if tensors is None else list(tensors))
+    same_dtype(given)
     if ranks is None:
         return outside_with("scatter", *given)
     if root == ranks.rank():

@@ -1,0 +1,15 @@
+"""``tf.distribute.cluster_resolver``: what the environment says of the cluster."""
+
+from __future__ import annotations
+
+from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import ClusterSpec
+from collshim.tensorflow.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
+
+__all__ = ["ClusterSpec", "TFConfigClusterResolver"]
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(
+        f"collshim.tensorflow.distribute.cluster_resolver has no {name!r}; it covers {', '.join(sorted(__all__))}. Any "
+        "object with cluster_spec().as_dict(), task_type and task_id will do for MultiWorkerMirroredStrategy"
+    )

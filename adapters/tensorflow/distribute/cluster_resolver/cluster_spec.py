@@ -1,0 +1,76 @@
+"""``tf.train.ClusterSpec``: the addresses of a cluster's tasks, job by job. Source: TensorFlow 2.21, run on CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from collshim.errors import ArgumentValueError
+
+Tasks = Sequence[str] | Mapping[int, str]
+
+
+class ClusterSpec:
+    """Jobs by name, each with its tasks' addresses: a list, or a mapping from indices where some are left out.
+
+    ``tf.train`` is not here: ``ClusterResolver.cluster_spec()`` returns these.
+    """
+
+    def __init__(self, cluster: Mapping[str, Tasks]) -> None:
+        self._jobs = {job: _by_index(tasks) for job, tasks in cluster.items()}
+
+    def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
+        """The jobs; the tasks of one are a list where none is left out, else a dict."""
+        return {
+            job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
+            for job, tasks in self._jobs.items()
+        }
+
+    @property
+    def jobs(self) -> list[str]:
+        """The jobs' names."""
+        return list(self._jobs)
+
+    def num_tasks(self, job_name: str) -> int:
+        """How many tasks a job has."""
+        return len(self._tasks(job_name))
+
+    def task_indices(self, job_name: str) -> list[int]:
+        """The numbers of a job's tasks, in order."""
+        return list(self._tasks(job_name))
+
+    def task_address(self, job_name: str, task_index: int) -> str:
+        """The address of one task.
+
+        Raises:
+            ValueError: no such job, or no such task.
+        """
+        tasks = self._tasks(job_name)
+        if task_index not in tasks:
+            raise ArgumentValueError(f"No task with index {task_index!r} in job {job_name!r}")
+        return tasks[task_index]
+
+    def job_tasks(self, job_name: str) -> list[str | None]:
+        """The addresses of a job's tasks by their numbers; None for a number that is left out."""
+        tasks = self._tasks(job_name)
+        return [tasks.get(index) for index in range(max(tasks, default=-1) + 1)]
+
+    def __bool__(self) -> bool:
+        return bool(self._jobs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClusterSpec) and self._jobs == other._jobs
+
+    __hash__ = None  # type: ignore[assignment]  # as TensorFlow's, which can be compared and not hashed
+
+    def __repr__(self) -> str:
+        return f"ClusterSpec({dict(sorted(self.as_dict().items()))!r})"
+
+    def _tasks(self, job_name: str) -> dict[int, str]:
+        if job_name not in self._jobs:
+            raise ArgumentValueError(f"No such job in cluster: {job_name!r}")
+        return self._jobs[job_name]
+
+
+def _by_index(tasks: Tasks) -> dict[int, str]:
+    pairs = tasks.items() if isinstance(tasks, Mapping) else enumerate(tasks)
+    return {int(index): address for index, address in sorted((int(index), address) for index, address in pairs)}

@@ -1,0 +1,106 @@
+"""``TFConfigClusterResolver``: what ``TF_CONFIG`` says. Source: TensorFlow 2.21, run on CPU."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from typing import Any
+
+import torch
+
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import ClusterSpec
+
+
+class TFConfigClusterResolver:
+    """Reads ``TF_CONFIG`` whenever it is asked; arguments and what is assigned come before what it says.
+
+    Attributes:
+        environment: what it was given; None or ``"google"`` in TensorFlow.
+
+    Raises:
+        ValueError: where it is asked and ``TF_CONFIG`` is no JSON object.
+    """
+
+    def __init__(
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        rpc_layer: str | None = None,
+        environment: str | None = None,
+    ) -> None:
+        self._task_type = task_type
+        self._task_id = task_id
+        self._rpc_layer = rpc_layer
+        self.environment = environment
+
+    @property
+    def task_type(self) -> str | None:
+        """The job that this process is a task of."""
+        return self._task_type if self._task_type is not None else _task().get("type")
+
+    @task_type.setter
+    def task_type(self, task_type: str) -> None:
+        self._task_type = task_type
+
+    @property
+    def task_id(self) -> int | None:
+        """The number of this process in its job."""
+        if self._task_id is not None:
+            return self._task_id
+        index = _task().get("index")
+        return None if index is None else int(index)
+
+    @task_id.setter
+    def task_id(self, task_id: int) -> None:
+        self._task_id = task_id
+
+    @property
+    def rpc_layer(self) -> str | None:
+        """What ``master`` puts before an address."""
+        return self._rpc_layer if self._rpc_layer is not None else _config().get("rpc_layer")
+
+    @rpc_layer.setter
+    def rpc_layer(self, rpc_layer: str) -> None:
+        self._rpc_layer = rpc_layer
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The jobs and their tasks' addresses; none without ``TF_CONFIG``."""
+        return ClusterSpec(_config().get("cluster", {}))
+
+    def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
+        """The address of a task, this process's where none is named; empty where the cluster has one task or none."""
+        spec = self.cluster_spec()
+        if sum(spec.num_tasks(job) for job in spec.jobs) <= 1:
+            return ""
+        job = self.task_type if task_type is None else task_type
+        index = self.task_id if task_id is None else task_id
+        address = spec.task_address(job or "", -1 if index is None else index)
+        layer = rpc_layer or self.rpc_layer
+        return f"{layer}://{address}" if layer else address
+
+    def num_accelerators(
+        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """How many devices of each kind but the CPU torch sees in this process; the arguments change nothing."""
+        found: dict[str, int] = defaultdict(int)
+        if torch.cuda.device_count():
+            found["GPU"] = torch.cuda.device_count()
+        return found
+
+
+def _task() -> dict[str, Any]:
+    found: dict[str, Any] = _config().get("task", {})
+    return found
+
+
+def _config() -> dict[str, Any]:
+    text = os.environ.get("TF_CONFIG") or "{}"
+    try:
+        config = json.loads(text)
+    except ValueError as error:
+        raise ArgumentValueError(f"TF_CONFIG is {text!r}, should be JSON: {error}") from error
+    if not isinstance(config, dict):
+        raise ArgumentValueError(f"TF_CONFIG is {text!r}, should be a JSON object")
+    return config

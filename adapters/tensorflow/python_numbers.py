@@ -1,0 +1,119 @@
+"""Python numbers, and nested lists of them, as tensors: which kinds mix, and in which dtype they are kept.
+
+The first number decides what the others may be. Source: see ``constants``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from collshim.arrays import as_torch, is_array
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+
+_INT32, _INT64 = torch.iinfo(torch.int32), torch.iinfo(torch.int64)
+_KEPT: dict[type, torch.dtype] = {np.float16: torch.float16, np.float64: torch.float64}
+_BESIDE = {"b": "bp", "i": "ipf", "f": "fip", "c": "cfip"}  # what may follow; p: Python's own bool
+
+
+def tensor_of(value: Any, dtype: torch.dtype | None) -> Tensor:
+    """A tensor with the numbers in ``value``, of ``dtype`` or of TensorFlow's for them.
+
+    Raises:
+        ArgumentTypeError: ``dtype`` does not hold such numbers.
+        ArgumentValueError: no numbers, kinds that do not mix, lists of unequal lengths, or a number out of range.
+    """
+    numbers, shape = _parsed(value)
+    kinds = [_kind(number) for number in numbers]
+    _require_numbers(numbers, kinds)
+    if dtype is None:
+        kind = _kind_of_all(kinds)
+        array = _array(numbers, kind)
+        dtype = _default_dtype(numbers, kind, array)
+    else:
+        _require_held(value, kinds, dtype)
+        array = _array(numbers, "f" if dtype.is_floating_point else "c" if dtype.is_complex else "i")
+    return torch.from_numpy(array).reshape(shape).to(dtype)
+
+
+def _parsed(value: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """The numbers one after the other, and the shape of the lists that they lay in."""
+    if isinstance(value, list | tuple | range):
+        children = [_parsed(child) for child in value]
+        shapes = {shape for _, shape in children}
+        if len(shapes) > 1:
+            raise ArgumentValueError(
+                f"Can't convert non-rectangular Python sequence to Tensor: it holds parts of shapes {sorted(shapes)}"
+            )
+        inner = shapes.pop() if shapes else ()
+        return [number for numbers, _ in children for number in numbers], (len(value), *inner)
+    if not is_array(value):
+        return [value], ()
+    array = value if isinstance(value, np.ndarray | np.generic) else _in_numpy(as_torch(value).detach().cpu())
+    return list(array.flat), tuple(array.shape)
+
+
+def _in_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
+    return found
+
+
+def _kind(number: Any) -> str:
+    if isinstance(number, bool):
+        return "p"
+    for kind, types in (("b", np.bool_), ("i", int | np.integer), ("f", float | np.floating)):
+        if isinstance(number, types):
+            return kind
+    return "c" if isinstance(number, complex | np.complexfloating) else ""
+
+
+def _require_numbers(numbers: list[Any], kinds: list[str]) -> None:
+    if "" in kinds:
+        wrong = numbers[kinds.index("")]
+        raise ArgumentValueError(
+            f"Attempt to convert a value ({wrong!r}) with an unsupported type ({type(wrong)}) to a Tensor."
+        )
+
+
+def _kind_of_all(kinds: list[str]) -> str:
+    """b, i, f or c: of the first, or f where floats follow integers; f for none.
+
+    Raises:
+        ArgumentValueError: the kinds do not mix.
+    """
+    first = kinds[0].replace("p", "b") if kinds else "f"
+    if any(kind not in _BESIDE[first] for kind in kinds):
+        raise ArgumentValueError("Can't convert Python sequence with mixed types to Tensor.")
+    return "f" if first == "i" and "f" in kinds else first
+
+
+def _array(numbers: list[Any], kind: str) -> np.ndarray[Any, Any]:
+    """The numbers in the widest dtype of their kind."""
+    if kind == "i" and numbers and not _INT64.min <= min(numbers) <= max(numbers) <= _INT64.max:
+        raise ArgumentValueError("Can't convert Python sequence with out-of-range integer to Tensor.")
+    return np.array(numbers, dtype={"b": np.bool_, "i": np.int64, "f": np.float64, "c": np.complex128}[kind])
+
+
+def _default_dtype(numbers: list[Any], kind: str, array: np.ndarray[Any, Any]) -> torch.dtype:
+    if kind == "i":
+        fits = array.size == 0 or (array.min() >= _INT32.min and array.max() <= _INT32.max)
+        return torch.int32 if fits else torch.int64
+    if kind != "f":
+        return torch.bool if kind == "b" else torch.complex128
+    first = type(numbers[0]) if numbers else float
+    dtype = _KEPT.get(first, torch.float32)
+    if np.any(np.isfinite(array) & (np.abs(array) > torch.finfo(dtype).max)):
+        raise ArgumentValueError(
+            "Can't convert Python sequence with a value out of range for a double-precision float."
+        )
+    return dtype
+
+
+def _require_held(value: Any, kinds: list[str], dtype: torch.dtype) -> None:
+    held = "pifc" if dtype.is_complex else "pif" if dtype.is_floating_point else "bp" if dtype is torch.bool else "pi"
+    if any(kind not in held for kind in kinds):
+        name = {torch.float32: "float", torch.float64: "double", torch.float16: "half"}.get(dtype, str(dtype))
+        raise ArgumentTypeError(f"Cannot convert {value!r} to EagerTensor of dtype {name.removeprefix('torch.')}")

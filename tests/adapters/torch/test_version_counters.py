@@ -1,0 +1,141 @@
+"""Calls between a forward and its backward, and on tensors that were made in inference mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import collshim
+import collshim.torch.distributed as dist
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.adapters.torch.conftest import Run
+
+SECONDS = 60
+
+
+class _Reduced(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        dist.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        return gradients[0]
+
+
+def _backwards() -> list[Any]:
+    w = torch.ones(2, requires_grad=True)
+    _Reduced.apply((torch.ones(2) * w).relu()).sum().backward()  # type: ignore[no-untyped-call]
+    first, w.grad = w.grad, None
+    hidden = torch.full((2,), 3.0)
+    loss = (hidden * w).sum()
+    dist.broadcast(hidden, 0)
+    loss.backward()
+    second, w.grad = w.grad, None
+    output = (w * 0).sigmoid()
+    dist.all_reduce(output.detach())
+    output.sum().backward()
+    return [None if grad is None else grad.tolist() for grad in (first, second, w.grad)]
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_a_backward_after_a_call_on_what_it_has_saved_runs_as_over_gloo(kind: Any) -> None:
+    assert (
+        collshim.launch(_initialised, 2, args=(_backwards,), ranks=kind, timeout=SECONDS)
+        == [
+            [[1.0, 1.0], [3.0, 3.0], [0.0, 0.0]]  # sigmoid's saved output is 1 by then
+        ]
+        * 2
+    )
+
+
+def _initialised(fn: Callable[[], Any]) -> Any:
+    dist.init_process_group("gloo")
+    return fn()
+
+
+def _two() -> list[Tensor]:
+    return [torch.zeros(2), torch.zeros(2)]
+
+
+def _one_sent(one: Tensor, two: list[Tensor], whole: Tensor) -> None:
+    dist.recv(one, 1) if dist.get_rank() == 0 else dist.send(one, 0)
+
+
+UNCOUNTED: dict[str, Callable[[Tensor, list[Tensor], Tensor], object]] = {
+    "all_reduce": lambda one, two, whole: dist.all_reduce(one),
+    "broadcast": lambda one, two, whole: dist.broadcast(one, 1),
+    "reduce": lambda one, two, whole: dist.reduce(one, 0),
+    "scatter": lambda one, two, whole: dist.scatter(one, _two() if dist.get_rank() == 0 else None),
+    "all_to_all_single": lambda one, two, whole: dist.all_to_all_single(one, torch.zeros(2)),
+    "send and recv": _one_sent,
+}
+COUNTED: dict[str, Callable[[Tensor, list[Tensor], Tensor], object]] = {
+    "all_gather": lambda one, two, whole: dist.all_gather(two, torch.zeros(2)),
+    "all_gather_single": lambda one, two, whole: dist.all_gather_single(whole, torch.zeros(2)),
+    "gather": lambda one, two, whole: dist.gather(torch.zeros(2), two if dist.get_rank() == 0 else None),
+    "reduce_scatter": lambda one, two, whole: dist.reduce_scatter(one, _two()),
+    "reduce_scatter_single": lambda one, two, whole: dist.reduce_scatter_single(one, torch.zeros(4)),
+    "all_to_all": lambda one, two, whole: dist.all_to_all(two, _two()),
+    "all_reduce_coalesced": lambda one, two, whole: dist.all_reduce_coalesced(two),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
+@pytest.mark.parametrize("name", [*UNCOUNTED, *COUNTED])
+def test_a_call_counts_as_a_change_where_it_does_over_gloo(run: Run, name: str) -> None:
+    def rank() -> bool:
+        one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
+        {**UNCOUNTED, **COUNTED}[name](one, two, whole)
+        return any(tensor._version for tensor in (one, *two, whole))
+
+    assert run(rank, 2)[0] is (name in COUNTED)
+
+
+@pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
+@pytest.mark.parametrize("name", [*UNCOUNTED, *COUNTED])
+def test_tensors_made_in_inference_mode_are_outputs_outside_it(run: Run, name: str) -> None:
+    def rank() -> None:
+        with torch.inference_mode():
+            one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
+        {**UNCOUNTED, **COUNTED}[name](one, two, whole)
+
+    run(rank, 2)
+
+
+def _left_before_the_wait() -> Any:
+    with torch.inference_mode():
+        one, two = torch.ones(2), torch.ones(2, dtype=torch.int16)
+        turned = torch.ones(2, 3).t()
+        parts = _two()
+        works = [
+            dist.all_reduce(one, async_op=True),
+            dist.all_reduce(two, dist.ReduceOp.AVG, async_op=True),
+            dist.all_reduce(turned, async_op=True),
+            dist.all_gather(parts, torch.ones(2), async_op=True),
+        ]
+    for work in works:
+        assert work is not None
+        assert work.wait()
+    return one.tolist(), two.tolist(), turned.sum().item(), [part.tolist() for part in parts]
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_a_call_that_is_posted_in_inference_mode_is_waited_for_outside_it(kind: Any) -> None:
+    found = collshim.launch(_initialised, 2, args=(_left_before_the_wait,), ranks=kind, timeout=SECONDS)
+    assert found == [([2.0, 2.0], [1, 1], 12.0, [[1.0, 1.0]] * 2)] * 2
+
+
+def test_what_a_work_hands_out_are_the_callers_own_tensors(run: Run) -> None:
+    def rank() -> bool:
+        work = dist.all_reduce(tensor := torch.ones(1), async_op=True)
+        return work is not None and work.result()[0] is tensor and work.get_future().wait()[0] is tensor
+
+    assert run(rank, 2) == [True, True]

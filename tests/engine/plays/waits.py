@@ -1,0 +1,187 @@
+"""Waits by two threads, after a close, without an end, and with what is no number of seconds."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from collshim import Communicator, Work
+from tests.engine.worlds import attempt, fresh
+
+SIZE = 2
+_LARGE = 1 << 20
+_NUMPYS_FIVE: Any = np.float32(5)
+
+
+def _both(work: Work[Any]) -> Any:
+    """Two threads wait for one work: what each got first and last, and whether it is one and the same."""
+    got: list[Any] = [None, None]
+
+    def wait(place: int) -> None:
+        got[place] = attempt(work.wait)
+
+    threads = [threading.Thread(target=wait, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if got[0].raised or got[1].raised:
+        return [found.raised[0] for found in got]
+    ends = [(float(found.value[0]), float(found.value[-1])) for found in got]
+    return ends, got[0].value is got[1].value
+
+
+def _reduced(comm: Communicator) -> Any:
+    return _both(comm.all_reduce(torch.full((_LARGE,), float(comm.rank + 1)), "avg"))
+
+
+def _received(comm: Communicator) -> Any:
+    if comm.rank == 0:
+        comm.barrier().wait()
+        comm.send(torch.full((_LARGE,), 7.0), 1).wait()
+        return None
+    work = comm.recv(0, like=torch.empty(_LARGE))
+    comm.barrier().wait()
+    return _both(work)
+
+
+def _viewed(comm: Communicator) -> Any:
+    """How often the view ran, which takes a while."""
+    seen: list[int] = []
+
+    def view(result: Tensor) -> Tensor:
+        seen.append(1)
+        time.sleep(0.05)
+        return result
+
+    found = _both(comm.all_reduce(torch.full((3,), float(comm.rank + 1))).then(view))
+    return found, len(seen)
+
+
+def _failed(comm: Communicator) -> Any:
+    return _both(comm.all_reduce(torch.ones(2 + comm.rank)))
+
+
+def _impatient(comm: Communicator) -> Any:
+    """The second thread has less time than the first: what it is told, and what the work gives in the end."""
+    if comm.rank == 0:
+        comm.recv(1, like=torch.empty(1)).wait()
+        return comm.all_reduce(torch.ones(1)).wait().item()
+    work = comm.all_reduce(torch.ones(1))
+    patient = threading.Thread(target=work.wait)
+    patient.start()
+    while work._pending is not None:
+        time.sleep(0.001)
+    told = attempt(work.wait, 0.01).raised[0]
+    comm.send(torch.ones(1), 0).wait()
+    patient.join()
+    return told, work.wait().item()
+
+
+TOGETHER: dict[str, tuple[Callable[[Communicator], Any], list[Any]]] = {
+    "an average": (_reduced, [([(1.5, 1.5)] * 2, True)] * SIZE),
+    "a letter": (_received, [None, ([(7.0, 7.0)] * 2, True)]),
+    "a view": (_viewed, [(([(3.0, 3.0)] * 2, True), 1)] * SIZE),
+}
+CHECKED_TOGETHER: dict[str, tuple[Callable[[Communicator], Any], list[Any]]] = {
+    "a mismatch": (_failed, [["MismatchError"] * 2] * SIZE),
+    "one with less time": (_impatient, [2.0, ("DeadlineError", 2.0)]),
+}
+
+
+def _closed(length: int, in_place: bool, comm: Communicator) -> Any:
+    """The result, or the class of what a wait after the close raises."""
+    given = torch.full((length,), float(comm.rank + 1))
+    work = comm.all_reduce(given, out=given if in_place else None)
+    comm.close()
+    found = attempt(work.wait)
+    return found.raised[0] if found.raised else float(found.value[-1])
+
+
+def _barrier(comm: Communicator) -> Any:
+    work = comm.barrier()
+    comm.close()
+    return attempt(work.wait).raised[:1]
+
+
+CLOSED: dict[str, Callable[[Communicator], Any]] = {
+    "small": lambda c: _closed(4, False, c),
+    "small, in place": lambda c: _closed(4, True, c),
+    "large": lambda c: _closed(100_000, False, c),
+    "large, in place": lambda c: _closed(100_000, True, c),
+}
+TIMEOUTS: dict[str, tuple[Any, str]] = {
+    "a string": ("x", "ArgumentTypeError"),
+    "a boolean": (True, "ArgumentTypeError"),
+    "a negative number": (-1, "ArgumentValueError"),
+    "no number": (math.nan, "ArgumentValueError"),
+}
+
+
+def bad_timeout(name: str, comm: Communicator) -> Any:
+    """What is refused; then what the work gives."""
+    work = comm.all_reduce(torch.ones(2))
+    refused = attempt(work.wait, TIMEOUTS[name][0])
+    return refused.raised[:1], refused.text, work.wait(_NUMPYS_FIVE).tolist()
+
+
+def closed(name: str, comm: Communicator) -> Any:
+    """Every rank closes before it waits; the group is the play's own."""
+    return CLOSED[name](_own(comm))
+
+
+def closed_barrier(comm: Communicator) -> Any:
+    return _barrier(_own(comm))
+
+
+def _own(comm: Communicator) -> Communicator:
+    group = comm.subgroup(range(comm.size))
+    assert group is not None
+    return group
+
+
+def without_its_peer() -> Any:
+    """Rank 1 returns, and rank 0 polls."""
+    comm = fresh()
+    return _polled(comm.all_reduce(torch.ones(3))) if comm.rank == 0 else None
+
+
+def past_the_deadline() -> Any:
+    """Rank 1 is busy elsewhere, and rank 0 polls."""
+    comm, other = fresh(), fresh()
+    comm.timeout = 0.3
+    found = _polled(comm.all_reduce(torch.ones(3))) if comm.rank == 0 else None
+    other.barrier().wait()
+    return found
+
+
+def _polled(work: Work[Any]) -> Any:
+    limit = time.monotonic() + 10
+    while not work.done() and time.monotonic() < limit:
+        time.sleep(0.005)
+    return work.done(), attempt(work.wait).raised[0]
+
+
+class _Undivided(Tensor):
+    """A user's kind of tensor that cannot be divided in place."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") == "div_":
+            raise NotImplementedError("no division")
+        return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[no-untyped-call]
+
+
+def undivided(comm: Communicator) -> Any:
+    """An average whose last step fails on every rank; then a right call."""
+    target = torch.ones(3000).as_subclass(_Undivided)
+    work = comm.all_reduce(torch.ones(3000), "avg", out=target)
+    found = [attempt(work.wait) for _ in range(2)]
+    return [(each.raised[0], each.text) for each in found], comm.all_reduce(torch.ones(1)).wait().item()

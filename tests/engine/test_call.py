@@ -1,0 +1,78 @@
+"""Where a call was made: the nearest line of the user's, neither of collshim's nor of torch's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import collshim
+from collshim.call import how_it_failed
+from tests.engine.worlds import on_ranks, world
+
+PACKAGE = Path(collshim.__file__).parent
+SOURCE = "from collshim.call import call_site\nfound = call_site()\n"
+FAILING = "raise ValueError('no')\n"
+USERS = {
+    "a file that begins like the package": f"{PACKAGE}_train.py",
+    "a folder that begins like the package": f"{PACKAGE}_jobs/train.py",
+    "another project's adapters": f"{PACKAGE.parent}/adapters/train.py",
+    "another project's conformance": f"{PACKAGE.parent}/conformance_of_mine/train.py",
+    "a file that begins like torch": f"{torch.__path__[0]}_train.py",
+}
+OTHERS = {
+    "a file of the package": f"{PACKAGE}/work.py",
+    "a file of an adapter": f"{PACKAGE}/torch/distributed/work.py",
+    "a file of an adapter, where its link leads": f"{(PACKAGE / 'torch').resolve()}/distributed/work.py",
+    "a file of torch": f"{torch.__path__[0]}/autograd/function.py",
+}
+
+
+def _site(filename: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(compile(SOURCE, filename, "exec"), names)
+    return names["found"]
+
+
+def _failure(filename: str) -> str:
+    try:
+        exec(compile(FAILING, filename, "exec"))
+    except ValueError as error:
+        return how_it_failed(error)
+    return "nothing"
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_a_users_file_is_named(name: str) -> None:
+    assert _site(USERS[name]) == "train.py:2" if "/train" in USERS[name] else f"{Path(USERS[name]).name}:2"
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_stands_between_is_passed_by(name: str) -> None:
+    assert _site(OTHERS[name]).startswith("test_call.py:")
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_a_failure_is_told_to_be_in_the_users_file(name: str) -> None:
+    assert _failure(USERS[name]) == f"failed with ValueError: no (at {Path(USERS[name]).name}:1)"
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_failure_elsewhere_is_told_to_be_where_the_user_called(name: str) -> None:
+    assert "(at test_call.py:" in _failure(OTHERS[name])
+
+
+def _backward_of_one() -> Any:
+    comm = world()
+    given = torch.ones(3, requires_grad=True)
+    result = comm.all_reduce(given).wait()
+    with pytest.raises(collshim.MismatchError) as found:
+        result.sum().backward() if comm.rank == 0 else comm.all_reduce(torch.ones(5)).wait()
+    return [line.rpartition(" at ")[2].partition(":")[0] for line in str(found.value).split("\n")[1:]]
+
+
+@pytest.mark.parametrize("transport", ["threads", "processes"])
+def test_a_call_in_a_backward_was_made_by_who_asked_for_the_backward(transport: str) -> None:
+    assert on_ranks(_backward_of_one, 2, transport) == [["test_call.py"] * 2] * 2

@@ -1,0 +1,127 @@
+"""A send or recv whose peer dies, leaves or stays away, or whose group has ended: told as such, never by gloo."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from typing import Any
+
+import pytest
+
+import collshim
+from tests.engine.worlds import Outcome, on_ranks
+from tests.robustness.plays import letters
+from tests.robustness.scripts import ended, ranks
+
+PROCESSES = ("processes", "unchecked")
+TRANSPORTS = ("threads", *PROCESSES)
+DIES = """
+import os, signal, time, torch, collshim
+comm = collshim.current().communicator
+comm.barrier().wait()
+if comm.rank == 1:
+    comm.send(torch.ones(10**6), 0)
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(1)
+from tests.robustness.plays.letters import told
+for _ in range(2):
+    print(told(lambda: comm.recv(1, like=torch.ones(10**6)).wait()), flush=True)
+"""
+STORE_DIES = """
+import os, time, torch, collshim
+comm = collshim.current().communicator
+received = comm.recv(0, like=torch.ones(3)) if comm.rank else None
+comm.barrier().wait()
+if received is None:
+    time.sleep(0.3)
+    os._exit(0)
+while not received.done():
+    time.sleep(0.01)
+from tests.robustness.plays.letters import told
+for call in (received.result, lambda: comm.send(torch.ones(3), 0).wait(), lambda: comm.subgroup([0, 1])):
+    print(told(call), flush=True)
+print(type(received.exception()).__name__, flush=True)
+"""
+STORE_DIES_BEFORE_A_SEND = """
+import os, time, torch, collshim
+comm = collshim.current().communicator
+comm.barrier().wait()
+if comm.rank == 0:
+    time.sleep(0.3)
+    os._exit(0)
+time.sleep(1)
+from tests.robustness.plays.letters import told
+print(told(lambda: comm.send(torch.ones(3), 0).wait()), flush=True)
+"""
+
+
+TOO_LATE = [*product(("threads", "processes"), ("small", "large")), ("unchecked", "large")]
+"""With the check off a small one goes as a large one does."""
+
+
+@cache
+def _found(play: str, transport: str) -> list[Any]:
+    return on_ranks(getattr(letters, play), 2, transport, wait=20.0, within=60)
+
+
+@pytest.mark.parametrize("check", ["0", "1"])
+def test_a_sender_that_is_killed_is_a_peer_error_and_ends_the_group(check: str) -> None:
+    with ranks(DIES, 2, COLLSHIM_CHECK=check) as processes:
+        seen = ended(processes[:1])[0]
+    assert seen.out.split() == ["PeerError", "BrokenCommunicatorError"], seen
+
+
+def test_when_the_process_that_serves_the_store_dies_a_polled_recv_ends_with_a_peer_error() -> None:
+    with ranks(STORE_DIES, 2) as processes:
+        seen = ended(processes[1:])[0]
+    assert seen.out.split() == ["PeerError", *["BrokenCommunicatorError"] * 2, "PeerError"], seen
+    assert "Exception in thread" not in seen.errors
+
+
+def test_when_the_process_that_serves_the_store_dies_a_small_send_is_a_peer_error() -> None:
+    with ranks(STORE_DIES_BEFORE_A_SEND, 2) as processes:
+        seen = ended(processes[1:])[0]
+    assert seen.out.split() == ["PeerError"], seen
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_large_send_to_a_rank_that_has_returned_says_so_before_the_deadline(transport: str) -> None:
+    found: Outcome = _found("sends_to_one_that_returns", transport)[0]
+    assert found.raised[0] == "PeerError", found
+    assert "rank 1 has returned from its function" in found.text
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_polled_recv_from_a_rank_that_has_returned_is_done(transport: str) -> None:
+    found: Outcome = _found("polls_one_that_returns", transport)[0]
+    assert found.raised[0] == "PeerError", found
+    assert "rank 1 has returned from its function" in found.text
+
+
+@pytest.mark.parametrize("transport", PROCESSES)
+def test_a_large_message_of_a_rank_that_has_returned_arrives(transport: str) -> None:
+    assert _found("receives_from_one_that_returned", transport)[0] == letters.LARGE
+
+
+@pytest.mark.parametrize(("transport", "length"), TOO_LATE)
+def test_what_is_sent_after_the_receiver_gave_up_is_not_taken_for_delivered(transport: str, length: str) -> None:
+    late: Outcome = _found(f"sends_a_{length}_one_too_late", transport)[1]
+    assert "CommunicationError" in late.raised, late
+    assert "the deadline passed" in late.text or "did not come" in late.text
+
+
+@pytest.mark.parametrize("seconds", [1e10, 1e300, float("inf")])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_deadline_far_away_is_one(transport: str, seconds: float) -> None:
+    assert on_ranks(letters.has_time, 2, transport, seconds, within=30) == [None, letters.LARGE]
+
+
+@pytest.mark.parametrize("transport", PROCESSES)
+def test_members_of_a_group_in_two_orders_are_named_by_their_ranks_in_the_world(transport: str) -> None:
+    with collshim.options(timeout=6.0, check=transport == "processes"):
+        found = collshim.launch(letters.makes_a_group_in_two_orders, 2, ranks="processes", timeout=30)
+    named = [f"1 of 2 ranks did not come within 6 s: rank {1 - rank} " in found[rank].text for rank in (0, 1)]
+    left = [f"1 of 2 ranks did not come: rank {1 - rank} " in found[rank].text for rank in (0, 1)]
+    assert all(at_the_deadline or before for at_the_deadline, before in zip(named, left, strict=True)), found
+    assert any(named), found
