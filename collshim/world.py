@@ -290,6 +290,7 @@ def _joined(place: Place, store: Any, timeout: float | None) -> World:
     name = f"world{next(_Process.processes_worlds)}"
     rendezvous = Rendezvous(found, place.rank, seconds, place.address, serves=serves, name=name)
     _Process.rendezvous = rendezvous
+    atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
     atexit.register(_leave_at_exit)
     from collshim.transports.process_group import ProcessGroupTransport
 

@@ -138,7 +138,7 @@ _OPS = {
 
 _NO_NEST = (
     value("type", WORDS, st.lists(WORDS, min_size=1, max_size=2)),
-    odd("type", (*NO_LEAVES, "a sparse tensor", "a meta tensor", "a quantized tensor")),
+    odd("type", (*NO_LEAVES, "a sparse tensor", "a quantized tensor")),
     odd("dtype", ["strings", "objects", "dates", "another byte order", "long doubles", "records"]),
 )
 _NO_AXES = changed("shape", lambda here, good: zeros(here, ()))
