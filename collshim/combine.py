@@ -35,16 +35,22 @@ def _all_reduce(call: Call, inputs: Inputs, outputs: Outputs) -> list[Step]:
 
 def _reductions(call: Call, parts: list[Tensor], targets: list[Tensor]) -> list[Step]:
     """Block by block: a step reads one block of every input and writes that block of every output, in place or not."""
-    if not targets:
+    if not targets or _is_reduced(call, parts, targets):
         return []
     sources = [part.reshape(-1) for part in parts]
     sinks = [target.view(-1) for target in targets]
     length = sinks[0].numel()
-    block = BLOCK if sinks[0].device.type == "cpu" else max(length, 1)  # a GPU divides the work itself
+    divides = sinks[0].device.type == "cpu" and len(parts) > 1  # a GPU divides the work itself
+    block = BLOCK if divides else max(length, 1)
     return [
         partial(_reduce_block, call, sources, sinks, start, min(start + block, length))
         for start in range(0, max(length, 1), block)
     ]
+
+
+def _is_reduced(call: Call, parts: list[Tensor], targets: list[Tensor]) -> bool:
+    """Whether a single rank's part is the result, where it lies."""
+    return len(parts) == len(targets) == 1 and call.factor is None and _same(targets[0], parts[0])
 
 
 def _reduce_block(call: Call, sources: list[Tensor], sinks: list[Tensor], start: int, stop: int) -> None:
