@@ -23,7 +23,7 @@ def overridable(asked: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             given = args[place] if place < len(args) else kwargs.get(asked)
             tensors = tuple(given) if isinstance(given, list | tuple) else (given,)
-            if not has_torch_function(tensors):
+            if not has_torch_function(tensors) or any(isinstance(one, type) for one in tensors):
                 return function(*args, **kwargs)
             taken: R = handle_torch_function(call, tensors, *args, **kwargs)
             return taken

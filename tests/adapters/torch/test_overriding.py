@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import collshim.torch.distributed as dist
+from collshim import ArgumentTypeError
 
 if TYPE_CHECKING:
     from tests.adapters.torch.conftest import Run
@@ -60,3 +61,12 @@ def test_a_subclass_that_takes_nothing_over_is_a_tensor_like_any_other(run: Run)
         return tensor.tolist()
 
     assert run(rank, 2) == [[2.0, 2.0]] * 2
+
+
+def test_the_class_itself_is_no_tensor(run: Run) -> None:
+    def rank() -> None:
+        wrong: Any = _Taking
+        with pytest.raises(ArgumentTypeError, match="Invalid function argument"):
+            dist.all_reduce(wrong)
+
+    run(rank, 1)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from collshim.arrays import Array, as_torch
 from collshim.mindspore.communication.comm_func.arguments import (
+    dense,
     peer_in,
     require_group,
     require_rank,
@@ -72,7 +73,7 @@ def irecv_for(function: str, tensor: Array, src: int, group: str, tag: int) -> t
     require_tensor(function, tensor)
     require_rank(function, "src", src)
     members = require_group(group)
-    awaited = _empty_like(tensor)
+    awaited = _empty_like(dense(members.communicator, function, tensor))
     work = members.communicator.recv(peer_in(members, src), out=awaited, tag=tag)
     return in_kind_of(tensor, awaited), CommHandle(work)
 
@@ -84,5 +85,5 @@ def _sent(function: str, tensor: Array, dst: int, group: str, tag: int) -> Work[
     return members.communicator.send(as_torch(tensor).detach(), peer_in(members, dst), tag=tag)
 
 
-def _empty_like(tensor: Array) -> Tensor:
-    return torch.empty_like(as_torch(tensor), memory_format=torch.contiguous_format, requires_grad=False)
+def _empty_like(tensor: Tensor) -> Tensor:
+    return torch.empty_like(tensor, memory_format=torch.contiguous_format, requires_grad=False)
