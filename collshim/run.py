@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from tempfile import TemporaryDirectory
 
 LOOPBACK = "127.0.0.1"
 
@@ -48,7 +49,8 @@ def start(chosen: argparse.Namespace) -> int:
 
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // chosen.nproc_per_node)))
     try:
-        agent(_agent_arguments(chosen))
+        with TemporaryDirectory(prefix="collshim-run-") as logs:  # torchrun leaves its own behind
+            agent([f"--log-dir={logs}", *_agent_arguments(chosen)])
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         print(f"collshim run: rank {rank} failed first, exit code {failure.exitcode}")

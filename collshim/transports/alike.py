@@ -63,8 +63,6 @@ def serve(signature: Signature, seats: Sequence[Asked]) -> list[Tensor]:
 def _reduced(signature: Signature, inputs: list[Tensor]) -> Tensor:
     """In rank order, as the usual way does it."""
     fold = REDUCED[signature.reduce_op]
-    if len(inputs) == 1:
-        return inputs[0].clone()
     total = fold(inputs[0], inputs[1])
     for part in inputs[2:]:
         fold(total, part, out=total)

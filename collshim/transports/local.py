@@ -21,8 +21,10 @@ from collshim.errors import BrokenCommunicatorError, CommunicationError, PeerErr
 from collshim.layout import Parts
 from collshim.transports import Posted
 from collshim.transports.alike import Signature
+from collshim.transports.alone_express import AloneExpress
 from collshim.transports.local_express import LocalExpress
 from collshim.transports.meeting import Meeting, Seat
+from collshim.transports.plain import Express
 from collshim.transports.streams import stream_of
 from collshim.transports.ticket import Ticket, Waited
 from collshim.transports.unseen import Behind, Unseen
@@ -226,7 +228,8 @@ class LocalTransport:
         self._sequence = 0
         self.unseen = Unseen[Ticket]()
         self._closed = False
-        self.express: LocalExpress | None = LocalExpress(self, self.unseen)
+        alone = group.size == 1
+        self.express: Express | None = AloneExpress(group, self.unseen) if alone else LocalExpress(self, self.unseen)
 
     def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
         """See ``Transport.post``."""
@@ -281,7 +284,7 @@ class LocalTransport:
             self.group.close(self.rank)
 
     def remember(self, ticket: T) -> T:
-        """Keep the ticket until its rank has waited for it: a failure that nobody saw is raised by the next call."""
+        """Keep the ticket until its rank has waited for it: a failure that nobody saw is told by the next wait."""
         if not ticket.meeting.finished:
             self.unseen[:] = [known for known in self.unseen if not known.meeting.finished or known.failed()]
             self.unseen.append(ticket)

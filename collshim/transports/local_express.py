@@ -15,7 +15,7 @@ from torch import Tensor
 
 from collshim.call import Call, Caller, caller
 from collshim.transports.alike import REDUCED, Signature
-from collshim.transports.meeting import SMALL
+from collshim.transports.meeting import ALONE
 from collshim.transports.plain import Asker, kind_of_fresh, plain, plain_target
 from collshim.transports.ticket import Ticket
 from collshim.work import Work
@@ -91,17 +91,18 @@ class LocalExpress:
     def __init__(self, transport: LocalTransport, unseen: Sequence[Any]) -> None:
         self.unseen = unseen
         self._transport = transport
+        self._limit = ALONE // transport.size
 
     def all_reduce(self, asker: Asker, array: Any, op: Any, out: Any) -> Work[Any] | None:
         """See ``Express.all_reduce``."""
-        tensor = _small(array)
+        tensor = self._small(array)
         if tensor is None or not _reduces(op) or (out is not None and out is not array):
             return None
         return self._posted(asker, "all_reduce", array, tensor, None if out is None else tensor, out, op)
 
     def broadcast(self, asker: Asker, array: Any, root: Any, out: Any) -> Work[Any] | None:
         """See ``Express.broadcast``."""
-        tensor = _small(array)
+        tensor = self._small(array)
         if tensor is None or (out is not None and out is not array):
             return None
         if type(root) is not int or not 0 <= root < self._transport.size:
@@ -110,7 +111,7 @@ class LocalExpress:
 
     def all_gather(self, asker: Asker, array: Any, out: Any) -> Work[Any] | None:
         """See ``Express.all_gather``."""
-        tensor = _small(array)
+        tensor = self._small(array)
         if tensor is None:
             return None
         target = None if out is None else plain_target(array, tensor, out, (self._transport.size, *tensor.shape))
@@ -120,7 +121,7 @@ class LocalExpress:
 
     def reduce_scatter(self, asker: Asker, parts: Any, op: Any, out: Any) -> Work[Any] | None:
         """See ``Express.reduce_scatter``."""
-        tensor = _small_parts(parts, self._transport.size)
+        tensor = self._small_parts(parts)
         if tensor is None or not _reduces(op):
             return None
         target = None if out is None else plain_target(parts, tensor, out, tensor.shape[1:])
@@ -130,7 +131,7 @@ class LocalExpress:
 
     def all_to_all(self, asker: Asker, parts: Any, out: Any) -> Work[Any] | None:
         """See ``Express.all_to_all``."""
-        tensor = _small_parts(parts, self._transport.size)
+        tensor = self._small_parts(parts)
         if tensor is None:
             return None
         target = None if out is None else plain_target(parts, tensor, out, tensor.shape)
@@ -155,18 +156,16 @@ class LocalExpress:
         ticket = transport.remember(QuickTicket(transport, seat, asker, out))
         return Work(ticket, (), kind_of_fresh(array) if out is None else None, asker.timeout)
 
+    def _small(self, array: Any) -> Tensor | None:
+        """A small plain array; out of the graph, since another rank's thread may compute with its own grad mode."""
+        tensor = plain(array)
+        if tensor is None or tensor.nbytes > self._limit:
+            return None
+        return tensor.detach() if tensor.requires_grad else tensor
 
-def _small(array: Any) -> Tensor | None:
-    """A small plain array; out of the graph, since another rank's thread may compute with its own grad mode."""
-    tensor = plain(array)
-    if tensor is None or tensor.nbytes > SMALL:
-        return None
-    return tensor.detach() if tensor.requires_grad else tensor
-
-
-def _small_parts(parts: Any, size: int) -> Tensor | None:
-    tensor = _small(parts)
-    return tensor if tensor is not None and tensor.dim() > 0 and tensor.shape[0] == size else None
+    def _small_parts(self, parts: Any) -> Tensor | None:
+        tensor = self._small(parts)
+        return tensor if tensor is not None and tensor.dim() > 0 and tensor.shape[0] == self._transport.size else None
 
 
 def _reduces(op: Any) -> bool:

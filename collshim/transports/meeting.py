@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collshim.transports.local import LocalGroup
 
 
-SMALL = 1 << 16
-"""Bytes up to which the last rank to arrive does the work alone: to wake the others would take longer. So it does
-where the work is the GPU's."""
+ALONE = 1 << 21
+"""Bytes, of all ranks' inputs together, up to which the last rank to arrive does the work alone: to wake the others
+would take longer. So it does where the work is the GPU's."""
 
 
 class Seat(Protocol):
@@ -153,7 +153,7 @@ class Meeting:
             self._crossing = _crossing(seats)
             self._place_outputs(seats, calls, pair)
             work = self._delivery(seats) if pair else steps(calls, [seat.inputs for seat in seats], self.outputs)
-            self._run(work, self._crossing is not None or _bytes(seats[0].inputs) <= SMALL)
+            self._run(work, self._crossing is not None or sum(_bytes(seat.inputs) for seat in seats) <= ALONE)
         except Exception as error:
             self._fail_with(error)
 
@@ -176,8 +176,8 @@ class Meeting:
             raise AssertionError("send and recv carry one tensor")  # the communicator posts nothing else
         return [partial(target.copy_, source)]
 
-    def _run(self, work: list[Step], small: bool) -> None:
-        if small:
+    def _run(self, work: list[Step], alone: bool) -> None:
+        if alone or len(work) < 2:
             for step in work:
                 step()
             if self._crossing is not None:

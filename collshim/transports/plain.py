@@ -47,7 +47,7 @@ class Express(Protocol):
 
     @property
     def unseen(self) -> Sequence[Any]:
-        """Calls whose failure the next one may have to raise."""
+        """Calls whose failure the wait of the next one may have to raise."""
         ...
 
     def all_reduce(self, asker: Asker, array: Any, op: Any, out: Any) -> Work[Any] | None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+from collshim import combine
+from collshim.transports import local_express, meeting
 from tests.engine.plays.values import OPS, SHAPES, expected, plays
 from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
 
@@ -29,3 +31,20 @@ def _found(transport: str, size: int) -> list[dict[str, Outcome]]:
 def test_every_rank_holds_what_the_collective_promises(transport: str, size: int, op: str, shape: str) -> None:
     wanted: list[Any] = expected(op, SHAPES[shape], torch.float32, "sum", size)
     assert values_of(_found(transport, size), f"{op}, {shape}") == wanted
+
+
+@cache
+def _shared(size: int) -> list[dict[str, Outcome]]:
+    """Between threads that share the work of every call, in blocks of a few elements."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(meeting, "ALONE", 0)
+        patch.setattr(local_express, "ALONE", 0)
+        patch.setattr(combine, "BLOCK", 100)
+        return outcomes(dict(plays(OPS, SHAPES["large"], torch.float32)), size, "threads")
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_threads_that_share_the_work_hold_the_same(size: int, op: str) -> None:
+    wanted: list[Any] = expected(op, SHAPES["large"], torch.float32, "sum", size)
+    assert values_of(_shared(size), op) == wanted

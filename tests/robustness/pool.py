@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
@@ -59,8 +58,8 @@ class Pool:
 
 class _Live:
     def __init__(self, transport: str) -> None:
-        self._folder = tempfile.mkdtemp(prefix="collshim-")
-        address = str(Path(self._folder, "pool"))
+        self._folder = TemporaryDirectory(prefix="collshim-")
+        address = str(Path(self._folder.name, "pool"))
         self._processes: Ranks | None = None
         self._thread: threading.Thread | None = None
         with socket.socket(socket.AF_UNIX) as listener, collshim.options(check=True):
@@ -103,7 +102,7 @@ class _Live:
             if not by_force:
                 self._processes.results(END_SECONDS)
             self._processes.end()
-        shutil.rmtree(self._folder)
+        self._folder.cleanup()
 
 
 def _launch(address: str) -> None:

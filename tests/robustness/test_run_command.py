@@ -57,13 +57,13 @@ COUNTS = """
 
 
 def _run(
-    folder: Path, source: str, *options: str, prefix: tuple[str, ...] = (), slurm: dict[str, str] | None = None
+    folder: Path, source: str, *options: str, prefix: tuple[str, ...] = (), more: dict[str, str] | None = None
 ) -> subprocess.Popen[str]:
     script = folder / "script.py"
     script.write_text(textwrap.dedent(source))
     return subprocess.Popen(
         [*prefix, *COMMAND, *options, str(script), str(folder)],
-        env=environment(**(slurm or {})),
+        env=environment(**(more or {})),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -119,9 +119,16 @@ def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_pat
 
 def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm(tmp_path: Path) -> None:
     slurm = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_NNODES": "1"}
-    seen = _ended(_run(tmp_path, COUNTS, "-n", "2", slurm=slurm))
+    seen = _ended(_run(tmp_path, COUNTS, "-n", "2", more=slurm))
     assert seen.code == 0, seen
     assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["0 of 2", "1 of 2"]
+
+
+@pytest.mark.parametrize("source", [COUNTS, FAILS])
+def test_no_file_of_the_agents_is_left_behind(tmp_path: Path, source: str) -> None:
+    (tmp_path / "tmp").mkdir()
+    _ended(_run(tmp_path, source, "-n", str(SIZE), more={"TMPDIR": str(tmp_path / "tmp")}))
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "two"])

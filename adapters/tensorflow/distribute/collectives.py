@@ -16,11 +16,11 @@ from torch import Tensor
 
 from collshim.arrays import as_torch, like
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentTypeError, CommunicationError, refusal
+from collshim.errors import ArgumentTypeError, refusal
 from collshim.layout import joined
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.errors import as_tensorflow, invalid_argument, shape_mismatch
-from collshim.work import Work
+from collshim.work import Work, together
 
 _FLOAT32_MEANS = (torch.int8, torch.uint8, torch.int16, torch.uint16)
 
@@ -45,7 +45,7 @@ def all_gather(communicator: Communicator, arrays: Sequence[Any], axis: int, tim
             communicator.all_gather_ragged(array).then(lambda parts: concatenated("all_gather", parts, axis))
             for array in arrays
         ]
-        return _finished(works, timeout)
+        return _as_one(together(works).wait(timeout))
 
 
 def axis_of_all(communicator: Communicator, arrays: Sequence[Any], axis: Any) -> int:
@@ -65,7 +65,8 @@ def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], 
     for array in arrays:
         as_torch(array)
     with as_tensorflow():
-        return _finished([_reduction(communicator, op, array) for array in arrays], timeout)
+        works = [_reduction(communicator, op, array) for array in arrays]
+        return _as_one(together(works).wait(timeout))
 
 
 def mean_of(total: Tensor, count: int) -> Tensor:
@@ -145,20 +146,6 @@ def _reduction(communicator: Communicator, op: ReduceOp, array: Any) -> Work[Any
     if tensor.is_floating_point() or tensor.is_complex():
         return communicator.all_reduce(array, "avg")
     return communicator.all_reduce(array, "sum").then(lambda total: mean_of(total, communicator.size))
-
-
-def _finished(works: Sequence[Work[Any]], timeout: float | None) -> list[Any]:
-    """All results; where some failed, the first failure, when none is left that the next call would raise."""
-    results: list[Any] = []
-    failures: list[CommunicationError] = []
-    for work in works:
-        try:
-            results.append(work.wait(timeout))
-        except CommunicationError as failure:
-            failures.append(failure)
-    if failures:
-        raise failures[0]
-    return _as_one(results)
 
 
 def _as_one(results: list[Any]) -> list[Any]:

@@ -33,6 +33,7 @@ _LAST_WAIT = 5.0
 
 _completing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 _awaited: set[Work] = set()
+_FORGETS = not hasattr(torch.distributed, "all_gather_single")  # torch before 2.13; seen in 2.6
 
 
 class Work(torch.distributed.Work):
@@ -119,8 +120,8 @@ class Work(torch.distributed.Work):
     _source_rank = source_rank
 
     def kept(self) -> Work:
-        """This work, which C++ is given: before torch 2.13 what Python forgets cannot be waited for any more."""
-        if not hasattr(torch.distributed, "all_gather_single"):
+        """This work, which C++ is given: what Python forgets cannot be waited for in older torch."""
+        if _FORGETS:
             _awaited.add(self)
         return self
 
@@ -255,8 +256,7 @@ def _complete(works: Sequence[collshim.work.Work[Any]], limit: float | None, eve
         finally:
             event.end()
     try:
-        for work in works:
-            work.wait(limit)
+        (works[0] if len(works) == 1 else collshim.work.together(works)).wait(limit)
     except DeadlineError as late:
         raise type(late)(f"{late}. {_timed_out(limit)}") from late.__cause__
 

@@ -156,60 +156,68 @@ def _refused() -> Iterator[list[Asked]]:
     })  # fmt: skip
 
 
-def _groups() -> Iterator[list[Asked]]:
-    def of(name: str, what: str, text: str, match: str = "", sizes: Sequence[int] = (1, 2, 3)) -> list[Asked]:
-        return ask(f"{name}/{what}", C + name, text, sizes=sizes, match=match)
+def _of(name: str, what: str, text: str, match: str = "", sizes: Sequence[int] = (1, 2, 3)) -> list[Asked]:
+    """A function of ``mindspore.communication``, asked on every one of these numbers of ranks."""
+    return ask(f"{name}/{what}", C + name, text, sizes=sizes, match=match)
 
-    yield of(
+
+def _ranks() -> Iterator[list[Asked]]:
+    yield _of(
         "get_rank",
         "world",
         "[comm.get_rank(), comm.get_group_size(), comm.get_local_rank(), comm.get_local_rank_size()]",
         sizes=(1, 2, 3, 4),
     )
-    yield of("get_rank", "named", f"[comm.get_rank('hccl_world_group'), comm.get_rank({W}), comm.get_group_size({W})]")
-    yield of(
+    yield _of("get_rank", "named", f"[comm.get_rank('hccl_world_group'), comm.get_rank({W}), comm.get_group_size({W})]")
+    yield _of(
         "GlobalComm",
         "after init",
         "[comm.GlobalComm.WORLD_COMM_GROUP, comm.GlobalComm.BACKEND, comm.GlobalComm.INITED]",
     )
     for name in ("get_rank", "get_group_size"):
-        yield of(name, "unknown group", f"comm.{name}('nope')", "The group nope does not exist")
-        yield of(name, "nccl", f"comm.{name}('nccl_world_group')", "The group nccl_world_group does not exist")
-        yield of(name, "group is an int", f"comm.{name}(1)", "must be type of string")
-        yield of(name, "group is None", f"comm.{name}(None)", "must be type of string")
-    yield of("get_process_group_ranks", "world", "comm.get_process_group_ranks()", sizes=(1, 2, 3, 4))
-    yield of("get_comm_name", "world", "comm.get_comm_name()")
-    yield of("get_world_rank_from_group_rank", "world", f"comm.get_world_rank_from_group_rank({W}, 0)")
-    yield of(
+        yield _of(name, "unknown group", f"comm.{name}('nope')", "The group nope does not exist")
+        yield _of(name, "nccl", f"comm.{name}('nccl_world_group')", "The group nccl_world_group does not exist")
+        yield _of(name, "group is an int", f"comm.{name}(1)", "must be type of string")
+        yield _of(name, "group is None", f"comm.{name}(None)", "must be type of string")
+    yield _of("get_process_group_ranks", "world", "comm.get_process_group_ranks()", sizes=(1, 2, 3, 4))
+    yield _of("get_comm_name", "world", "comm.get_comm_name()")
+    yield _of("get_world_rank_from_group_rank", "world", f"comm.get_world_rank_from_group_rank({W}, 0)")
+    yield _of(
         "get_world_rank_from_group_rank",
         "hccl",
         "comm.get_world_rank_from_group_rank('hccl_world_group', 0)",
         "does not exist",
     )
-    yield of("get_world_rank_from_group_rank", "out of range", f"comm.get_world_rank_from_group_rank({W}, 99)", "99")
-    yield of("get_group_rank_from_world_rank", "world", f"comm.get_group_rank_from_world_rank(0, {W})")
-    yield of(
+    yield _of("get_world_rank_from_group_rank", "out of range", f"comm.get_world_rank_from_group_rank({W}, 99)", "99")
+    yield _of("get_group_rank_from_world_rank", "world", f"comm.get_group_rank_from_world_rank(0, {W})")
+    yield _of(
         "get_group_rank_from_world_rank",
         "rank is text",
         f"comm.get_group_rank_from_world_rank('a', {W})",
         "must be type of int",
     )
-    yield of("get_group_rank_from_world_rank", "out of range", f"comm.get_group_rank_from_world_rank(99, {W})", "99")
+    yield _of("get_group_rank_from_world_rank", "out of range", f"comm.get_group_rank_from_world_rank(99, {W})", "99")
+
+
+def _groups() -> Iterator[list[Asked]]:
     made = "comm.create_group('g', [0, 1]) if rank < 2 else None; "
     told = "[comm.get_rank('g'), comm.get_group_size('g'), comm.get_process_group_ranks('g')]"
     end = " if rank < 2 else None; _end = comm.destroy_group('g') if rank < 2 else None; _told"
-    yield of("create_group", "pair", made + "_told = " + told + end, sizes=(2, 3, 4))
+    yield _of("create_group", "pair", made + "_told = " + told + end, sizes=(2, 3, 4))
     turned = (
         "comm.create_group('t', [1, 0]) if rank < 2 else None; _told = [comm.get_rank('t'), "
         "comm.get_process_group_ranks('t'), comm.get_world_rank_from_group_rank('t', 0)]"
     )
-    yield of("create_group", "turned", turned + end.replace("'g'", "'t'"), sizes=(2, 3, 4))
-    yield of(
+    yield _of("create_group", "turned", turned + end.replace("'g'", "'t'"), sizes=(2, 3, 4))
+    yield _of(
         "create_group",
         "not a member",
         "comm.create_group('n', [0]) if rank == 0 else None; comm.get_rank('n')",
         sizes=(2, 3),
     )
+
+
+def _odd_groups() -> Iterator[list[Asked]]:
     refused = {
         "name is an int": ("1, [0, 1]", "must be type of string"),
         "tuple": ("'gt', (0, 1)", "must be type of list"),
@@ -218,25 +226,25 @@ def _groups() -> Iterator[list[Asked]]:
         "options": ("'go', [0, 1], {}", ""),
     }
     for what, (arguments, match) in refused.items():
-        yield of("create_group", what, f"comm.create_group({arguments})", match, sizes=(2,))
-    yield of(
+        yield _of("create_group", what, f"comm.create_group({arguments})", match, sizes=(2,))
+    yield _of(
         "create_group",
         "again, other ranks",
         "comm.create_group('h', [0, 1]); comm.create_group('h', [1, 0])",
         "has been created",
         sizes=(2,),
     )
-    yield of(
+    yield _of(
         "create_group",
         "again, same ranks",
         "comm.create_group('i', [0, 1]); comm.create_group('i', [0, 1])",
         sizes=(2,),
     )
-    yield of("destroy_group", "world", f"comm.destroy_group({W})", "does not support destruction")
-    yield of("destroy_group", "unknown", "comm.destroy_group('nope')", "nope")
-    yield of("init", "name is an int", "comm.init(1)", "must be type of string")
-    yield of("init", "unknown name", "comm.init('bad')", "must be one of")
-    yield of("init", "twice", "comm.init('mccl')")
+    yield _of("destroy_group", "world", f"comm.destroy_group({W})", "does not support destruction")
+    yield _of("destroy_group", "unknown", "comm.destroy_group('nope')", "nope")
+    yield _of("init", "name is an int", "comm.init(1)", "must be type of string")
+    yield _of("init", "unknown name", "comm.init('bad')", "must be one of")
+    yield _of("init", "twice", "comm.init('mccl')")
     yield ask("release/then get_rank", C + "release", "comm.release(); comm.get_rank()", sizes=(1, 2), alone=True)
 
 
@@ -305,4 +313,5 @@ def _primitives() -> Iterator[list[Asked]]:
     )
 
 
-CALLS = [asked for family in (_comm_func, _refused, _groups, _primitives) for several in family() for asked in several]
+_FAMILIES = (_comm_func, _refused, _ranks, _groups, _odd_groups, _primitives)
+CALLS = [asked for family in _FAMILIES for several in family() for asked in several]

@@ -171,7 +171,7 @@ def _refused() -> Iterator[list[Asked]]:
     yield bad("new_group", "tuple", "(0, 1)")
 
 
-def _rest() -> Iterator[list[Asked]]:
+def _messages() -> Iterator[list[Asked]]:
     pair = "dist.send(x, 1) if rank == 0 else dist.recv(out, 0)"
     yield ask(
         "mint.distributed.send/pair", (D + "send", D + "recv"), pair, lists(), sizes=(2,), world="alias", alone=True
@@ -180,6 +180,9 @@ def _rest() -> Iterator[list[Asked]]:
     yield ask(
         "mint.distributed.isend/pair", (D + "isend", D + "irecv"), soon, lists(), sizes=(2,), world="alias", alone=True
     )
+
+
+def _objects() -> Iterator[list[Asked]]:
     thing = "{'rank': rank, 'text': 'a' * (rank + 1)}"
     yield ask(
         "mint.distributed.all_gather_object/dict",
@@ -224,6 +227,9 @@ def _rest() -> Iterator[list[Asked]]:
         world="alias",
         match="must be equal to group rank size",
     )
+
+
+def _groups() -> Iterator[list[Asked]]:
     yield ask(
         "mint.distributed.get_rank/world",
         D + "get_rank",
@@ -265,4 +271,5 @@ def _rest() -> Iterator[list[Asked]]:
     )
 
 
-CALLS = [asked for family in (_forms, _values, _refused, _rest) for several in family() for asked in several]
+_FAMILIES = (_forms, _values, _refused, _messages, _objects, _groups)
+CALLS = [asked for family in _FAMILIES for several in family() for asked in several]

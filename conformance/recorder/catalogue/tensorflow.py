@@ -150,9 +150,9 @@ def _all_reduce() -> Iterator[list[Asked]]:
     yield case("one object on all replicas", "_t = xs[0]; run(lambda c, r: c.all_reduce('SUM', _t))", xs(), FEW)
 
 
-def _contexts() -> Iterator[list[Asked]]:
-    def case(what: str, call: str, worlds: Worlds = FEW, match: str = "", api: str = "run") -> list[Asked]:
-        return ask(f"Strategy.run/{what}", T + "Strategy.run" if api == "run" else api, call, xs(), worlds, match)
+def _runs() -> Iterator[list[Asked]]:
+    def case(what: str, call: str, worlds: Worlds = FEW, match: str = "") -> list[Asked]:
+        return ask(f"Strategy.run/{what}", T + "Strategy.run", call, xs(), worlds, match)
 
     yield case("number", "run(lambda c, r: 5)", ALL)
     yield case("None", "run(lambda c, r: None)", ALL)
@@ -199,6 +199,9 @@ def _contexts() -> Iterator[list[Asked]]:
         "tf.distribute.in_cross_replica_context()]; _s.__exit__(None, None, None); _t",
         TWO,
     )
+
+
+def _questions() -> Iterator[list[Asked]]:
     merge = "run(lambda c, r: c.merge_call(lambda s, v: strategy.experimental_local_results(v), args=(xs[r],)))"
     yield ask("ReplicaContext.merge_call/local results", R + "merge_call", merge, xs(), FEW)
     yield ask(
@@ -355,7 +358,7 @@ def _cross_replica() -> Iterator[list[Asked]]:
 
 CALLS: list[Asked] = [
     asked
-    for family in (_all_gather, _all_reduce, _contexts, _cross_replica)
+    for family in (_all_gather, _all_reduce, _runs, _questions, _cross_replica)
     for several in family()
     for asked in several
 ]

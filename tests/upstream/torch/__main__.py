@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from collections import Counter
@@ -32,7 +33,9 @@ def main() -> int:
     asked = parser.parse_args()
     if len(asked.ranks) > 1:
         return max([_in_a_process(asked, ranks) for ranks in asked.ranks])
-    outcomes = _run(asked.ranks[0], asked.on, asked.tests)
+    with tempfile.TemporaryDirectory(prefix="upstream-") as folder:  # torch's tests leave their stores behind
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        outcomes = _run(asked.ranks[0], asked.on, asked.tests)
     counts = Counter(outcome.partition(":")[0] for outcome in outcomes.values())
     print(f"{asked.on}, {asked.ranks[0]} ranks: {len(outcomes)} tests, {dict(counts)}", flush=True)
     wrong = [] if asked.tests else differences(outcomes, asked.ranks[0], asked.on)
