@@ -34,9 +34,6 @@ class Asked(Protocol):
         ...
 
 
-_FRESH = ("all_reduce", "all_gather")
-"""Of these one result is computed for all."""
-
 REDUCED: dict[Any, Callable[..., Tensor]] = {
     "sum": torch.add,
     "prod": torch.mul,
@@ -44,52 +41,52 @@ REDUCED: dict[Any, Callable[..., Tensor]] = {
     "max": torch.maximum,
 }
 
+Targets = Sequence["Tensor | None"]
+
 
 def serve(signature: Signature, seats: Sequence[Asked]) -> list[Tensor]:
     """Every rank's result, in its own place or in memory that no other rank has."""
-    results = _RESULTS[signature.op](signature, [seat.inputs for seat in seats])
-    spare = signature.op in _FRESH
-    served = []
-    for seat, result in zip(seats, results, strict=True):
-        target = seat.outputs
-        if target is not None:
-            served.append(target if target is result else target.copy_(result))
-        else:
-            served.append(result if spare else result.clone())
-            spare = False  # the first rank without a place has the computed memory, the others copies
-    return served
+    return _SERVED[signature.op](signature, [seat.inputs for seat in seats], [seat.outputs for seat in seats])
 
 
-def _reduced(signature: Signature, inputs: list[Tensor]) -> Tensor:
-    """In rank order, as the usual way does it."""
+def _reduced(signature: Signature, inputs: list[Tensor], target: Tensor | None = None) -> Tensor:
+    """In rank order, as the usual way does it; nothing is written to ``target`` before every input is read."""
     fold = REDUCED[signature.reduce_op]
-    total = fold(inputs[0], inputs[1])
-    for part in inputs[2:]:
-        fold(total, part, out=total)
-    return total
+    total, spare = inputs[0], None
+    for part in inputs[1:-1]:
+        total = spare = fold(total, part, out=spare)
+    return fold(total, inputs[-1], out=spare if target is None else target)
 
 
-def _all_reduce(signature: Signature, inputs: list[Tensor]) -> list[Tensor]:
-    return [_reduced(signature, inputs)] * len(inputs)
+def _placed(result: Tensor, target: Tensor | None) -> Tensor:
+    return result.clone() if target is None else target.copy_(result)
 
 
-def _reduce_scatter(signature: Signature, inputs: list[Tensor]) -> list[Tensor]:
-    return list(_reduced(signature, inputs).unbind(0))
+def _all_reduce(signature: Signature, inputs: list[Tensor], targets: Targets) -> list[Tensor]:
+    total = _reduced(signature, inputs, targets[0])
+    return [total, *(_placed(total, target) for target in targets[1:])]
 
 
-def _all_gather(signature: Signature, inputs: list[Tensor]) -> list[Tensor]:
-    return [torch.stack(inputs)] * len(inputs)
+def _reduce_scatter(signature: Signature, inputs: list[Tensor], targets: Targets) -> list[Tensor]:
+    return [_placed(part, target) for part, target in zip(_reduced(signature, inputs).unbind(0), targets, strict=True)]
 
 
-def _all_to_all(signature: Signature, inputs: list[Tensor]) -> list[Tensor]:
-    return list(torch.stack(inputs, dim=1).unbind(0))
+def _all_gather(signature: Signature, inputs: list[Tensor], targets: Targets) -> list[Tensor]:
+    stacked = torch.stack(inputs, out=targets[0])
+    return [stacked, *(_placed(stacked, target) for target in targets[1:])]
 
 
-def _broadcast(signature: Signature, inputs: list[Tensor]) -> list[Tensor]:
-    return [inputs[signature.root or 0]] * len(inputs)
+def _all_to_all(signature: Signature, inputs: list[Tensor], targets: Targets) -> list[Tensor]:
+    columns = zip(*(parts.unbind(0) for parts in inputs), strict=True)
+    return [torch.stack(column, out=target) for column, target in zip(columns, targets, strict=True)]
 
 
-_RESULTS: dict[str, Callable[[Signature, list[Tensor]], list[Tensor]]] = {
+def _broadcast(signature: Signature, inputs: list[Tensor], targets: Targets) -> list[Tensor]:
+    source = inputs[signature.root or 0]
+    return [source if target is source else _placed(source, target) for target in targets]
+
+
+_SERVED: dict[str, Callable[[Signature, list[Tensor], Targets], list[Tensor]]] = {
     "all_reduce": _all_reduce,
     "reduce_scatter": _reduce_scatter,
     "all_gather": _all_gather,

@@ -111,10 +111,11 @@ class LocalExpress:
 
     def all_gather(self, asker: Asker, array: Any, out: Any) -> Work[Any] | None:
         """See ``Express.all_gather``."""
-        tensor = self._small(array)
+        size = self._transport.size
+        tensor = self._small(array, size)
         if tensor is None:
             return None
-        target = None if out is None else plain_target(array, tensor, out, (self._transport.size, *tensor.shape))
+        target = None if out is None else plain_target(array, tensor, out, (size, *tensor.shape))
         if target is None and out is not None:
             return None
         return self._posted(asker, "all_gather", array, tensor, target, out)
@@ -156,16 +157,16 @@ class LocalExpress:
         ticket = transport.remember(QuickTicket(transport, seat, asker, out))
         return Work(ticket, (), kind_of_fresh(array) if out is None else None, asker.timeout)
 
-    def _small(self, array: Any) -> Tensor | None:
+    def _small(self, array: Any, copies: int = 1) -> Tensor | None:
         """A small plain array; out of the graph, since another rank's thread may compute with its own grad mode."""
         tensor = plain(array)
-        if tensor is None or tensor.nbytes > self._limit:
+        if tensor is None or tensor.nbytes * copies > self._limit:
             return None
         return tensor.detach() if tensor.requires_grad else tensor
 
     def _small_parts(self, parts: Any) -> Tensor | None:
         tensor = self._small(parts)
-        return tensor if tensor is not None and tensor.dim() > 0 and tensor.shape[0] == self._transport.size else None
+        return tensor if tensor is not None and (shape := tensor.shape) and shape[0] == self._transport.size else None
 
 
 def _reduces(op: Any) -> bool:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 ALONE = 1 << 21
-"""Bytes, of all ranks' inputs together, up to which the last rank to arrive does the work alone: to wake the others
-would take longer. So it does where the work is the GPU's."""
+"""Bytes, of all that the ranks give or of all that they get, up to which the last rank to arrive does the work alone:
+to wake the others would take longer. So it does where the work is the GPU's."""
 
 
 class Seat(Protocol):
@@ -153,7 +153,7 @@ class Meeting:
             self._crossing = _crossing(seats)
             self._place_outputs(seats, calls, pair)
             work = self._delivery(seats) if pair else steps(calls, [seat.inputs for seat in seats], self.outputs)
-            self._run(work, self._crossing is not None or sum(_bytes(seat.inputs) for seat in seats) <= ALONE)
+            self._run(work, self._crossing is not None or self._is_small(seats))
         except Exception as error:
             self._fail_with(error)
 
@@ -175,6 +175,10 @@ class Meeting:
         if not isinstance(source, torch.Tensor) or not isinstance(target, torch.Tensor):
             raise AssertionError("send and recv carry one tensor")  # the communicator posts nothing else
         return [partial(target.copy_, source)]
+
+    def _is_small(self, seats: list[Seat]) -> bool:
+        given = sum(_bytes(seat.inputs) for seat in seats)
+        return max(given, sum(map(_bytes, self.outputs))) <= ALONE
 
     def _run(self, work: list[Step], alone: bool) -> None:
         if alone or len(work) < 2:

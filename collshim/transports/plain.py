@@ -82,7 +82,7 @@ def plain(array: Any) -> Tensor | None:
 def plain_parts(parts: Any, size: int) -> Tensor | None:
     """Rank-leading parts as a tensor where they are plain."""
     tensor = plain(parts)
-    return tensor if tensor is not None and tensor.dim() > 0 and tensor.shape[0] == size else None
+    return tensor if tensor is not None and (shape := tensor.shape) and shape[0] == size else None
 
 
 def plain_target(array: Any, tensor: Tensor, out: Any, shape: Any) -> Tensor | None:
