@@ -26,9 +26,10 @@ from collshim.forks import INHERITED, no_rank
 from collshim.options import get as current_options
 from collshim.transports import Transport
 from collshim.transports.background import Background
-from collshim.transports.local import LocalTransport, Switchboard
+from collshim.transports.local import LocalTransport
 from collshim.transports.point_to_point import give_up
 from collshim.transports.rendezvous import Rendezvous, nccl_is_there, reach_store
+from collshim.transports.switchboard import Switchboard
 
 
 class World:

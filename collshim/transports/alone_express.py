@@ -13,7 +13,7 @@ from collshim.transports.plain import Asker, kind_of_fresh, plain, plain_parts, 
 from collshim.work import Work
 
 if TYPE_CHECKING:
-    from collshim.transports.local import LocalGroup
+    from collshim.transports.switchboard import LocalGroup
 
 
 class Over(Work[Any]):

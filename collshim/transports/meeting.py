@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -18,54 +18,16 @@ from collshim.errors import CommunicationError, DeadlineError, MismatchError
 from collshim.layout import Parts
 from collshim.outputs import allocate
 from collshim.transports.alike import Signature, serve
+from collshim.transports.seat import Seat
 from collshim.transports.streams import Crossing, Place
 
 if TYPE_CHECKING:
-    from collshim.transports.local import LocalGroup
+    from collshim.transports.switchboard import LocalGroup
 
 
 ALONE = 1 << 21
 """Bytes, of all that the ranks give or of all that they get, up to which the last rank to arrive does the work alone:
 to wake the others would take longer. So it does where the work is the GPU's."""
-
-
-class Seat(Protocol):
-    """What one rank brings to a meeting; ``signature`` where it came the short way."""
-
-    @property
-    def rank(self) -> int:
-        """Whose seat it is."""
-        ...
-
-    @property
-    def device(self) -> torch.device:
-        """Where its arrays are."""
-        ...
-
-    @property
-    def call(self) -> Call:
-        """What it asks."""
-        ...
-
-    @property
-    def inputs(self) -> Parts | None:
-        """What it gives."""
-        ...
-
-    @property
-    def outputs(self) -> Parts | None:
-        """Where its result goes; None for fresh memory."""
-        ...
-
-    @property
-    def stream(self) -> torch.cuda.Stream | None:
-        """The CUDA stream that it was taken on."""
-        ...
-
-    @property
-    def signature(self) -> Signature | None:
-        """What the others must have alike."""
-        ...
 
 
 class Meeting:
