@@ -100,6 +100,7 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
                 yield from tables.cells(op, size, found.cells[op, size])
         yield from tables.price(found.cells)
         found = found._replace(small=small.measured(max(1, int(5 * effort.share))))
+        yield from tables.small(found.small)
     if "forms" in sections:
         nbytes = SIZES[effort.form]
         found = found._replace(forms=forms.measured(nbytes, max(3, int(8 * effort.share)), effort.blocks))

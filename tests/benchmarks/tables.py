@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from tests.benchmarks.contenders import OPS
 from tests.benchmarks.forms import ALLOCATED, COPY, FRESH, GIVEN, SEPARATE, Forms
 from tests.benchmarks.host import WANTED, HostTime
-from tests.benchmarks.measure import SIZES, Samples, figures, ratio, shown
+from tests.benchmarks.measure import SIZES, Figure, Samples, figures, ratio, shown
 
 Measured = dict[tuple[str, int], dict[int, Samples]]
 """Times by collective and number of ranks, then by bytes that each rank gives."""
@@ -67,6 +67,12 @@ def price(found: Measured) -> list[str]:
 def _price(samples: Samples) -> str:
     more = statistics.median(samples["check on"]) - statistics.median(samples["check off"])
     return f"{'+' if more >= 0 else '-'}{shown(abs(more) * 1e6)} us ({ratio(samples, 'check on', 'check off'):.2f})"
+
+
+def small(found: Mapping[str, Figure]) -> list[str]:
+    """Small calls between threads, and the hand-overs that they are made of."""
+    rows = [[name, str(figure)] for name, figure in found.items()]
+    return ["### Small calls between threads", "", *table(["what", "us"], rows)]
 
 
 def host(found: Sequence[HostTime]) -> list[str]:

@@ -32,6 +32,7 @@ def test_a_quick_run_prints_every_section_and_writes_it_between_the_marks(
         "all_reduce, 2 ranks",
         "all_to_all, 2 ranks",
         "The check's price, 2 ranks",
+        "Small calls between threads",
         "Forms of 4 KB, 2 ranks",
         "Goals",
     ]
