@@ -204,13 +204,18 @@ class Meeting:
         if len({call for _, call in came}) > 1:  # then who came may be why the others are elsewhere
             told += [f"rank {rank} came with {call}" for rank, call in came]
         absent = "; ".join(told) + in_the_world(self._group.ranks)
-        return f"{self.calls[0]}: {len(ranks)} of {self._group.size} ranks did not come: {absent}"
+        return f"{self._asked()}: {len(ranks)} of {self._group.size} ranks did not come: {absent}"
+
+    def _asked(self) -> str:
+        """What was called; of a letter also by whom, since the other ranks of the group are told of it too."""
+        first = next(seat for seat in self._seats if seat is not None)
+        return f"{first.call} on rank {first.rank}" if first.call.op in ("send", "recv") else str(first.call)
 
     def _expire(self, timeout: float) -> None:
         missing = self.missing()
         if not missing and self._empty == 0:
             return  # all have come, and somebody is computing
-        absent = self.who_did_not_come(missing) if missing else f"{self.calls[0]}: no rank sent anything"
+        absent = self.who_did_not_come(missing) if missing else f"{self._asked()}: no rank sent anything"
         self._group.fail(DeadlineError(f"{absent} (within {timeout:g} s)"))
 
     def result(self, place: int) -> Parts | None:

@@ -48,6 +48,7 @@ def test_gradients_can_be_differentiated_once_more(name: str) -> None:
 
 @pytest.mark.parametrize("name", TWICE)
 @pytest.mark.parametrize("transport", ["threads", "processes"])
+@pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")  # threads share the filters
 def test_where_others_could_not_join_a_second_backward_is_refused(transport: str, name: str) -> None:
     op = name.partition(",")[0]
     text = f"{op}: its backward is differentiated, should be done once: the other ranks hold nothing to join a second"
@@ -60,6 +61,7 @@ def test_where_others_could_not_join_a_second_backward_is_refused(transport: str
 
 
 @pytest.mark.parametrize("name", TWICE)
+@pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")  # threads share the filters
 def test_a_gradient_that_depends_on_nothing_is_no_part_of_the_graph(name: str) -> None:
     """The losses are linear: ``create_graph`` does no harm."""
     assert on_ranks(linear, SIZE, "threads", name)[1] == (False, True)

@@ -69,6 +69,13 @@ def test_the_error_tells_where_the_absent_rank_is_instead(transport: str) -> Non
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_wait_for_a_letter_that_ends_the_group_is_told_with_its_rank(transport: str) -> None:
+    found = _found(transport, "elsewhere_and_first_to_give_up")
+    assert all("recv(shape (5,), float32, from 0)" in outcome.text for outcome in found), found
+    assert all("on rank 2" in outcome.text and "rank 0 waits in all_reduce" in outcome.text for outcome in found), found
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_wait_in_another_group_is_told_by_its_call(transport: str) -> None:
     found = _found(transport, "in_another_group")
     assert all("rank 2 waits in all_gather(shape (7,), float32)" in found[rank].text for rank in (0, 1)), found

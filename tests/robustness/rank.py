@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Client
@@ -89,9 +88,7 @@ def _typed(value: Any) -> str:
 
 def _watched(call: Callable[[], Any], arguments: Arguments) -> tuple[Outcome, tuple[str, ...]]:
     before = {name: _copied(value) for name, value in arguments.items()}
-    with warnings.catch_warnings(record=True):  # read for nothing: a warning is no error
-        warnings.simplefilter("always")
-        outcome = attempt(call)
+    outcome = attempt(call)
     return outcome, tuple(name for name, value in arguments.items() if not _same(before[name], _copied(value)))
 
 

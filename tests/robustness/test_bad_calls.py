@@ -10,6 +10,8 @@ from tests.robustness.pool import Pool
 from tests.robustness.surfaces import SURFACES
 from tests.robustness.verdict import verdict
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # a warning is no error; threads share the filters
+
 EACH = [(transport, surface) for transport in TRANSPORTS for surface in SURFACES]
 BEARABLE = 5
 """Failures after which a test gives up: each may have cost it a deadline, and new ranks."""

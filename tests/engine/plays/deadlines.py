@@ -61,6 +61,14 @@ def elsewhere() -> Any:
     return attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
 
 
+def elsewhere_and_first_to_give_up() -> Any:
+    """As before, but rank 2's deadline is the first to pass."""
+    comm = world()
+    if comm.rank == 2:
+        return attempt(lambda: comm.recv(0, like=torch.ones(5)).wait(SHORT))
+    return attempt(lambda: comm.all_reduce(torch.ones(3)).wait(SHORT + 3))
+
+
 def in_another_group() -> Any:
     """Rank 2 is in a group's call that rank 1 does not come to; both groups say so."""
     comm = world()
@@ -170,6 +178,7 @@ OTHERS = {
     play.__name__: play
     for play in (
         elsewhere,
+        elsewhere_and_first_to_give_up,
         in_another_group,
         no_letter,
         no_letter_from_anybody,

@@ -6,7 +6,6 @@ where the rank gets none.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -256,9 +255,7 @@ def twice(name: str) -> Any:
         (gradient,) = torch.autograd.grad(loss, mine, create_graph=True)
         refused = attempt(torch.autograd.grad, (gradient * gradient).sum(), mine)
     else:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a graph of .grad is a cycle
-            loss.backward(create_graph=True)
+        loss.backward(create_graph=True)
     return refused, int(comm.all_reduce(torch.tensor(1)).wait())
 
 
@@ -269,9 +266,7 @@ def linear(name: str) -> Any:
     results = TWICE[name](comm, mine)
     loss = torch.stack([result.sum() for result in results]).sum()
     if comm.rank != 1:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            loss.backward(create_graph=True)
+        loss.backward(create_graph=True)
         return None
     (gradient,) = torch.autograd.grad(loss, mine, create_graph=True)
     counts = {"broadcast": 3.0, "send": 2.0}
