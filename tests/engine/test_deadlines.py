@@ -14,8 +14,8 @@ from tests.engine.worlds import TRANSPORTS, Outcome, on_ranks
 
 @cache
 def _started() -> dict[tuple[str, str], Future[list[Any]]]:
-    """All worlds; they spend their time waiting, so four at a time cost what one does."""
-    with ThreadPoolExecutor(4) as pool:
+    """All worlds; they spend their time waiting, so six at a time cost little more than one."""
+    with ThreadPoolExecutor(6) as pool:
         return {
             (transport, name): pool.submit(on_ranks, play, SIZE, transport, wait=SHORT, within=30)
             for transport in TRANSPORTS

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import torch
 import collshim
 from tests.engine.plays import deaths
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
-from tests.robustness.scripts import ended, one
+from tests.robustness.scripts import Ended, ended, one
 
 KINDS = ("threads", "processes")
 
@@ -163,9 +164,16 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("inherited", INHERITED.values(), ids=INHERITED)
-def test_processes_have_the_places_that_launch_gave_them_whoever_launched_it(inherited: dict[str, str]) -> None:
-    seen = ended([one(LAUNCHES, **inherited)])[0]
+@cache
+def _launched() -> dict[str, Ended]:
+    """All at once; most of their time goes into imports."""
+    found = ended([one(LAUNCHES, **inherited) for inherited in INHERITED.values()])
+    return dict(zip(INHERITED, found, strict=True))
+
+
+@pytest.mark.parametrize("inherited", INHERITED)
+def test_processes_have_the_places_that_launch_gave_them_whoever_launched_it(inherited: str) -> None:
+    seen = _launched()[inherited]
     assert seen.out == "[(0, 2), (1, 2)]\n", seen
 
 

@@ -121,9 +121,9 @@ def test_a_deadline_far_away_is_one(transport: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("transport", PROCESSES)
 def test_members_of_a_group_in_two_orders_are_named_by_their_ranks_in_the_world(transport: str) -> None:
-    with collshim.options(timeout=6.0, check=transport == "processes"):
+    with collshim.options(timeout=3.0, check=transport == "processes"):
         found = collshim.launch(letters.makes_a_group_in_two_orders, 2, ranks="processes", timeout=30)
-    named = [f"1 of 2 ranks did not come within 6 s: rank {1 - rank} " in found[rank].text for rank in (0, 1)]
+    named = [f"1 of 2 ranks did not come within 3 s: rank {1 - rank} " in found[rank].text for rank in (0, 1)]
     left = [f"1 of 2 ranks did not come: rank {1 - rank} " in found[rank].text for rank in (0, 1)]
     assert all(at_the_deadline or before for at_the_deadline, before in zip(named, left, strict=True)), found
     assert any(named), found

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from collshim.__main__ import main
 from tests.robustness.namespaces import Machines, machines, reason_against
 from tests.robustness.scripts import Ended, environment
 
@@ -71,6 +72,17 @@ def _run(
     )
 
 
+def _temporary(folder: Path) -> dict[str, str]:
+    """A place of its own for temporary files."""
+    place = folder / "temporary"
+    place.mkdir()
+    return {"TMPDIR": str(place)}
+
+
+def _left_behind(folder: Path) -> list[Path]:
+    return list((folder / "temporary").iterdir())
+
+
 def _ended(process: subprocess.Popen[str]) -> Ended:
     try:
         out, errors = process.communicate(timeout=100)
@@ -89,8 +101,9 @@ def _told(folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("run")
-    seen = _ended(_run(folder, SPEAKS, "-n", str(SIZE)))
+    seen = _ended(_run(folder, SPEAKS, "-n", str(SIZE), more=_temporary(folder)))
     assert seen.code == 0, seen
+    assert _left_behind(folder) == []
     return _told(folder)
 
 
@@ -112,9 +125,10 @@ def test_the_variables_are_those_of_each_frameworks_launcher(rank: int, told: li
 
 
 def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_path: Path) -> None:
-    seen = _ended(_run(tmp_path, FAILS, "-n", str(SIZE)))
+    seen = _ended(_run(tmp_path, FAILS, "-n", str(SIZE), more=_temporary(tmp_path)))
     assert seen.code == 7, seen
     assert "rank 2 failed first, exit code 7" in seen.out
+    assert _left_behind(tmp_path) == []
 
 
 def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm(tmp_path: Path) -> None:
@@ -124,18 +138,12 @@ def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm
     assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["0 of 2", "1 of 2"]
 
 
-@pytest.mark.parametrize("source", [COUNTS, FAILS])
-def test_no_file_of_the_agents_is_left_behind(tmp_path: Path, source: str) -> None:
-    (tmp_path / "tmp").mkdir()
-    _ended(_run(tmp_path, source, "-n", str(SIZE), more={"TMPDIR": str(tmp_path / "tmp")}))
-    assert list((tmp_path / "tmp").iterdir()) == []
-
-
 @pytest.mark.parametrize("number", ["0", "-1", "two"])
-def test_a_number_of_ranks_that_is_none_is_a_usage_error(tmp_path: Path, number: str) -> None:
-    seen = _ended(_run(tmp_path, FAILS, "-n", number))
-    assert seen.code == 2
-    assert seen.errors.endswith(f"/--nproc-per-node: is '{number}', should be a number of at least 1\n"), seen
+def test_a_number_of_ranks_that_is_none_is_a_usage_error(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(["run", "-n", number, "script.py"])
+    told = capsys.readouterr().err
+    assert told.endswith(f"/--nproc-per-node: is '{number}', should be a number of at least 1\n"), told
 
 
 @pytest.mark.skipif(bool(REASON), reason=REASON)
