@@ -9,7 +9,9 @@ within = $(if $(TIMEOUT),$(TIMEOUT) $(FOREGROUND) --signal=INT --kill-after=10 $
 
 GPU_PYTHON ?= $(or $(wildcard $(BIN)/python),$(PYTHON))
 GPU_REPORT ?= dist/gpu.md
-PYTEST := $(BIN)/python -m pytest
+# torch's stores look up the name of every address that connects: let a question that nobody answers cost one second
+# and not five.
+PYTEST := env RES_OPTIONS="$${RES_OPTIONS:-timeout:1}" $(BIN)/python -m pytest
 ROOMS := tests collshim/conformance
 
 .DEFAULT_GOAL := help
