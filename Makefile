@@ -25,7 +25,7 @@ demo: .venv/.installed-examples ## a short tour on this machine, with ranks that
 	@$(BIN)/python -m collshim demo
 
 test: lint ## lint, then every test; ends by itself
-	@$(call within,800) $(PYTEST) --session-timeout=740 $(ROOMS)
+	@$(call within,860) $(PYTEST) --session-timeout=800 $(ROOMS)
 
 thorough: lint ## the same with many more drawn cases; ends within an hour
 	@COLLSHIM_THOROUGH=1 $(call within,3300) $(PYTEST) --session-timeout=3200 --timeout=600 $(ROOMS)
