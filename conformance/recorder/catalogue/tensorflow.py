@@ -241,11 +241,11 @@ def _questions() -> Iterator[list[Asked]]:
     )
 
 
+S = T + "Strategy."
 VALUES = "_v = strategy.experimental_distribute_values_from_function(lambda c: xs[int(c.replica_id_in_sync_group)]); "
 
 
-def _cross_replica() -> Iterator[list[Asked]]:
-    S = T + "Strategy."  # noqa: N806
+def _reduce() -> Iterator[list[Asked]]:
     for op in ("SUM", "MEAN"):
         for axis in (None, 0, 1, -1, (0, 1)):
             yield ask(
@@ -277,6 +277,9 @@ def _cross_replica() -> Iterator[list[Asked]]:
             ragged(),
             FEW,
         )
+
+
+def _reduce_odd() -> Iterator[list[Asked]]:
     yield ask(
         "Strategy.reduce/no axis",
         S + "reduce",
@@ -299,6 +302,9 @@ def _cross_replica() -> Iterator[list[Asked]]:
     yield ask(
         "Strategy.reduce/of run", S + "reduce", "strategy.reduce('SUM', run(lambda c, r: xs[r]), axis=None)", xs(), ALL
     )
+
+
+def _gather() -> Iterator[list[Asked]]:
     for axis in (0, 1):
         yield ask(f"Strategy.gather/axis {axis}", S + "gather", f"{VALUES}strategy.gather(_v, axis={axis})", xs(), ALL)
         yield ask(
@@ -314,6 +320,9 @@ def _cross_replica() -> Iterator[list[Asked]]:
     yield ask(
         "Strategy.gather/shapes differ off axis", S + "gather", f"{VALUES}strategy.gather(_v, axis=0)", ragged(1), TWO
     )
+
+
+def _local() -> Iterator[list[Asked]]:
     D = S + "experimental_distribute_values_from_function"  # noqa: N806
     name = "experimental_distribute_values_from_function"
     for what, text in {
@@ -332,6 +341,9 @@ def _cross_replica() -> Iterator[list[Asked]]:
     )
     yield ask("Strategy.experimental_local_results/plain", L, "strategy.experimental_local_results(xs[0])", xs(), ALL)
     yield ask("Strategy.experimental_local_results/list", L, "strategy.experimental_local_results([1, 2])", xs(), FEW)
+
+
+def _extended() -> Iterator[list[Asked]]:
     E = T + "StrategyExtended."  # noqa: N806
     yield ask(
         "StrategyExtended.reduce_to/itself",
@@ -358,7 +370,7 @@ def _cross_replica() -> Iterator[list[Asked]]:
 
 CALLS: list[Asked] = [
     asked
-    for family in (_all_gather, _all_reduce, _runs, _questions, _cross_replica)
+    for family in (_all_gather, _all_reduce, _runs, _questions, _reduce, _reduce_odd, _gather, _local, _extended)
     for several in family()
     for asked in several
 ]
