@@ -51,23 +51,39 @@ class _Node(torch.autograd.Function):
         ctx.joint = joint
         results = tuple(joint.results)
         joint.results = []  # the graph holds the joint: it must not hold the graph's outputs
-        ctx.save_for_backward(*inputs, *results)
+        kept = _KEPT.get(joint.call.reduce_op or "", ())
+        ctx.save_for_backward(*(inputs if "inputs" in kept else ()), *(results if "results" in kept else ()))
         return results
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         joint: Joint = ctx.joint
-        count = joint.inputs
         saved = list(ctx.saved_tensors)
-        found = joint.rule(joint, saved[:count], saved[count:], list(gradients))
-        return (None, *found, *[None] * (len(saved[:count]) - len(found)))
+        found = joint.rule(joint, saved[: joint.inputs], saved[joint.inputs :], list(gradients))
+        return (None, *found, *[None] * (joint.inputs - len(found)))
+
+
+_KEPT = {"min": ("inputs", "results"), "max": ("inputs", "results"), "prod": ("inputs",)}
+"""What the rules of a reduce op read; every other rule is linear, and may be used after its tensors were changed."""
+
+
+class _Anchor(torch.autograd.Function):
+    """An edge to an input that holds none of its memory."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return tensor.new_empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        raise AssertionError("an anchor's gradient is asked for before that of what hangs on it")  # _Last refuses
 
 
 class _Last(torch.autograd.Function):
     """A gradient that must not be differentiated, by whatever it depends on: refused before anything is sent."""
 
     @staticmethod
-    def forward(ctx: Any, text: str, gradient: Tensor, *inputs: Tensor) -> Tensor:
+    def forward(ctx: Any, text: str, gradient: Tensor, *anchors: Tensor) -> Tensor:
         ctx.text = text
         return gradient.view_as(gradient)
 
@@ -79,20 +95,29 @@ class _Last(torch.autograd.Function):
 class Joint:
     """What a node needs of the call that it stands for."""
 
-    def __init__(
-        self, communicator: Communicator, call: Call, given: Parts | None, inputs: int, results: list[Tensor]
-    ) -> None:
+    def __init__(self, communicator: Communicator, call: Call, inputs: list[Tensor], listed: bool) -> None:
         self.communicator = communicator
         self.call = call
-        self.listed = given is not None and not isinstance(given, Tensor)
-        self.inputs = inputs
-        self.results = results
+        self.listed = listed
+        self.inputs = len(inputs)
+        self.device = inputs[0].device
+        self.results: list[Tensor] = []
+        self.anchors = [_anchored(tensor) for tensor in inputs] if call.op in ("broadcast", "scatter", "send") else []
         self.rule = _RULES[call.op]
 
     @property
     def root(self) -> int:
         """The call's root, or peer."""
         return 0 if self.call.root is None else self.call.root
+
+    def blank(self) -> Tensor:
+        """A tensor in the shape of this rank's input, for calls whose values come from elsewhere."""
+        return torch.empty(self.call.shape or (), dtype=self.call.dtype, device=self.device)
+
+
+def _anchored(tensor: Tensor) -> Tensor:
+    found: Tensor = _Anchor.apply(tensor)  # type: ignore[no-untyped-call]
+    return found
 
 
 def attach(communicator: Communicator, call: Call, given: Parts | None, pending: Posted, result: Any) -> Any:
@@ -102,10 +127,12 @@ def attach(communicator: Communicator, call: Call, given: Parts | None, pending:
     if call.op == "recv" and call.root is None:
         call = call._replace(root=getattr(pending, "source", None))  # the gradient goes back to whoever sent
     inputs = [] if given is None else [given] if isinstance(given, Tensor) else list(given)
+    listed = given is not None and not isinstance(given, Tensor)
     if not any(tensor.requires_grad for tensor in inputs):
         inputs.append(torch.zeros((), requires_grad=True))  # this rank joins without a gradient of its own
+    joint = Joint(communicator, call, inputs, listed)
     results = [torch.zeros(())] if result is None else [result] if isinstance(result, Tensor) else list(result)
-    joint = Joint(communicator, call, given, len(inputs), [tensor.detach() for tensor in results])
+    joint.results = [tensor.detach() for tensor in results]
     outputs: tuple[Tensor, ...] = _Node.apply(joint, *inputs)  # type: ignore[no-untyped-call]
     if result is None:
         pending.token = outputs[0]
@@ -122,36 +149,36 @@ def _gather(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: li
     comm, call = joint.communicator, joint.call
     root = joint.root
     if comm.rank != root:
-        return [comm.scatter(None, root, like=inputs[0], discovers=True).wait()]
+        return [comm.scatter(None, root, like=joint.blank(), discovers=True).wait()]
     return [comm.scatter(grads if call.expects is not None else grads[0], root, discovers=True).wait()]
 
 
 def _all_reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.communicator, joint.call
     total = comm.all_reduce(grads[0]).wait()
-    return [_through_reduction(comm, call, inputs[0], lambda: results[0], total)]
+    return [_through_reduction(comm, call, inputs, lambda: results[0], total)]
 
 
 def _reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.communicator, joint.call
     root = joint.root
     there = comm.rank == root
-    total = comm.broadcast(grads[0] if there else inputs[0].detach(), root).wait()
+    total = comm.broadcast(grads[0] if there else joint.blank(), root).wait()
 
     def result() -> Tensor:
-        return comm.broadcast(results[0] if there else inputs[0].detach(), root).wait()
+        return comm.broadcast(results[0] if there else joint.blank(), root).wait()
 
-    return [_through_reduction(comm, call, inputs[0], result, total)]
+    return [_through_reduction(comm, call, inputs, result, total)]
 
 
 def _through_reduction(
-    comm: Communicator, call: Call, given: Tensor, result: Callable[[], Tensor], total: Tensor
+    comm: Communicator, call: Call, inputs: list[Tensor], result: Callable[[], Tensor], total: Tensor
 ) -> Tensor:
-    """dL/dx from dL/dy of a reduction that every rank's ``given`` went into."""
+    """dL/dx from dL/dy of a reduction that every rank's input went into."""
     if call.reduce_op in ("min", "max"):
-        return total * (given == result())
+        return total * (inputs[0] == result())
     if call.reduce_op == "prod":
-        return total * _product_of_others(comm, comm.all_gather(given).wait()).conj()
+        return total * _product_of_others(comm, comm.all_gather(inputs[0]).wait()).conj()
     return _scaled(comm, call, total)
 
 
@@ -172,7 +199,7 @@ def _product_of_others(comm: Communicator, everything: Tensor) -> Tensor:
 
 def _reduce_scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.communicator, joint.call
-    parts = inputs[: comm.size] if joint.listed else list(inputs[0].unbind(0))
+    parts = inputs[: comm.size] if joint.listed or not inputs else list(inputs[0].unbind(0))
     everyones = _gathered(comm, grads[0], ragged=call.sends is not None)
     if call.reduce_op in ("min", "max"):
         lowest = _gathered(comm, results[0].detach(), ragged=call.sends is not None)
@@ -203,19 +230,19 @@ def _products_sent_back(comm: Communicator, parts: Sequence[Tensor], gradient: T
 def _broadcast(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm = joint.communicator
     total = comm.reduce(grads[0], joint.root).wait()
-    return [None] * len(inputs) if total is None else [_last(joint, inputs, total)]
+    return [] if total is None else [_last(joint, total)]
 
 
 def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm = joint.communicator
     parts = comm.gather_ragged(grads[0], joint.root).wait()
     if parts is None:
-        return [None] * len(inputs)
-    parts = [_last(joint, inputs, part) for part in parts]
+        return []
+    parts = [_last(joint, part) for part in parts]
     return parts if joint.listed else [torch.stack(parts)]
 
 
-def _last(joint: Joint, inputs: list[Tensor], gradient: Tensor) -> Tensor:
+def _last(joint: Joint, gradient: Tensor) -> Tensor:
     """A gradient that other ranks had a part in, who could not join its own backward."""
     comm = joint.communicator
     if not gradient.requires_grad:
@@ -224,7 +251,7 @@ def _last(joint: Joint, inputs: list[Tensor], gradient: Tensor) -> Tensor:
         f"{joint.call.name}: its backward is differentiated, should be done once: the other ranks hold nothing "
         f"to join a second backward with (rank {comm.rank} of {comm.size})"
     )
-    found: Tensor = _Last.apply(text, gradient, *inputs)  # type: ignore[no-untyped-call]
+    found: Tensor = _Last.apply(text, gradient, *joint.anchors)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -237,14 +264,14 @@ def _all_to_all(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads
 
 def _send(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.communicator, joint.call
-    found = comm.recv(joint.root, like=inputs[0].detach(), tag=call.tag, discovers=call.discovers).wait()
-    return [_last(joint, inputs, found)]
+    found = comm.recv(joint.root, like=joint.blank(), tag=call.tag, discovers=call.discovers).wait()
+    return [_last(joint, found)]
 
 
 def _recv(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.communicator, joint.call
     comm.send(grads[0].clone(), joint.root, tag=call.tag, discovers=call.discovers)  # waiting could deadlock
-    return [None] * len(inputs)
+    return []
 
 
 _RULES: dict[str, Rule] = {

@@ -15,13 +15,13 @@ from collshim.call import Call
 from collshim.check import objection
 from collshim.combine import steps
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
-from collshim.layout import Parts, listed
+from collshim.layout import Parts
 from collshim.outputs import allocate
 from collshim.transports.absence import FIRST_SLICE
 from collshim.transports.lookout import without_source
 from collshim.transports.payload import Ends, Payload, start
 from collshim.transports.slots import Slot, decode, given
-from collshim.transports.streams import on_stream, stream_to_follow
+from collshim.transports.streams import hold, on_stream, stream_to_follow
 
 if TYPE_CHECKING:
     from collshim.transports.process_group import ProcessGroupTransport
@@ -243,8 +243,7 @@ class Flight:
             done = None if payload.finish is None else torch.cuda.current_stream().record_event()
         if done is not None:
             here.wait_event(done)
-        for tensor in [] if self._outputs is None else listed(self._outputs):
-            tensor.record_stream(here)  # of no effect where it was allocated for this stream
+        hold(self._outputs, here)
 
     def _order_behind(self, payload: Payload) -> None:
         """What is left to do is done on the stream that owns the memory it reads: the one the call was posted on."""
@@ -303,7 +302,7 @@ def _waited(work: Any, seconds: float) -> bool:
     try:
         work.wait(timedelta(seconds=seconds))
     except RuntimeError:
-        if work.is_completed():
-            raise
-        return False
+        if not work.is_completed():
+            return False
+        work.wait()  # it ended just as the time did: this returns at once, or raises what it failed with
     return True

@@ -42,6 +42,12 @@ def on_stream(stream: torch.cuda.Stream | None) -> AbstractContextManager[object
     return nullcontext() if stream is None else torch.cuda.stream(stream)
 
 
+def hold(parts: Parts | None, stream: torch.cuda.Stream) -> None:
+    """Keep the memory of ``parts`` from being handed out again before ``stream`` has come to here."""
+    for tensor in () if parts is None else (parts,) if isinstance(parts, Tensor) else parts:
+        tensor.record_stream(stream)  # of no effect where it was allocated for this stream
+
+
 class Crossing:
     """The order between the ranks' streams and those of the thread that does a call's work.
 

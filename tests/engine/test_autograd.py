@@ -10,7 +10,18 @@ import pytest
 import torch
 
 import collshim
-from tests.engine.plays.gradients import CASES, LINEAR, TWICE, by_name, first_order, linear, second_order, twice
+from tests.engine.plays.gradients import (
+    CASES,
+    CHANGED,
+    LINEAR,
+    TWICE,
+    by_name,
+    changed_in_place,
+    first_order,
+    linear,
+    second_order,
+    twice,
+)
 from tests.engine.worlds import TRANSPORTS, attempt, on_ranks, world
 
 SIZE = 3
@@ -65,6 +76,28 @@ def test_where_others_could_not_join_a_second_backward_is_refused(transport: str
 def test_a_gradient_that_depends_on_nothing_is_no_part_of_the_graph(name: str) -> None:
     """The losses are linear: ``create_graph`` does no harm."""
     assert on_ranks(linear, SIZE, "threads", name)[1] == (False, True)
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_went_through_a_linear_collective_may_be_changed_before_the_backward(name: str) -> None:
+    for before, after in on_ranks(changed_in_place, SIZE, "threads", name):
+        assert (before is None) == (after is None)
+        assert before is None or torch.equal(before, after)
+
+
+def _changed(op: str) -> Any:
+    """A result, or an input, that the rule of a minimum or a product reads."""
+    comm = world()
+    mine = torch.ones(2, requires_grad=True) * 1
+    result = comm.all_reduce(mine, op).wait()
+    (result if op == "max" else mine).add_(1)
+    return attempt(result.sum().backward).text
+
+
+@pytest.mark.parametrize("op", ["prod", "min", "max"])
+def test_a_change_of_what_the_backward_reads_is_an_error_as_in_torch(op: str) -> None:
+    for text in on_ranks(_changed, 2, "threads", op):
+        assert "has been modified by an inplace operation" in text
 
 
 _BETWEEN_PROCESSES = (
@@ -160,15 +193,35 @@ def _memory() -> Any:
     gone = [weakref.ref(got), weakref.ref(doubled)]
     got.sum().backward()
     del got, doubled
+    return _are_gone(comm, gone)
+
+
+def _are_gone(comm: Any, references: list[Any]) -> list[bool]:
     for _ in range(3):
         comm.barrier().wait()
         gc.collect()
-    return [ref() is None for ref in gone]
+    return [reference() is None for reference in references]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_graph_is_freed_with_what_holds_it(transport: str) -> None:
     assert on_ranks(_memory, 2, transport) == [[True, True]] * 2
+
+
+def _unneeded() -> Any:
+    """What the graph holds of a linear collective before the backward."""
+    comm = world()
+    doubled = torch.ones(1000, requires_grad=True) * 2
+    got = comm.all_gather(doubled).wait()
+    total, gone = got.sum(), [weakref.ref(got), weakref.ref(doubled)]
+    del got, doubled
+    freed = _are_gone(comm, gone)
+    total.backward()
+    return freed
+
+
+def test_the_graph_of_a_linear_collective_holds_neither_input_nor_result() -> None:
+    assert on_ranks(_unneeded, 2, "threads") == [[True, True]] * 2
 
 
 def _twice() -> Any:
@@ -178,7 +231,7 @@ def _twice() -> Any:
     loss.backward(retain_graph=True)
     loss.backward()
     y = torch.ones(2, requires_grad=True)
-    again = comm.all_reduce(y).wait().sum()
+    again = comm.all_reduce(y, "prod").wait().sum()
     again.backward()
     refused = attempt(again.backward)
     return x.grad, refused.raised[0]

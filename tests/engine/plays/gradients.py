@@ -227,6 +227,26 @@ LINEAR = (
 )
 """Of these the gradient is differentiated once more."""
 
+CHANGED = [
+    name for name in CASES if not any(word in name for word in ("prod", "min", "max", "subgroup", "steps", "bent"))
+]
+"""Linear, so that nothing of what goes in or comes out is needed in the backward."""
+
+
+def changed_in_place(name: str) -> Any:
+    """This rank's gradient, and the same where inputs and results are written to before the backward."""
+    comm, gradients = world(), list[Any]()
+    for changes in (False, True):
+        leaf = given(CASES[name].shapes[comm.rank], comm.rank).requires_grad_()
+        mine = leaf * 1
+        results = CASES[name].program(comm, mine)
+        for tensor in [mine, *results] if changes else []:
+            tensor += 1
+        loss = torch.stack([(weights(result, comm.rank) * result).sum() for result in results]).sum()
+        loss.backward()
+        gradients.append(leaf.grad)
+    return gradients
+
 
 def _to_everybody(comm: Communicator, x: Tensor) -> list[Tensor]:
     """Rank 1 sends to the others."""

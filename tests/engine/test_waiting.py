@@ -1,0 +1,61 @@
+"""Waits in slices: a call that ends just as a slice does has not failed."""
+
+from __future__ import annotations
+
+import random
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import torch
+
+from collshim.transports import flight
+from tests.engine.worlds import TRANSPORTS, on_ranks, world
+
+CALLS = 400
+
+
+class _EndsWithTheSlice:
+    """torch's work that ends between the expiry of a wait and the question whether it has."""
+
+    def __init__(self, failure: str = "") -> None:
+        self.failure = failure
+        self.over = False
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        if self.over and not self.failure:
+            return True
+        text = self.failure if self.over else "Operation timed out!"
+        self.over = True
+        raise RuntimeError(text)
+
+    def is_completed(self) -> bool:
+        return self.over
+
+
+def test_a_work_that_ends_just_as_a_slice_does_is_over() -> None:
+    assert flight._waited(_EndsWithTheSlice(), 0.1)
+
+
+def test_a_work_that_fails_just_as_a_slice_ends_raises_what_it_failed_with() -> None:
+    with pytest.raises(RuntimeError, match="the connection broke"):
+        flight._waited(_EndsWithTheSlice("the connection broke"), 0.1)
+
+
+def _arrivals_at_the_edge() -> Any:
+    """Rank 1 comes when the first slice of rank 0's wait ends, give or take its own jitter."""
+    flight.FIRST_SLICE = edge = 0.004  # type: ignore[attr-defined]  # imported there
+    comm, drawn = world(), random.Random(5)
+    tensor = torch.ones(4)
+    for _ in range(CALLS):
+        begin, delay = time.monotonic(), edge + drawn.uniform(-0.0005, 0.0005)
+        while comm.rank == 1 and time.monotonic() < begin + delay:
+            pass
+        tensor = comm.all_reduce(tensor).wait() / comm.size
+    return tensor.tolist()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_rank_that_comes_as_a_slice_ends_finds_a_living_world(transport: str) -> None:
+    assert on_ranks(_arrivals_at_the_edge, 2, transport) == [[1.0] * 4] * 2
