@@ -25,8 +25,8 @@ from collshim.errors import (
     WorldError,
 )
 from collshim.launch import launch
+from collshim.messages import Recv, Send
 from collshim.options import Options, options
-from collshim.point_to_point import Recv, Send
 from collshim.work import Work
 from collshim.world import World, close, current, init
 

@@ -6,12 +6,13 @@ Used where all ranks' values lie in one process: by ranks that are threads, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor
 
-Fold = Callable[[Tensor, Tensor], Any]
+Fold = Callable[..., Tensor]
+Reducer = Callable[[Sequence[Tensor], Tensor | None], Tensor]
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _LOWEST = {torch.int16: -(2**15), torch.int32: -(2**31), torch.int64: -(2**63)}
@@ -27,20 +28,23 @@ _REDUCED = {torch.bool, *_INTEGERS, *_FLOATS, *_SIGNED, *_WIDE}
 _FINEST = 2**31
 """The largest denominator of a factor whose products with 64 bits can be had in 64 bits."""
 _FOLDS: dict[str, Fold] = {
-    "sum": Tensor.add_,
-    "avg": Tensor.add_,
-    "premul_sum": Tensor.add_,
-    "prod": Tensor.mul_,
-    "min": lambda into, part: torch.minimum(into, part, out=into),
-    "max": lambda into, part: torch.maximum(into, part, out=into),
-    "band": Tensor.bitwise_and_,
-    "bor": Tensor.bitwise_or_,
-    "bxor": Tensor.bitwise_xor_,
+    "sum": torch.add,
+    "avg": torch.add,
+    "prod": torch.mul,
+    "min": torch.minimum,
+    "max": torch.maximum,
+    "band": torch.bitwise_and,
+    "bor": torch.bitwise_or,
+    "bxor": torch.bitwise_xor,
+    "premul_sum": torch.add,
 }
 _OF_BOOLEANS = {"sum": "bor", "prod": "band", "min": "band", "max": "bor"}
 
+REDUCE_OPS = tuple(_FOLDS)
+"""The names of the reduce operations."""
 
-def meaning(reduce_op: str, dtype: torch.dtype) -> str | None:
+
+def undefined_for(reduce_op: str, dtype: torch.dtype) -> str | None:
     """Why ``reduce_op`` means nothing for ``dtype``; None where it does mean something."""
     if reduce_op in ("band", "bor", "bxor") and (dtype.is_floating_point or dtype.is_complex):
         return "bits of integers or booleans only"
@@ -53,41 +57,59 @@ def meaning(reduce_op: str, dtype: torch.dtype) -> str | None:
     return None if dtype in _REDUCED else "arithmetic in torch"
 
 
-def reduce_into(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | None = None) -> None:
-    """Write the reduction of ``parts``, taken in order, into ``out``, which may be one of them.
+def reducer(dtype: torch.dtype, reduce_op: str, factor: float | None = None) -> Reducer:
+    """A function from the ranks' parts, and a place or None for fresh memory, to their reduction, taken in order.
 
-    Integers wrap around as they do in C; booleans: sum and max are "or", prod and min "and"; ``avg`` of integers is
-    truncated towards zero as NCCL's; fp8 is accumulated in float32, complex32 in complex64, and rounded once.
-    ``premul_sum``: see ``scaled``.
+    The place may be one of the parts. Integers wrap around as they do in C; booleans: sum and max are "or", prod and
+    min "and"; ``avg`` of integers is truncated towards zero as NCCL's; fp8 is accumulated in float32, complex32 in
+    complex64, and rounded once. ``premul_sum``: see ``scaled``.
     """
-    wider = _WIDE.get(parts[0].dtype)
-    if wider is not None:
-        wide = torch.empty_like(out, dtype=wider)
-        reduce_into(wide, [part.to(wider) for part in parts], reduce_op, factor)
-        out.copy_(wide)
-    elif parts[0].dtype in _SIGNED:
-        _reduce_unsigned(out, parts, reduce_op, factor)
-    else:
-        _fold(out, parts, _OF_BOOLEANS.get(reduce_op, reduce_op) if out.dtype is torch.bool else reduce_op, factor)
-
-
-def _fold(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | None) -> None:
-    fold = _FOLDS[reduce_op]
-    into = out if out.data_ptr() not in {part.data_ptr() for part in parts[1:]} else torch.empty_like(out)
-    _first(into, parts[0], reduce_op, factor)
-    for part in parts[1:]:
-        fold(into, scaled(part, factor) if reduce_op == "premul_sum" else part)
+    if dtype in _WIDE:
+        return partial(_widened, reducer(_WIDE[dtype], reduce_op, factor), _WIDE[dtype])
+    if dtype in _SIGNED:
+        return partial(_reduced_unsigned, reduce_op, factor)
+    if dtype is torch.bool:
+        reduce_op = _OF_BOOLEANS.get(reduce_op, reduce_op)
+    folded = partial(_folded, _FOLDS[reduce_op])
     if reduce_op == "avg":
-        into.div_(len(parts), rounding_mode=None if into.is_floating_point() or into.is_complex() else "trunc")
-    if into is not out:
-        out.copy_(into)
+        return partial(_averaged, folded, "trunc" if dtype in _INTEGERS else None)
+    return folded if factor is None else partial(_premultiplied, folded, factor)
 
 
-def _first(into: Tensor, part: Tensor, reduce_op: str, factor: float | None) -> None:
-    if reduce_op == "premul_sum":
-        into.copy_(scaled(part, factor))
-    elif into.data_ptr() != part.data_ptr() or into.numel() == 0:
-        into.copy_(part)
+def reduced(parts: Sequence[Tensor], reduce_op: str, factor: float | None = None, out: Tensor | None = None) -> Tensor:
+    """The reduction of ``parts``: see ``reducer``."""
+    return reducer(parts[0].dtype, reduce_op, factor)(parts, out)
+
+
+def _folded(fold: Fold, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
+    """Nothing is written to ``out`` before the parts that it may be one of have been read."""
+    total, last = parts[0], parts[-1]
+    if len(parts) == 1:
+        return total.clone() if out is None else _copied(out, total)
+    middle, spare = parts[1:-1], None
+    if middle and out is not None and out.data_ptr() not in [part.data_ptr() for part in parts]:
+        spare = out
+    for part in middle:
+        total = spare = fold(total, part, out=spare)
+    return fold(total, last, out=spare if out is None else out)
+
+
+def _averaged(folded: Reducer, rounding: str | None, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
+    return folded(parts, out).div_(len(parts), rounding_mode=rounding)
+
+
+def _premultiplied(folded: Reducer, factor: float, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
+    return folded([scaled(part, factor) for part in parts], out)
+
+
+def _copied(out: Tensor, part: Tensor) -> Tensor:
+    """``out`` with the values of ``part``, which may lie there already."""
+    return out if out.data_ptr() == part.data_ptr() and out.stride() == part.stride() else out.copy_(part)
+
+
+def _widened(reduces: Reducer, wider: torch.dtype, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
+    out = torch.empty_like(parts[0]) if out is None else out
+    return out.copy_(reduces([part.to(wider) for part in parts], None))
 
 
 def scaled(part: Tensor, factor: float | None) -> Tensor:
@@ -129,18 +151,19 @@ def _as_signed(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def _reduce_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | None) -> None:
+def _reduced_unsigned(reduce_op: str, factor: float | None, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
     """torch computes little on uint16 to uint64; two's complement shares their bits for all but order and division."""
-    signed = _SIGNED[out.dtype]
-    seen = [part.view(signed) for part in parts]
+    out = torch.empty_like(parts[0]) if out is None else out
+    signed, fold = _SIGNED[out.dtype], _FOLDS[reduce_op]
+    bits = [part.view(signed) for part in parts]
     if reduce_op in ("min", "max"):
-        shifted = [part ^ _LOWEST[signed] for part in seen]
-        _fold(shifted[0], shifted, reduce_op, factor)
-        out.view(signed).copy_(shifted[0] ^ _LOWEST[signed])
+        shifted = [part ^ _LOWEST[signed] for part in bits]
+        out.view(signed).copy_(_folded(fold, shifted, None) ^ _LOWEST[signed])
     elif reduce_op in ("avg", "premul_sum"):
         _divide_unsigned(out, parts, reduce_op, factor)
     else:
-        _fold(out.view(signed), seen, reduce_op, factor)
+        _folded(fold, bits, out.view(signed))
+    return out
 
 
 def _divide_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, factor: float | None) -> None:

@@ -27,7 +27,7 @@ _PARTS_OF_A_BYTE = {
     getattr(torch, name) for bits in range(1, 8) for name in (f"int{bits}", f"uint{bits}") if hasattr(torch, name)
 }  # of torch 2.7; it has no kernels for them, not even to copy one
 DENSE = "a dense tensor with memory"
-"""What ``oddity`` finds nothing against."""
+"""What ``unsupported`` finds nothing against."""
 _NUMPY_NAMES = {"bfloat16": np.uint16} | {name: np.uint8 for name in _EIGHT_BITS if hasattr(torch, name)}
 
 
@@ -64,7 +64,7 @@ def as_torch(array: Array, *, what: str = "array") -> Tensor:
     return _from_dlpack(array, what)
 
 
-def oddity(tensor: Tensor) -> str | None:
+def unsupported(tensor: Tensor) -> str | None:
     """What keeps a tensor from being one whose elements lie in memory, each at its own address; None for such a one."""
     dense = tensor.layout is torch.strided and tensor.device.type != "meta"
     if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in _PARTS_OF_A_BYTE:
@@ -86,9 +86,9 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     if isinstance(array, np.generic):
         raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
     tensor = as_torch(array, what=what)
-    odd = oddity(tensor)
-    if odd is not None:
-        raise ArgumentTypeError(f"{what} is {odd}, should be {DENSE}")
+    layout = unsupported(tensor)
+    if layout is not None:
+        raise ArgumentTypeError(f"{what} is {layout}, should be {DENSE}")
     if tensor is not array and (_never_changes(array) or not memory(array).writable):
         raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
     if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor.stride(), tensor.shape):
@@ -108,11 +108,23 @@ def like(array: Array) -> FromTorch | None:
     if isinstance(array, Tensor):
         return None
     if isinstance(array, np.ndarray | np.generic):
-        return _to_numpy
+        return to_numpy
     return _way_back(array)
 
 
-def follower(array: Array) -> Callable[[Any], Any] | None:
+def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """``tensor`` as a NumPy array, detached; the same memory where it lies on the CPU."""
+    tensor = tensor.detach().resolve_conj().resolve_neg().cpu()
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in _NUMPY_NAMES:
+        return tensor.numpy()
+    import ml_dtypes
+
+    bits = torch.uint16 if tensor.element_size() == 2 else torch.uint8
+    return tensor.view(bits).numpy().view(getattr(ml_dtypes, name))
+
+
+def stream_follower(array: Array) -> Callable[[Any], Any] | None:
     """A view that lets the stream on which ``array``'s library works follow torch's; None where it has none of its own.
 
     CuPy needs it for what it does next with an output, and before it hands an input's memory out again.
@@ -183,17 +195,6 @@ def _from_numpy(array: np.ndarray[Any, Any], what: str) -> Tensor:
             f"{what} is a NumPy array of dtype {array.dtype} and strides {array.strides}, should be one that torch "
             f"can view: {error}"
         ) from error
-
-
-def _to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
-    tensor = tensor.detach().resolve_conj().resolve_neg().cpu()
-    name = str(tensor.dtype).removeprefix("torch.")
-    if name not in _NUMPY_NAMES:
-        return tensor.numpy()
-    import ml_dtypes
-
-    bits = torch.uint16 if tensor.element_size() == 2 else torch.uint8
-    return tensor.view(bits).numpy().view(getattr(ml_dtypes, name))
 
 
 def _from_dlpack(array: Array, what: str) -> Tensor:

@@ -26,21 +26,52 @@ whose inputs got one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from collshim.call import Call
+from collshim.calls.call import Call
+from collshim.calls.collective import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    GATHER,
+    RECV,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    SEND,
+    Collective,
+)
 from collshim.errors import ArgumentError, also
 from collshim.layout import Parts, listed
-from collshim.transports import Posted
-
-if TYPE_CHECKING:
-    from collshim.communicator import Communicator
+from collshim.work import Work
 
 Gradients = Sequence["Tensor | None"]
 Rule = Callable[["Joint", list[Tensor], list[Tensor], list[Tensor]], Gradients]
+
+
+class Collectives(Protocol):
+    """What the rules need of a communicator."""
+
+    rank: int
+    size: int
+
+    def all_reduce(self, *args: Any, **more: Any) -> Any:
+        """See ``Communicator.all_reduce``, and so on."""
+
+    def reduce(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+    def broadcast(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+    def all_gather(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+    def all_gather_ragged(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+    def gather_ragged(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+    def scatter(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+    def reduce_scatter(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+    def all_to_all(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+    def send(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+    def recv(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
 
 
 class _Node(torch.autograd.Function):
@@ -59,8 +90,8 @@ class _Node(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         joint: Joint = ctx.joint
         saved = list(ctx.saved_tensors)
-        found = joint.rule(joint, saved[: joint.inputs], saved[joint.inputs :], list(gradients))
-        return (None, *found, *[None] * (joint.inputs - len(found)))
+        own = joint.rule(joint, saved[: joint.inputs], saved[joint.inputs :], list(gradients))
+        return (None, *own, *[None] * (joint.inputs - len(own)))
 
 
 _KEPT = {"min": ("inputs", "results"), "max": ("inputs", "results"), "prod": ("inputs",)}
@@ -95,15 +126,15 @@ class _Last(torch.autograd.Function):
 class Joint:
     """What a node needs of the call that it stands for."""
 
-    def __init__(self, communicator: Communicator, call: Call, inputs: list[Tensor], listed: bool) -> None:
+    def __init__(self, communicator: Collectives, call: Call, inputs: list[Tensor], is_list: bool) -> None:
         self.communicator = communicator
         self.call = call
-        self.listed = listed
+        self.is_list = is_list
         self.inputs = len(inputs)
         self.device = inputs[0].device
         self.results: list[Tensor] = []
         self.anchors = [_anchored(tensor) for tensor in inputs] if call.op in ("broadcast", "scatter", "send") else []
-        self.rule = _RULES[call.op]
+        self.rule = _RULES[call.collective]
 
     @property
     def root(self) -> int:
@@ -116,26 +147,25 @@ class Joint:
 
 
 def _anchored(tensor: Tensor) -> Tensor:
-    found: Tensor = _Anchor.apply(tensor)  # type: ignore[no-untyped-call]
-    return found
+    anchor: Tensor = _Anchor.apply(tensor)  # type: ignore[no-untyped-call]
+    return anchor
 
 
-def attach(communicator: Communicator, call: Call, given: Parts | None, pending: Posted, result: Any) -> Any:
-    """``result`` with the call's node behind it, where any rank of the call needs a gradient."""
-    if not (call.needs_grad or pending.joint):
-        return result
+def attach(communicator: Collectives, work: Work[Any], parts: Parts | None, result: Any) -> Any:
+    """The result of a call with its node behind it; ``parts`` is what this rank gave, some rank needs a gradient."""
+    call: Call = work.call
     if call.op == "recv" and call.root is None:
-        call = call._replace(root=getattr(pending, "source", None))  # the gradient goes back to whoever sent
-    inputs = [] if given is None else [given] if isinstance(given, Tensor) else list(given)
-    listed = given is not None and not isinstance(given, Tensor)
+        call = call._replace(root=work.source)  # the gradient goes back to whoever sent
+    inputs = [] if parts is None else [parts] if isinstance(parts, Tensor) else list(parts)
+    is_list = parts is not None and not isinstance(parts, Tensor)
     if not any(tensor.requires_grad for tensor in inputs):
         inputs.append(torch.zeros((), requires_grad=True))  # this rank joins without a gradient of its own
-    joint = Joint(communicator, call, inputs, listed)
+    joint = Joint(communicator, call, inputs, is_list)
     results = [torch.zeros(())] if result is None else [result] if isinstance(result, Tensor) else list(result)
     joint.results = [tensor.detach() for tensor in results]
     outputs: tuple[Tensor, ...] = _Node.apply(joint, *inputs)  # type: ignore[no-untyped-call]
     if result is None:
-        pending.token = outputs[0]
+        work.token = outputs[0]
         return None
     return outputs[0] if isinstance(result, Tensor) else list(outputs)
 
@@ -166,13 +196,14 @@ def _reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: li
     total = comm.broadcast(grads[0] if there else joint.blank(), root).wait()
 
     def result() -> Tensor:
-        return comm.broadcast(results[0] if there else joint.blank(), root).wait()
+        everyones: Tensor = comm.broadcast(results[0] if there else joint.blank(), root).wait()
+        return everyones
 
     return [_through_reduction(comm, call, inputs, result, total)]
 
 
 def _through_reduction(
-    comm: Communicator, call: Call, inputs: list[Tensor], result: Callable[[], Tensor], total: Tensor
+    comm: Collectives, call: Call, inputs: list[Tensor], result: Callable[[], Tensor], total: Tensor
 ) -> Tensor:
     """dL/dx from dL/dy of a reduction that every rank's input went into."""
     if call.reduce_op in ("min", "max"):
@@ -182,14 +213,14 @@ def _through_reduction(
     return _scaled(comm, call, total)
 
 
-def _scaled(comm: Communicator, call: Call, total: Tensor) -> Tensor:
+def _scaled(comm: Collectives, call: Call, total: Tensor) -> Tensor:
     """Through a sum, an average or a sum with a factor."""
     if call.reduce_op == "avg":
         return total / comm.size
     return total * (1.0 if call.factor is None else call.factor) if call.reduce_op == "premul_sum" else total
 
 
-def _product_of_others(comm: Communicator, everything: Tensor) -> Tensor:
+def _product_of_others(comm: Collectives, everything: Tensor) -> Tensor:
     others = [part for rank, part in enumerate(everything.unbind(0)) if rank != comm.rank]
     product = torch.ones_like(everything[0])
     for part in others:
@@ -199,23 +230,23 @@ def _product_of_others(comm: Communicator, everything: Tensor) -> Tensor:
 
 def _reduce_scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.communicator, joint.call
-    parts = inputs[: comm.size] if joint.listed or not inputs else list(inputs[0].unbind(0))
+    parts = inputs[: comm.size] if joint.is_list or not inputs else list(inputs[0].unbind(0))
     everyones = _gathered(comm, grads[0], ragged=call.sends is not None)
     if call.reduce_op in ("min", "max"):
         lowest = _gathered(comm, results[0].detach(), ragged=call.sends is not None)
-        found = [total * (part == low) for total, part, low in zip(everyones, parts, lowest, strict=True)]
+        own = [total * (part == low) for total, part, low in zip(everyones, parts, lowest, strict=True)]
     elif call.reduce_op == "prod":
-        found = _products_sent_back(comm, parts, grads[0])
+        own = _products_sent_back(comm, parts, grads[0])
     else:
-        found = [_scaled(comm, call, total) for total in everyones]
-    return found if joint.listed else [torch.stack(found)]
+        own = [_scaled(comm, call, total) for total in everyones]
+    return own if joint.is_list else [torch.stack(own)]
 
 
-def _gathered(comm: Communicator, mine: Tensor, *, ragged: bool) -> list[Tensor]:
+def _gathered(comm: Collectives, mine: Tensor, *, ragged: bool) -> list[Tensor]:
     return comm.all_gather_ragged(mine).wait() if ragged else listed(comm.all_gather(mine).wait())
 
 
-def _products_sent_back(comm: Communicator, parts: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
+def _products_sent_back(comm: Collectives, parts: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
     """The owner of a part multiplies, for each rank, the gradient with the product of the other ranks' part."""
     everyones = comm.all_to_all(list(parts), discovers=True).wait()
     for_each = []
@@ -239,7 +270,7 @@ def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: l
     if parts is None:
         return []
     parts = [_last(joint, part) for part in parts]
-    return parts if joint.listed else [torch.stack(parts)]
+    return parts if joint.is_list else [torch.stack(parts)]
 
 
 def _last(joint: Joint, gradient: Tensor) -> Tensor:
@@ -251,8 +282,8 @@ def _last(joint: Joint, gradient: Tensor) -> Tensor:
         f"{joint.call.name}: its backward is differentiated, should be done once: the other ranks hold nothing "
         f"to join a second backward with (rank {comm.rank} of {comm.size})"
     )
-    found: Tensor = _Last.apply(text, gradient, *joint.anchors)  # type: ignore[no-untyped-call]
-    return found
+    last: Tensor = _Last.apply(text, gradient, *joint.anchors)  # type: ignore[no-untyped-call]
+    return last
 
 
 def _all_to_all(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
@@ -264,8 +295,8 @@ def _all_to_all(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads
 
 def _send(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.communicator, joint.call
-    found = comm.recv(joint.root, like=joint.blank(), tag=call.tag, discovers=call.discovers).wait()
-    return [_last(joint, found)]
+    gradient = comm.recv(joint.root, like=joint.blank(), tag=call.tag, discovers=call.discovers).wait()
+    return [_last(joint, gradient)]
 
 
 def _recv(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
@@ -274,15 +305,15 @@ def _recv(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list
     return []
 
 
-_RULES: dict[str, Rule] = {
-    "all_gather": _all_gather,
-    "gather": _gather,
-    "all_reduce": _all_reduce,
-    "reduce": _reduce,
-    "reduce_scatter": _reduce_scatter,
-    "broadcast": _broadcast,
-    "scatter": _scatter,
-    "all_to_all": _all_to_all,
-    "send": _send,
-    "recv": _recv,
+_RULES: dict[Collective, Rule] = {
+    ALL_GATHER: _all_gather,
+    GATHER: _gather,
+    ALL_REDUCE: _all_reduce,
+    REDUCE: _reduce,
+    REDUCE_SCATTER: _reduce_scatter,
+    BROADCAST: _broadcast,
+    SCATTER: _scatter,
+    ALL_TO_ALL: _all_to_all,
+    SEND: _send,
+    RECV: _recv,
 }

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from collshim import arguments as judge
-from collshim.aliasing import apart
-from collshim.arrays import follower
 from collshim.autograd import attach
-from collshim.call import Call, Shape, call_site
+from collshim.calls import validation
+from collshim.calls.call import Call
+from collshim.calls.collective import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BARRIER,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    Shape,
+)
+from collshim.calls.validation import Target
 from collshim.coalesced import CoalescedCollectives
 from collshim.errors import ArgumentTypeError, ArgumentValueError, refusal
 from collshim.forks import remember
 from collshim.layout import Parts, listed
-from collshim.nan import NanFinder
+from collshim.messages import Messages
 from collshim.objects import ObjectCollectives
-from collshim.options import get as current_options
-from collshim.point_to_point import PointToPointCalls
-from collshim.transports import Posted, Transport
-from collshim.transports.plain import Express
+from collshim.posting import needs_grad, shapes_of
+from collshim.transports import Transport
 from collshim.work import Work
 
 A = TypeVar("A")
 ReduceOp = str | tuple[str, float]
 
 
-class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
+class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     """One rank's end of an ordered group of ranks.
 
-    Every method takes arrays of any kind (torch, NumPy, CuPy, anything with DLPack), judges its arguments before it
+    Every method takes arrays of any kind (torch, NumPy, CuPy, anything with DLPack), validates its arguments before it
     sends anything, and returns a ``Work`` at once; ``Work.wait`` gives arrays of the kind that was given. Inputs must
     not change before the wait. Where there is one part per rank, the result is rank-leading: ``(size, *shape)``.
     Results that nobody gave a place for are differentiable for torch inputs that require a gradient, by the rules of
@@ -42,6 +50,7 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
     Attributes:
         rank: this rank in the group; roots, sources and destinations are ranks in the group too.
         size: how many ranks the group has.
+        checks: whether the ranks compare their calls before data moves (``COLLSHIM_CHECK``).
         ranks: the group's ranks in the world, in the group's order.
         name: what the group is called in error texts.
         timeout: seconds that a wait may take, unless it says otherwise.
@@ -51,13 +60,7 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
     """
 
     def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
-        self._transport = transport
-        self.rank = transport.rank
-        self.size = transport.size
-        self.ranks = tuple(ranks)
-        self.name = name
-        self.timeout = current_options().timeout if timeout is None else timeout
-        self._nan = NanFinder(self)
+        super().__init__(transport, ranks, name, timeout)
         self._subgroups: dict[tuple[int, ...], int] = {}
         remember(self)
 
@@ -69,20 +72,23 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be ``array`` itself.
         """
-        express = self._short_way(reduces=True)
-        if express is not None and (work := express.all_reduce(self, array, op, out)) is not None:
+        work = self._repeat(ALL_REDUCE, array, out, op)
+        if work is not None:
             return work
         tensor, reduction = self._operand("all_reduce", array, op)
-        target = None if out is None else judge.output_of(self, "all_reduce", out, tensor.shape, tensor)
+        target = None if out is None else validation.output_of(self, "all_reduce", out, tensor.shape, tensor)
         return self._post(self._call("all_reduce", tensor, *reduction), tensor, target, array, out)
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
         """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input."""
+        work = self._repeat(REDUCE, array, out, op, root)
+        if work is not None:
+            return work
         tensor, reduction = self._operand("reduce", array, op)
-        root = judge.rank_of(self, "reduce", "root", root)
-        given = out if root == self.rank else None
-        target = None if given is None else judge.output_of(self, "reduce", given, tensor.shape, tensor)
-        return self._post(self._call("reduce", tensor, *reduction, root=root), tensor, target, array, given)
+        root = validation.rank_of(self, "reduce", "root", root)
+        out = out if root == self.rank else None
+        target = None if out is None else validation.output_of(self, "reduce", out, tensor.shape, tensor)
+        return self._post(self._call("reduce", tensor, *reduction, root=root), tensor, target, array, out)
 
     def broadcast(self, array: A, root: int = 0, *, out: A | None = None, discovers: bool = False) -> Work[A]:
         """Every rank holds a copy of the root's array.
@@ -90,18 +96,18 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         Off the root ``array`` tells shape, dtype and kind of what is awaited and is not changed; ``out=array`` is the
         form in place. With ``discovers`` on every rank, or the check on, it may be None there.
         """
-        express = self._short_way() if discovers is False else None
-        if express is not None and (work := express.broadcast(self, array, root, out)) is not None:
+        work = self._repeat(BROADCAST, array, out, None, root) if discovers is False else None
+        if work is not None:
             return work
-        discovers = judge.flag_of(self, "broadcast", "discovers", discovers)
-        root = judge.rank_of(self, "broadcast", "root", root)
+        discovers = validation.flag_of(self, "broadcast", "discovers", discovers)
+        root = validation.rank_of(self, "broadcast", "root", root)
         if array is None and root != self.rank and out is None:
             self._require_discovery("broadcast", discovers)
-            return self._post(self._empty("broadcast", root=root, discovers=discovers), None, None, None, None)
+            return self._post(Call("broadcast", root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("broadcast", out if array is None and root != self.rank else array)
-        target = None if out is None else judge.output_of(self, "broadcast", out, tensor.shape, tensor)
-        needs_grad = root == self.rank and _needs_grad(tensor)
-        call = self._call("broadcast", tensor, root=root, discovers=discovers, needs_grad=needs_grad)
+        target = None if out is None else validation.output_of(self, "broadcast", out, tensor.shape, tensor)
+        graph = root == self.rank and needs_grad(tensor)
+        call = self._call("broadcast", tensor, root=root, discovers=discovers, needs_grad=graph)
         source = tensor if root == self.rank else None
         return self._post(call, source, target, tensor if array is None else array, out, tensor.device)
 
@@ -110,8 +116,8 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be such an array, or a list of ``size`` arrays, whose shapes may be unequal where the ranks' are.
         """
-        express = self._short_way()
-        if express is not None and (work := express.all_gather(self, array, out)) is not None:
+        work = self._repeat(ALL_GATHER, array, out)
+        if work is not None:
             return work
         tensor = self._tensor("all_gather", array)
         target, expects = self._gathered_into("all_gather", tensor, out)
@@ -128,18 +134,21 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
 
         ``out``, on the root alone, may be a list of ``size`` arrays, unequal ones with the check on.
         """
+        work = self._repeat(GATHER, array, out, None, root)
+        if work is not None:
+            return work
         tensor = self._tensor("gather", array)
-        root = judge.rank_of(self, "gather", "root", root)
-        given = out if root == self.rank else None
-        target, expects = self._gathered_into("gather", tensor, given)
+        root = validation.rank_of(self, "gather", "root", root)
+        out = out if root == self.rank else None
+        target, expects = self._gathered_into("gather", tensor, out)
         if expects is not None:
             self._require_discovery("gather", False)
-        return self._post(self._call("gather", tensor, root=root, expects=expects), tensor, target, array, given)
+        return self._post(self._call("gather", tensor, root=root, expects=expects), tensor, target, array, out)
 
     def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
         """The root holds a list of all ranks' arrays, which may have unequal shapes; the others get None."""
         tensor = self._tensor("gather", array)
-        root = judge.rank_of(self, "gather", "root", root)
+        root = validation.rank_of(self, "gather", "root", root)
         call = self._call("gather", tensor, root=root, expects=(), discovers=True)
         return self._post(call, tensor, None, array, None)
 
@@ -152,17 +161,22 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         check on or ``discovers`` on every rank. Elsewhere it is None; ``out``, or ``like`` for shape, dtype and kind,
         tells what is awaited, which neither need where the ranks tell each other.
         """
-        root = judge.rank_of(self, "scatter", "root", root)
-        discovers = judge.flag_of(self, "scatter", "discovers", discovers)
+        awaits = parts is None and type(root) is int and root != self.rank
+        known = out if awaits else parts
+        work = self._repeat(SCATTER, known, out, None, root) if like is None and discovers is False else None
+        if work is not None:
+            return work
+        root = validation.rank_of(self, "scatter", "root", root)
+        discovers = validation.flag_of(self, "scatter", "discovers", discovers)
         if root != self.rank:
             return self._post_scattered(root, out, like, discovers)
-        found = judge.parts_of(self, "scatter", parts)
-        mine = found[self.rank]
-        target = None if out is None else judge.output_of(self, "scatter", out, mine.shape, mine)
-        call = self._parted("scatter", found, root=root, discovers=discovers)
+        tensors = validation.parts_of(self, "scatter", parts)
+        mine = tensors[self.rank]
+        target = None if out is None else validation.output_of(self, "scatter", out, mine.shape, mine)
+        call = self._parted_call("scatter", tensors, root=root, discovers=discovers)
         if call.sends is not None:
             self._require_discovery("scatter", discovers)
-        return self._post(call, found, target, _first(parts), out)
+        return self._post(call, tensors, target, _first(parts), out)
 
     def reduce_scatter(self, parts: Any, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
         """Rank r holds the element-wise reduction of all ranks' r-th parts.
@@ -170,14 +184,15 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones included where all
         ranks' lists have the same shapes.
         """
-        express = self._short_way(reduces=True)
-        if express is not None and (work := express.reduce_scatter(self, parts, op, out)) is not None:
+        work = self._repeat(REDUCE_SCATTER, parts, out, op)
+        if work is not None:
             return work
-        found = judge.parts_of(self, "reduce_scatter", parts)
-        mine = found[self.rank]
-        reduction = judge.reduce_op_of(self, "reduce_scatter", op, mine.dtype)
-        target = None if out is None else judge.output_of(self, "reduce_scatter", out, mine.shape, mine)
-        return self._post(self._parted("reduce_scatter", found, *reduction), found, target, _first(parts), out)
+        tensors = validation.parts_of(self, "reduce_scatter", parts)
+        mine = tensors[self.rank]
+        reduction = validation.reduce_op_of(self, "reduce_scatter", op, mine.dtype)
+        target = None if out is None else validation.output_of(self, "reduce_scatter", out, mine.shape, mine)
+        call = self._parted_call("reduce_scatter", tensors, *reduction)
+        return self._post(call, tensors, target, _first(parts), out)
 
     def all_to_all(
         self, parts: Any, *, out: Any = None, shapes: Sequence[Sequence[int]] | None = None, discovers: bool = False
@@ -188,31 +203,31 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         included, gives a list. ``out`` may be either form. A list without ``out`` needs ``shapes``, one per rank, the
         check on, or ``discovers`` on every rank.
         """
-        express = self._short_way() if discovers is False else None
-        if express is not None and (work := express.all_to_all(self, parts, out)) is not None:
+        work = self._repeat(ALL_TO_ALL, parts, out) if discovers is False and shapes is None else None
+        if work is not None:
             return work
-        discovers = judge.flag_of(self, "all_to_all", "discovers", discovers)
-        found = judge.parts_of(self, "all_to_all", parts)
-        if isinstance(found, Tensor) and not isinstance(out, list | tuple):
-            return self._post_exchange(found, parts, out)
-        own = listed(found)
-        expects = judge.awaited_of(self, "all_to_all", shapes, out, None if self.checks else own[self.rank])
-        target = None if out is None else judge.outputs_of(self, "all_to_all", out, expects, own[0])
+        discovers = validation.flag_of(self, "all_to_all", "discovers", discovers)
+        tensors = validation.parts_of(self, "all_to_all", parts)
+        if isinstance(tensors, Tensor) and not isinstance(out, list | tuple):
+            target = None if out is None else validation.output_of(self, "all_to_all", out, tensors.shape, tensors)
+            return self._post(self._parted_call("all_to_all", tensors), tensors, target, parts, out)
+        own = listed(tensors)
+        expects = validation.awaited_of(self, "all_to_all", shapes, out, None if self.checks else own[self.rank])
+        target = None if out is None else validation.outputs_of(self, "all_to_all", out, expects, own[0])
         if not expects:
             self._require_discovery("all_to_all", discovers)
+        sends, discovers = shapes_of(own), discovers or not expects
         call = self._call(
-            "all_to_all",
-            own[0],
-            discovers=discovers or not expects,
-            sends=_shapes(own),
-            expects=expects,
-            needs_grad=_needs_grad(found),
-        )._replace(shape=None)
-        return self._post(call, found, target, _first(parts), out)
+            "all_to_all", own[0], discovers=discovers, sends=sends, expects=expects, needs_grad=needs_grad(tensors)
+        )
+        return self._post(call._replace(shape=None), tensors, target, _first(parts), out)
 
     def barrier(self) -> Work[None]:
         """Its wait returns when every rank of the group has called it."""
-        return self._post(self._empty("barrier"), None, None, None, None)
+        plan = self._plans.get(BARRIER)
+        if plan is None:
+            plan = self._plans[BARRIER] = self._plan(Call("barrier"), None, torch.device("cpu"))
+        return self._start(plan, None, None, None, None, None)
 
     def subgroup(self, ranks: Sequence[int]) -> Communicator | None:
         """A communicator over these ranks of this one, in this order; None on a rank that is not among them.
@@ -222,159 +237,54 @@ class Communicator(PointToPointCalls, ObjectCollectives, CoalescedCollectives):
         if not isinstance(ranks, Iterable):
             text = refusal("subgroup", "rank list", repr(ranks), "a list of ranks", self.rank, self.size)
             raise ArgumentTypeError(text)
-        found = tuple(judge.rank_of(self, "subgroup", "rank", rank) for rank in ranks)
-        if len(set(found)) != len(found) or not found:
-            got, wanted = list(found), "one or more ranks, each once"
-            raise ArgumentValueError(refusal("subgroup", "rank list", got, wanted, self.rank, self.size))
-        count = self._subgroups[found] = self._subgroups.get(found, 0) + 1
-        key = f"{'-'.join(map(str, found))}#{count}"
-        transport = self._transport.subgroup(found, key)
+        members = tuple(validation.rank_of(self, "subgroup", "rank", rank) for rank in ranks)
+        if len(set(members)) != len(members) or not members:
+            got, expected = list(members), "one or more ranks, each once"
+            raise ArgumentValueError(refusal("subgroup", "rank list", got, expected, self.rank, self.size))
+        count = self._subgroups[members] = self._subgroups.get(members, 0) + 1
+        key = f"{'-'.join(map(str, members))}#{count}"
+        transport = self._transport.split(members, key)
         if transport is None:
             return None
-        return Communicator(transport, [self.ranks[rank] for rank in found], f"{self.name}/{key}", self.timeout)
+        return Communicator(transport, [self.ranks[rank] for rank in members], f"{self.name}/{key}", self.timeout)
 
     def close(self) -> None:
         """Leave the group; later calls raise ``BrokenCommunicatorError``."""
+        self._plans.clear()
         self._transport.close()
 
     def announce_leaving(self, why: str) -> None:
         """Tell the other ranks that this one comes to no further call."""
-        self._transport.announce_leaving(why)
+        self._transport.leave(why)
 
-    @property
-    def checks(self) -> bool:
-        """Whether the ranks compare their calls before data moves (``COLLSHIM_CHECK``)."""
-        return self._transport.checks
-
-    def _tensor(self, op: str, array: Any) -> Tensor:
-        tensor = judge.tensor_of(self, op, array)
-        judge.refuse_kind(self, op, tensor)
-        return tensor
+    def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
+        return attach(self, work, parts, result)
 
     def _operand(self, op: str, array: Any, reduce_op: ReduceOp) -> tuple[Tensor, tuple[str, float | None]]:
         tensor = self._tensor(op, array)
-        return tensor, judge.reduce_op_of(self, op, reduce_op, tensor.dtype)
+        return tensor, validation.reduce_op_of(self, op, reduce_op, tensor.dtype)
 
-    def _short_way(self, reduces: bool = False) -> Express | None:
-        express = self._transport.express
-        if express is None or express.queue or express.unseen or (reduces and self._nan.is_on()):
-            return None
-        return express
-
-    def join_graph(self, call: Call, given: Parts | None, pending: Posted, result: Any) -> Any:
-        """The result of a posted call, a part of the graph where some rank needs a gradient."""
-        return attach(self, call, given, pending, result)
-
-    def _gathered_into(self, op: str, tensor: Tensor, out: Any) -> tuple[judge.Target | None, tuple[Shape, ...] | None]:
+    def _gathered_into(self, op: str, tensor: Tensor, out: Any) -> tuple[Target | None, tuple[Shape, ...] | None]:
         if out is None:
             return None, None
         shape = tuple(tensor.shape)
         if not isinstance(out, list | tuple):
-            return judge.outputs_of(self, op, out, [shape] * self.size, tensor), None
-        target = judge.outputs_of(self, op, out, None, tensor)
-        shapes = _shapes(listed(target.own))
+            return validation.outputs_of(self, op, out, [shape] * self.size, tensor), None
+        target = validation.outputs_of(self, op, out, None, tensor)
+        shapes = shapes_of(listed(target.own))
         return target, None if all(known == shape for known in shapes) else shapes
 
     def _post_scattered(self, root: int, out: Any, like: Any, discovers: bool) -> Work[Any]:
+        """Off the root of a scatter."""
         known = like if out is None else out
         if known is None:
             self._require_discovery("scatter", discovers)
-            return self._post(self._empty("scatter", root=root, discovers=discovers), None, None, None, None)
+            return self._post(Call("scatter", root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("scatter", known)
-        target = None if out is None else judge.output_of(self, "scatter", out, tensor.shape, tensor)
+        target = None if out is None else validation.output_of(self, "scatter", out, tensor.shape, tensor)
         call = self._call("scatter", tensor, root=root, discovers=discovers, needs_grad=False)
         return self._post(call, None, target, known, out, tensor.device)
-
-    def _post_exchange(self, stacked: Tensor, parts: Any, out: Any) -> Work[Any]:
-        target = None if out is None else judge.output_of(self, "all_to_all", out, stacked.shape, stacked)
-        call = self._parted("all_to_all", stacked)
-        return self._post(call, stacked, target, parts, out)
-
-    def _require_discovery(self, op: str, discovers: bool) -> None:
-        if not (discovers or self._transport.checks):
-            got, wanted = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
-            raise ArgumentValueError(refusal(op, "shape of what is awaited", got, wanted, self.rank, self.size))
-
-    def _post(
-        self,
-        call: Call,
-        given: Parts | None,
-        target: judge.Target | None,
-        array: Any,
-        out: Any,
-        device: torch.device | None = None,
-    ) -> Work[Any]:
-        """Post a judged call; the work's result is ``out`` where the caller gave one."""
-        if out is not None and call.needs_grad:
-            call = call._replace(needs_grad=False)
-        gets_array = array is not None and out is None and call.op != "send"
-        kind = judge.kind_of(self, call.op, array) if gets_array else None
-        inputs = None if given is None else judge.readable_parts(given)
-        if call.reduce_op is not None and inputs is not None and (nan := self._nan.look(inputs)):
-            call = call._replace(nan=nan)
-        if target is not None and inputs is not None:
-            inputs = apart(call.op, self.rank, inputs, target.written)
-        place = device or _device(given)
-        pending = self._transport.post(call, inputs, None if target is None else target.written, place)
-        views, follows = self._views(call, given, target, pending, out), follower(array if out is None else out)
-        work = Work[Any](pending, views if follows is None else (*views, follows), kind, self.timeout)
-        if call.op == "send" and call.needs_grad:
-            attach(self, call, given, pending, None)  # its place among the backwards is here, whenever it is waited for
-            work.token = pending.token
-        return work
-
-    def _call(
-        self, op: str, tensor: Tensor, reduce_op: str | None = None, factor: float | None = None, **more: Any
-    ) -> Call:
-        """The call of a rank that gives one tensor."""
-        site = call_site() if self._transport.checks else ""
-        more.setdefault("needs_grad", _needs_grad(tensor))
-        return Call(op, tuple(tensor.shape), tensor.dtype, tensor.device.type, reduce_op, factor, site=site, **more)
-
-    def _parted(
-        self, op: str, parts: Parts, reduce_op: str | None = None, factor: float | None = None, **more: Any
-    ) -> Call:
-        """The call of a rank that gives one part per rank."""
-        sends = None if isinstance(parts, Tensor) or _equal(parts) else _shapes(parts)
-        call = self._call(op, parts[0], reduce_op, factor, sends=sends, needs_grad=_needs_grad(parts), **more)
-        return call if sends is None else call._replace(shape=None)
-
-    def _empty(self, op: str, **more: Any) -> Call:
-        """The call of a rank that gives nothing."""
-        return Call(op, site=call_site() if self._transport.checks else "", **more)
-
-    def _views(
-        self, call: Call, given: Parts | None, target: judge.Target | None, pending: Posted, out: Any
-    ) -> tuple[Callable[[Any], Any], ...]:
-        if target is not None:
-            return (partial(_settled_into, target, out),)
-        if call.op in ("barrier", "send") or not (call.needs_grad or self._transport.checks):
-            return ()
-        return (partial(self.join_graph, call, given, pending),)
-
-
-def _needs_grad(parts: Parts) -> bool:
-    if not torch.is_grad_enabled():
-        return False
-    return parts.requires_grad if isinstance(parts, Tensor) else any(part.requires_grad for part in parts)
-
-
-def _equal(parts: Sequence[Tensor]) -> bool:
-    return all(part.shape == parts[0].shape for part in parts)
-
-
-def _shapes(parts: Sequence[Tensor]) -> tuple[Shape, ...]:
-    return tuple(tuple(part.shape) for part in parts)
 
 
 def _first(parts: Any) -> Any:
     return parts[0] if isinstance(parts, list | tuple) else parts
-
-
-def _device(given: Parts | None) -> torch.device:
-    return torch.device("cpu") if given is None else given.device if isinstance(given, Tensor) else given[0].device
-
-
-def _settled_into(target: judge.Target, out: Any, result: Any) -> Any:
-    target.settle()
-    return out

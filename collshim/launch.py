@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from collshim.call import how_it_failed
+from collshim.calls.site import how_it_failed
 from collshim.errors import ArgumentTypeError, ArgumentValueError, RankError
 from collshim.world import local_worlds, use
 

@@ -44,6 +44,8 @@ def joined(parts: Parts) -> Tensor | None:
 
 def _adjacent(parts: Sequence[Tensor]) -> Tensor | None:
     first, end = parts[0], parts[0].storage_offset()
+    if len(parts) > 1 and parts[1].storage_offset() != end + first.numel():
+        return None
     for part in parts:
         if part.storage_offset() != end or not part.is_contiguous() or not _shares_storage(part, first):
             return None
@@ -85,12 +87,28 @@ def fill(out: Parts, parts: Parts) -> None:
     """Write ``parts`` into ``out``, part by part; equal shapes are the caller's promise."""
     if isinstance(out, Tensor) and isinstance(parts, Tensor):
         out.copy_(parts)
-    elif isinstance(out, Tensor) and out.is_contiguous() and not any(_lies_in(out, part) for part in parts):
+    elif isinstance(out, Tensor) and out.is_contiguous() and not _lies_within(parts, out):
         torch.stack(list(parts), out=out)
     else:
         for target, source in zip(listed(out), listed(parts), strict=True):
             target.copy_(source)
 
 
-def _lies_in(whole: Tensor, part: Tensor) -> bool:
-    return whole.data_ptr() <= part.data_ptr() < whole.data_ptr() + whole.nbytes
+def _lies_within(parts: Parts, whole: Tensor) -> bool:
+    """Whether a part lies in the memory of ``whole``: torch stacks nothing onto itself."""
+    start = whole.data_ptr()
+    end = start + whole.nbytes
+    return any(start <= part.data_ptr() < end for part in parts)
+
+
+def as_bytes(tensor: Tensor) -> Tensor:
+    """A contiguous tensor's memory as flat bytes, a view."""
+    whole = tensor.as_strided((tensor.numel(),), (1,))  # one element may have any stride and count as contiguous
+    return torch.view_as_real(whole).view(-1).view(torch.uint8) if whole.is_complex() else whole.view(torch.uint8)
+
+
+def from_bytes(data: Tensor, dtype: torch.dtype) -> Tensor:
+    """Flat bytes as a flat tensor of ``dtype``; a copy, since bytes in a message are aligned to nothing."""
+    whole = torch.empty(data.numel() // dtype.itemsize, dtype=dtype, device="cpu")
+    as_bytes(whole).copy_(data)
+    return whole

@@ -85,7 +85,7 @@ def options(**changes: Any) -> Iterator[Options]:
         _current.reset(token)
 
 
-chosen = _current.get
+block_options = _current.get
 """The options that a block of code has set here, None outside of any: cheap, for every call."""
 
 

@@ -21,7 +21,7 @@ from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError
 from collshim.options import Options, options
 from collshim.options import get as current_options
-from collshim.transports.rendezvous import reach_store, serve_store
+from collshim.transports.processes.store import reach_store, serve_store
 
 _HOST = "127.0.0.1"
 _GRACE = 2.0

@@ -6,43 +6,18 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from torch import Tensor
 
-from collshim.errors import ArgumentTypeError, ArgumentValueError, DeadlineError
+from collshim.deferred import DeferredErrors, Failing
+from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError, DeadlineError
 
 _PAUSE = 1e-4
 """Seconds between two looks at a work that another thread waits for."""
 
 T = TypeVar("T")
 U = TypeVar("U")
-
-
-class Pending(Protocol):
-    """What a transport promises of a posted call; ``token`` and ``source`` are those of its ``Work``."""
-
-    token: Tensor | None
-
-    @property
-    def source(self) -> int | None:
-        """The rank that served a recv."""
-        ...
-
-    def wait(self, timeout: float | None) -> Any:
-        """Return the call's outputs in torch's terms; ``timeout`` in seconds, None for the communicator's."""
-
-    def done(self) -> bool:
-        """Whether ``wait`` would return, or raise, at once."""
-        ...
-
-
-class EarlierError(Exception):
-    """What ``Pending.wait`` raises where its call went well, but an earlier one failed and nobody waited for that."""
-
-    def __init__(self, failure: Exception) -> None:
-        super().__init__(failure)
-        self.failure = failure
 
 
 class Work(Generic[T]):
@@ -56,29 +31,52 @@ class Work(Generic[T]):
         token: after ``wait``, on a rank whose result is None though others differentiate through the call: the
             tensor that lets this rank join their backward. Else None.
         source: after ``wait``, the rank in the group that a recv was served by. Else None.
+
+    A transport's own works derive from this class: they say when the call is over, and what its outputs are in torch's
+    terms. Whoever posts says how the result reaches the caller, by ``_out``, the caller's own place; or else by
+    ``_join``, which makes the result a part of the graph where some rank needs a gradient, and ``_kind``, which makes
+    an array of the caller's kind of each tensor, after all views.
     """
 
     token: Tensor | None = None
     source: int | None = None
-    _settled = False
+    joint = False
+    """Whether some rank needs a gradient, once the call is over; False where the ranks did not tell each other."""
+
+    _call: Any = None
+
+    _out: Any = None
+    _kind: Callable[[Tensor], Any] | None = None
+    _join: Callable[[Work[Any], Any], Any] | None = None
+    _timeout: float | None = None
     _views: tuple[Callable[[Any], Any], ...] = ()
+    _is_simple = True
+    """Whether the caller sees ``_out``, or else the outputs as they are, where no rank needs a gradient."""
+
+    _earlier: tuple[DeferredErrors, list[Failing]] | None = None
+    _claim: bool | None = None
+    _settled = False
     _raw: Any = None
     _result: Any = None
-    _failure: BaseException | None = None
-    _pending: Any = None
+    _failure: Exception | None = None
+    _raises_once = False
     _polled: float | None = None
 
-    def __init__(
-        self,
-        pending: Pending,
-        views: tuple[Callable[[Any], Any], ...] = (),
-        kind: Callable[[Tensor], Any] | None = None,
-        timeout: float | None = None,
-    ) -> None:
-        self._pending = pending
-        self._views = views
-        self._kind = kind
-        self._timeout = timeout
+    def __init__(self) -> None:
+        self._claim = True
+
+    @property
+    def call(self) -> Any:
+        """What was asked of the collective, where a transport carries it out."""
+        return self._call
+
+    def _complete(self, timeout: float | None) -> Any:
+        """Wait until the call is over; its outputs. ``timeout`` in seconds, None for no deadline."""
+        raise NotImplementedError
+
+    def _is_over(self) -> bool:
+        """Whether ``_complete`` would return, or raise, at once."""
+        raise NotImplementedError
 
     def wait(self, timeout: float | None = None) -> T:
         """The result, once it is there.
@@ -93,17 +91,32 @@ class Work(Generic[T]):
         if timeout is not None:
             timeout = _seconds(timeout)
         while not self._settled:
-            self._finish(timeout)
+            try:
+                del self._claim  # of two threads one has it, and the other waits for that one
+            except AttributeError:
+                self._await_other(timeout)
+                continue
+            try:
+                outputs = self._complete(self._timeout if timeout is None else timeout)
+                if self.joint or not self._is_simple:
+                    outputs = self._made(outputs)
+                self._result = outputs if self._out is None else self._out
+            except Exception as failure:
+                self._keep(failure)
+            except BaseException:  # Ctrl-C: the wait may be resumed
+                self._claim = True
+                raise
+            self._settled = True
         if self._failure is not None:
-            raise self._failure
-        return cast(T, self._result)
+            self._raise(self._failure)
+        return self._result  # type: ignore[no-any-return]
 
     def done(self) -> bool:
         """Whether ``wait`` would return, or raise, at once.
 
         To ask is to wait: when the communicator's deadline has passed since the first time, the work fails.
         """
-        return self._settled or self._arrived()
+        return self._settled or (self._claim is not None and (self._is_over() or self._is_late()))
 
     def result(self) -> T:
         """The result of a work that is done; waits where it is not."""
@@ -123,51 +136,46 @@ class Work(Generic[T]):
         """This work with ``view`` applied to its torch result, once; the caller's array kind is made after it."""
         if self._settled:
             self.wait()
-            return Work[U](_Settled(self._raw, self.token, self.source), (view,), self._kind)
-        self._views = (*self._views, view)
+            again = Settled[U](self._result if self._kind is None else self._raw, self._call)
+            again.token, again.source, again._kind, again._views = self.token, self.source, self._kind, (view,)
+            again._is_simple = False
+            return again
+        self._views, self._is_simple = (*self._views, view), False
         return cast(Work[U], self)
 
-    def _finish(self, timeout: float | None) -> None:
-        """Wait and settle, or wait a moment for the thread that does; that one alone holds ``pending``."""
-        pending = self._pending
-        try:
-            del self._pending
-        except AttributeError:
-            self._await_other(timeout)
-            return
-        try:
-            self._settle(pending, self._timeout if timeout is None else timeout)
-        except EarlierError as earlier:
-            self._pending = pending
-            raise earlier.failure from earlier.failure.__cause__
-        except Exception as failure:
-            self._failure = failure
-        except BaseException:  # Ctrl-C: the wait may be resumed
-            self._pending = pending
-            raise
-        self._settled = True
+    def _made(self, result: Any) -> Any:
+        """What the caller sees of what the call gave."""
+        if self._out is not None:
+            result, self._out = self._out, None
+        elif self.joint and self._join is not None:
+            result = self._join(self, result)
+        for view in self._views:
+            result = view(result)
+        if self._earlier is not None:
+            self._failure = self._earlier[0].taken(self._earlier[1])
+            self._raises_once = True
+        self._raw, self._join = result, None
+        return result if self._kind is None else _converted(result, self._kind)
 
-    def _settle(self, pending: Any, timeout: float | None) -> None:
-        self._take(pending.wait(timeout))
-        self.token, self.source = pending.token, pending.source
+    def _keep(self, failure: Exception) -> None:
+        """The work has failed; an earlier failure that nobody has heard of is its cause."""
+        self._failure = failure
+        if self._earlier is not None and isinstance(failure, CommunicationError):
+            failure.__cause__ = failure.__cause__ or self._earlier[0].taken(self._earlier[1])
+
+    def _raise(self, failure: Exception) -> None:
+        """The work's own failure, every time; an earlier call's, once."""
+        if self._raises_once:
+            self._failure = None
+            raise failure from failure.__cause__
+        raise failure
 
     def _await_other(self, timeout: float | None) -> None:
         limit = math.inf if timeout is None else time.monotonic() + timeout
-        while not self._settled and self._pending is None:
+        while not self._settled and self._claim is None:
             if time.monotonic() >= limit:
                 raise DeadlineError(f"wait: another thread still waits for this work after {timeout:g} s")
             time.sleep(_PAUSE)
-
-    def _take(self, result: Any) -> None:
-        """Keep what the call gave, in torch's terms, as this work's result."""
-        for view in self._views:
-            result = view(result)
-        self._raw = result
-        self._result = result if self._kind is None else _converted(result, self._kind)
-
-    def _arrived(self) -> bool:
-        pending = self._pending
-        return pending is not None and (pending.done() or self._is_late())
 
     def _is_late(self) -> bool:
         """Whether the deadline has passed since somebody first asked; then the wait is made, and fails."""
@@ -175,67 +183,77 @@ class Work(Generic[T]):
         self._polled = now if self._polled is None else self._polled
         if self._timeout is None or now - self._polled < self._timeout:
             return False
-        self._finish(0.0)
+        try:
+            self.wait(0.0)
+        except Exception:
+            if not self._settled:
+                raise
         return self._settled
 
 
-class _Settled:
-    """A result that is there already."""
+class Settled(Work[T]):
+    """A call that is over."""
 
-    def __init__(self, result: Any, token: Tensor | None = None, source: int | None = None) -> None:
-        self._result = result
-        self.token = token
-        self.source = source
+    def __init__(self, outputs: Any, call: Any = None) -> None:
+        self._claim = True
+        self._outputs = outputs
+        self._call = call
 
-    def wait(self, timeout: float | None) -> Any:
-        return self._result
+    def wait(self, timeout: float | None = None) -> T:
+        """See ``Work.wait``."""
+        if timeout is not None or not self._is_simple:
+            return super().wait(timeout)
+        return self._outputs if self._out is None else self._out  # type: ignore[no-any-return]
 
-    def done(self) -> bool:
+    def _complete(self, timeout: float | None) -> Any:
+        return self._outputs
+
+    def _is_over(self) -> bool:
         return True
 
 
-class _Together:
+class _Together(Work[list[Any]]):
     """Several works as one."""
 
-    token: Tensor | None = None
-    source: int | None = None
-
     def __init__(self, works: Sequence[Work[Any]]) -> None:
+        super().__init__()
         self._works = works
 
-    def wait(self, timeout: float | None) -> list[Any]:
+    def _complete(self, timeout: float | None) -> list[Any]:
         """All results; where some failed, the first failure, once every work has been waited for."""
         limit = math.inf if timeout is None else time.monotonic() + timeout
-        results, failures = list[Any](), list[Exception]()
+        results, failures, earlier = list[Any](), list[Exception](), list[Exception]()
         for work in self._works:
+            rest = None if timeout is None else max(0.0, limit - time.monotonic())
             try:
-                results.append(work.wait(None if timeout is None else max(0.0, limit - time.monotonic())))
+                results.append(work.wait(rest))
             except Exception as failure:
-                failures.append(failure if work._settled else EarlierError(failure))
+                if work._failure is failure:
+                    failures.append(failure)
+                else:
+                    earlier.append(failure)
+                    results.append(work.wait(rest))  # which gives its own result now
         if failures:
-            raise next((failure for failure in failures if not isinstance(failure, EarlierError)), failures[0])
+            raise failures[0]
+        if earlier:
+            self._failure, self._raises_once = earlier[0], True
         return results
 
-    def done(self) -> bool:
+    def _is_over(self) -> bool:
         return all(work.done() for work in self._works)
 
 
 def together(works: Sequence[Work[Any]]) -> Work[list[Any]]:
     """One work whose result is the list of these works' results."""
-    return Work(_Together(works))
-
-
-def settled(result: Any) -> Pending:
-    """A pending whose result is there already."""
-    return _Settled(result)
+    return _Together(works)
 
 
 def _seconds(timeout: Any) -> float:
-    wanted = "a number of seconds, 0 or more"
+    expected = "a number of seconds, 0 or more"
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
-        raise ArgumentTypeError(f"wait: timeout is {timeout!r}, should be {wanted}")
+        raise ArgumentTypeError(f"wait: timeout is {timeout!r}, should be {expected}")
     if not float(timeout) >= 0:
-        raise ArgumentValueError(f"wait: timeout is {timeout!r}, should be {wanted}")
+        raise ArgumentValueError(f"wait: timeout is {timeout!r}, should be {expected}")
     return float(timeout)
 
 

@@ -18,18 +18,18 @@ from typing import Any
 import torch
 from torch.distributed import HashStore
 
-from collshim.call import how_it_failed
+from collshim.calls.site import how_it_failed
 from collshim.communicator import Communicator
 from collshim.environment import Place, read
 from collshim.errors import WorldError
 from collshim.forks import INHERITED, no_rank
 from collshim.options import get as current_options
 from collshim.transports import Transport
-from collshim.transports.background import Background
-from collshim.transports.local import LocalTransport
-from collshim.transports.point_to_point import give_up
-from collshim.transports.rendezvous import Rendezvous, nccl_is_there, reach_store
-from collshim.transports.switchboard import Switchboard
+from collshim.transports.processes.polling import give_up
+from collshim.transports.processes.progress import ProgressThread
+from collshim.transports.processes.store import ProcessWorld, nccl_is_there, reach_store
+from collshim.transports.threads.group import ThreadWorld
+from collshim.transports.threads.transport import ThreadTransport
 
 
 class World:
@@ -79,7 +79,7 @@ class _Process:
 
     lock = threading.RLock()
     world: World | None = None
-    rendezvous: Rendezvous | None = None
+    shared: ProcessWorld | None = None
     local_worlds = 0
     generations = itertools.count()
     processes_worlds = itertools.count()
@@ -169,15 +169,15 @@ def close() -> None:
     _Process.world = None
     _say_goodbye(found)
     found.close()
-    if _Process.rendezvous is not None:
-        _Process.rendezvous.close()
-        _Process.rendezvous = None
+    if _Process.shared is not None:
+        _Process.shared.close()
+        _Process.shared = None
 
 
 def _say_goodbye(world: World, why: str = "has left the world") -> None:
     world.communicator.announce_leaving(why)
-    if _Process.rendezvous is not None:
-        _Process.rendezvous.farewell(world.size)
+    if _Process.shared is not None:
+        _Process.shared.farewell(world.size)
 
 
 def _leave_at_exit() -> None:
@@ -186,10 +186,10 @@ def _leave_at_exit() -> None:
     why = "has left the world" if error is None else how_it_failed(error)
     if _Process.world is not None:
         _say_goodbye(_Process.world, why)
-    if _Process.rendezvous is not None:
-        _Process.rendezvous.abandon()
+    if _Process.shared is not None:
+        _Process.shared.abandon()
     give_up()
-    Background.stop()
+    ProgressThread.stop()
 
 
 def announce_leaving(why: str) -> None:
@@ -210,8 +210,8 @@ def _forget() -> None:
     if own in INHERITED:
         _thread.world = None
     if process in INHERITED:
-        INHERITED.append(_Process.rendezvous)
-        _Process.world = _Process.rendezvous = None
+        INHERITED.append(_Process.shared)
+        _Process.world = _Process.shared = None
 
 
 os.register_at_fork(after_in_child=_forget)
@@ -242,10 +242,10 @@ class LocalWorlds(Sequence[World]):
     def __init__(self, size: int) -> None:
         if size < 1:
             raise WorldError(f"size of a world is {size}, should be at least 1")
-        self._board = Switchboard(size)
+        self._shared = ThreadWorld(size)
         ranks = tuple(range(size))
-        group = self._board.group(ranks, f"world{next(_Process.generations)}")
-        self._worlds = [World(LocalTransport(group, rank), rank, size, ranks) for rank in ranks]
+        group = self._shared.group(ranks, f"world{next(_Process.generations)}")
+        self._worlds = [World(ThreadTransport(group, rank), rank, size, ranks) for rank in ranks]
         self._open = True
         with _Process.lock:
             _Process.local_worlds += 1
@@ -264,11 +264,11 @@ class LocalWorlds(Sequence[World]):
 
     def leave(self, rank: int, why: str) -> None:
         """Rank ``rank`` comes to no further call: those that wait for it are told ``why`` at once."""
-        self._board.leave(rank, why)
+        self._shared.leave(rank, why)
 
     def where(self, rank: int) -> str:
         """Where rank ``rank`` is, in words."""
-        return self._board.whereabouts(rank)
+        return self._shared.whereabouts(rank)
 
     def close(self) -> None:
         """End the world; ranks that still wait in it are told."""
@@ -289,31 +289,31 @@ def _joined(place: Place, store: Any, timeout: float | None) -> World:
     serves = store is None and place.rank == 0 and not place.agent_store
     found = reach_store(place.address, place.port, serves=serves, timeout=seconds) if store is None else store
     name = f"world{next(_Process.processes_worlds)}"
-    rendezvous = Rendezvous(found, place.rank, seconds, place.address, serves=serves, name=name)
-    _Process.rendezvous = rendezvous
+    shared = ProcessWorld(found, place.rank, seconds, place.address, serves=serves, name=name)
+    _Process.shared = shared
     atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
     atexit.register(_leave_at_exit)
-    from collshim.transports.process_group import ProcessGroupTransport
+    from collshim.transports.processes.transport import ProcessTransport
 
-    transport = ProcessGroupTransport(rendezvous, range(place.size), "all", checks=_checks(rendezvous))
+    transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
-    world.store = rendezvous.store
+    world.store = shared.store
     return world
 
 
 def local_worlds_of_one() -> World:
     """A world of a single rank, which needs nobody."""
-    board = Switchboard(1)
-    return World(LocalTransport(board.group((0,), f"world{next(_Process.generations)}"), 0), 0, 1, (0,))
+    shared = ThreadWorld(1)
+    return World(ThreadTransport(shared.group((0,), f"world{next(_Process.generations)}"), 0), 0, 1, (0,))
 
 
-def _checks(rendezvous: Rendezvous) -> bool:
+def _checks(shared: ProcessWorld) -> bool:
     """Rank 0 decides for all: whether CUDA is in use already may differ between them."""
     chosen = current_options().check
     mine = chosen if chosen is not None else not (nccl_is_there() and torch.cuda.is_initialized())
-    agreed = rendezvous.agreed("check", str(mine)) == str(True)
+    agreed = shared.agreed("check", str(mine)) == str(True)
     if chosen is not None and chosen is not agreed:
-        rank = rendezvous.rank
+        rank = shared.rank
         raise WorldError(f"the check between ranks is {chosen} on rank {rank}, {agreed} on rank 0, should be the same")
     return agreed

@@ -1,32 +1,19 @@
-"""What a transport must do: carry one described call of a group's ranks, and say who is missing.
+"""What a transport must do: carry the planned calls of a group's ranks, and say who is missing.
 
-Two transports do it: ``local`` between threads of one process, ``process_group`` between processes.
+Two transports do it: ``threads`` between threads of one process, ``processes`` between processes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
-import torch
-from torch import Tensor
-
-from collshim.call import Call
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller
+from collshim.deferred import DeferredErrors
 from collshim.layout import Parts
-from collshim.transports.plain import Express
-from collshim.work import Pending
-
-
-class Posted(Pending, Protocol):
-    """A posted call; ``token`` is set by the autograd rules."""
-
-    token: Tensor | None
-
-    @property
-    def joint(self) -> bool:
-        """Whether some rank needs a gradient, once the wait is over; False where the ranks did not tell each other."""
-        ...
+from collshim.work import Work
 
 
 class Transport(Protocol):
@@ -36,34 +23,35 @@ class Transport(Protocol):
         rank: this rank in the group.
         size: how many ranks the group has.
         checks: whether the ranks compare their calls before data moves.
+        deferred: calls that failed before anybody waited for them.
     """
 
     rank: int
     size: int
     checks: bool
+    deferred: DeferredErrors
 
-    @property
-    def express(self) -> Express | None:
-        """The short way for plain arrays, where there is one now."""
-        ...
+    def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+        """Start a collective on contiguous, detached tensors; ``outputs`` None where the transport shall allocate.
 
-    def post(self, call: Call, inputs: Parts | None, outputs: Parts | None, device: torch.device) -> Posted:
-        """Post a call on contiguous, detached tensors; ``outputs`` None where the transport shall allocate.
-
-        A ``recv`` has ``call.root`` None for any source. What ``wait`` returns are the outputs, in the form given
-        or that of ``outputs.allocate``.
+        What the work gives are the outputs, in the form given or that of ``allocation.allocate``; whoever posts says
+        how they reach the caller. ``caller`` is where the call was made, where the ranks tell each other.
         """
         ...
 
-    def together(self) -> AbstractContextManager[None]:
-        """Sends and receives posted inside set out at once, none waits for another."""
+    def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+        """Start a send, or a recv, whose ``plan.call.root`` is its peer; None for a recv from any rank."""
         ...
 
-    def subgroup(self, ranks: Sequence[int], key: str) -> Transport | None:
+    def together(self) -> AbstractContextManager[None]:
+        """Sends and receives started inside set out at once, none waits for another."""
+        ...
+
+    def split(self, ranks: Sequence[int], key: str) -> Transport | None:
         """The end of a smaller group, in the order of ``ranks``; None where this rank is not in it."""
 
-    def announce_leaving(self, why: str) -> None:
+    def leave(self, why: str) -> None:
         """Tell the other ranks that this one comes to no further call."""
 
     def close(self) -> None:
-        """Leave the group; nothing may be posted afterwards."""
+        """Leave the group; nothing may be started afterwards."""

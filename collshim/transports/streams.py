@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from collshim.call import Call
+from collshim.calls.call import Call
 from collshim.layout import Parts
 
 

@@ -12,9 +12,13 @@ from typing import NamedTuple
 
 from collshim.conformance.faults.program import SIZE
 from collshim.conformance.faults.rank import PATIENCE, THREADS, Ending, Task, main
-from collshim.transports.rendezvous import serve_store
+from collshim.transports.processes.store import serve_store
 
-_IMPORTED = ["collshim.conformance.faults.rank", "collshim.torch.distributed", "collshim.transports.process_group"]
+_IMPORTED = [
+    "collshim.conformance.faults.rank",
+    "collshim.torch.distributed",
+    "collshim.transports.processes.transport",
+]
 
 _LEAVING = 5.0
 """Seconds that a process gets to end after its ranks have told how they ended."""

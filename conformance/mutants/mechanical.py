@@ -29,19 +29,21 @@ SEED = "collshim"
 HARMLESS = Path(__file__).parent / "harmless.toml"
 
 FILES = (
-    "aliasing.py",
     "arithmetic.py",
     "autograd.py",
-    "combine.py",
+    "calls/aliasing.py",
+    "calls/allocation.py",
+    "calls/collective.py",
+    "calls/plan.py",
     "communicator.py",
     "layout.py",
     "objects.py",
-    "outputs.py",
-    "transports/alike.py",
-    "transports/express.py",
-    "transports/parcel.py",
-    "transports/payload.py",
-    "transports/slots.py",
+    "posting.py",
+    "transports/compute.py",
+    "transports/matching.py",
+    "transports/processes/fingerprint.py",
+    "transports/processes/gloo.py",
+    "transports/processes/request.py",
     "torch/distributed/arguments.py",
     "torch/distributed/forms.py",
     "oneflow/comm/movement.py",
@@ -52,11 +54,9 @@ FILES = (
 )
 
 _TRANSPORTS = {
-    "transports/alike.py": "threads",
-    "transports/express.py": "unchecked",
-    "transports/parcel.py": "processes",
-    "transports/payload.py": "processes",
-    "transports/slots.py": "processes",
+    "transports/processes/fingerprint.py": "processes",
+    "transports/processes/gloo.py": "processes",
+    "transports/processes/request.py": "processes",
 }
 """Of the files that one transport alone uses, or one above all."""
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.distributed import AllreduceOptions, BroadcastOptions, ProcessGroup, ReduceOp, ReduceScatterOptions
 
 from collshim import Communicator
-from collshim.transports.payload import all_gather_single, all_to_all_single, reduce_scatter_single
+from collshim.transports.processes.gloo import all_gather_single, all_to_all_single, reduce_scatter_single
 from tests.benchmarks.measure import Contender
 
 OPS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all")

@@ -16,8 +16,8 @@ from torch._C._distributed_c10d import FakeProcessGroup
 from torch.distributed import HashStore, ProcessGroup
 
 from collshim import Communicator
-from collshim.transports.process_group import ProcessGroupTransport
-from collshim.transports.rendezvous import Rendezvous
+from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.transport import ProcessTransport
 from tests.benchmarks.contenders import OPS, bare, engine, operands
 from tests.benchmarks.measure import Contender, Samples
 
@@ -30,7 +30,7 @@ BURST = 200
 _FRESH = " (fresh result)"
 
 
-class _Fake(Rendezvous):
+class _Fake(ProcessWorld):
     """Groups that are torch's fake one."""
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
@@ -61,7 +61,7 @@ class HostTime(NamedTuple):
 
 def host_times(bursts: int) -> list[HostTime]:
     """Of every collective with a place for its result, and of one that makes its own."""
-    transport = ProcessGroupTransport(_Fake(HashStore(), 0, 60.0), [0, 1], "fake", checks=False)
+    transport = ProcessTransport(_Fake(HashStore(), 0, 60.0), [0, 1], "fake", checks=False)
     comm = Communicator(transport, [0, 1], "fake", 60.0)
     found = [_measured(op, _contenders(comm, op), bursts) for op in OPS]
     found.append(_measured(f"all_reduce{_FRESH}", _making(comm), bursts))
@@ -97,7 +97,7 @@ def _making(comm: Communicator) -> dict[str, Contender]:
 
 
 def _group(comm: Communicator) -> ProcessGroup:
-    group: ProcessGroup = comm._transport.payload_group  # type: ignore[attr-defined]  # not of every transport
+    group: ProcessGroup = comm._transport.data_group  # type: ignore[attr-defined]  # not of every transport
     return group
 
 

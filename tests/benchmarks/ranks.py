@@ -14,8 +14,8 @@ from torch.distributed import HashStore, PrefixStore, ProcessGroup
 
 import collshim
 from collshim import Communicator
-from collshim.transports.process_group import ProcessGroupTransport
-from collshim.transports.rendezvous import Rendezvous
+from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.transport import ProcessTransport
 from collshim.world import World
 from tests.benchmarks.contenders import bare, engine, operands, torch_distributed
 from tests.benchmarks.measure import Contender, Samples, in_turns, joined, slowest
@@ -108,13 +108,13 @@ def _ends(world: World) -> Iterator[Ends]:
     """The groups under comparison, and one more for the barriers between calls; torch's default group is made too."""
     _use_loopback()
     rendezvous, ranks = _rendezvous(world), range(world.size)
-    transport = ProcessGroupTransport(rendezvous, ranks, "bench/unchecked", checks=False)
+    transport = ProcessTransport(rendezvous, ranks, "bench/unchecked", checks=False)
     unchecked = Communicator(transport, ranks, "unchecked", world.communicator.timeout)
     between = rendezvous.group("bench/between", ranks, cuda=False)
     store = PrefixStore("bench/default", world.store)
     dist.init_process_group("gloo", store=store, rank=world.rank, world_size=world.size)
     try:
-        yield Ends(world.communicator, unchecked, transport.payload_group, lambda: between.barrier().wait())
+        yield Ends(world.communicator, unchecked, transport.data_group, lambda: between.barrier().wait())
     finally:
         dist.destroy_process_group()
         unchecked.close()
@@ -126,9 +126,9 @@ def _use_loopback() -> None:
     os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback[0])
 
 
-def _rendezvous(world: World) -> Rendezvous:
+def _rendezvous(world: World) -> ProcessWorld:
     """The world's own; a rank that is alone has none and gets one."""
     transport = world.communicator._transport
-    if isinstance(transport, ProcessGroupTransport):
-        return transport.rendezvous
-    return Rendezvous(HashStore(), 0, world.communicator.timeout)
+    if isinstance(transport, ProcessTransport):
+        return transport.world
+    return ProcessWorld(HashStore(), 0, world.communicator.timeout)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from collshim.aliasing import sharing
+from collshim.calls.aliasing import sharing
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
 
 MATRIX = torch.zeros(6, 4)

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from collshim.arithmetic import meaning, reduce_into
+from collshim.arithmetic import reduced, undefined_for
 
 RANKS = 5
 LENGTH = 41
@@ -87,12 +87,6 @@ def from_numpy(row: Any, dtype: torch.dtype) -> Tensor:
 def to_numpy(tensor: Tensor, kind: Any) -> Any:
     bits = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}[tensor.element_size()]
     return tensor.view(bits).numpy().view(kind)
-
-
-def reduced(parts: Sequence[Tensor], op: str, factor: float | None = None) -> Tensor:
-    out = torch.empty_like(parts[0])
-    reduce_into(out, parts, op, factor)
-    return out
 
 
 def folded(rows: Sequence[Sequence[int]], op: str, dtype: torch.dtype) -> list[int]:
@@ -236,12 +230,12 @@ def test_what_is_no_number_stays_none(dtype: torch.dtype, op: str) -> None:
 @pytest.mark.parametrize("op", ["sum", "prod", "max", "avg", "bxor", "premul_sum"])
 @pytest.mark.parametrize("place", range(4))
 def test_the_result_may_go_where_any_part_lies(place: int, op: str, dtype: torch.dtype) -> None:
-    if meaning(op, dtype) is not None:
+    if undefined_for(op, dtype) is not None:
         return
     factor = 2.0 if op == "premul_sum" else None
     parts = [torch.tensor([rank % 2, 1, 2]).to(dtype) for rank in range(4)]
     wanted = reduced([part.clone() for part in parts], op, factor)
-    reduce_into(parts[place], parts, op, factor)
+    reduced(parts, op, factor, parts[place])
     assert parts[place].float().tolist() == wanted.float().tolist()
 
 
@@ -249,7 +243,7 @@ def test_the_result_may_go_where_any_part_lies(place: int, op: str, dtype: torch
 @pytest.mark.parametrize("op", [*OPS, "premul_sum"])
 @pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 def test_shapes_without_elements_and_without_dimensions(op: str, dtype: torch.dtype) -> None:
-    if meaning(op, dtype) is not None:
+    if undefined_for(op, dtype) is not None:
         return
     factor = 1.0 if op == "premul_sum" else None
     assert reduced([torch.ones(0, 2).to(dtype)] * 2, op, factor).shape == (0, 2)
@@ -260,7 +254,7 @@ def test_shapes_without_elements_and_without_dimensions(op: str, dtype: torch.dt
 def test_inputs_are_kept(dtype: torch.dtype) -> None:
     parts = [torch.tensor([rank % 2, 1]).to(dtype) for rank in range(3)]
     copies = [part.float().tolist() for part in parts]
-    for op in (op for op in OPS if meaning(op, dtype) is None):
+    for op in (op for op in OPS if undefined_for(op, dtype) is None):
         reduced(parts, op)
     assert [part.float().tolist() for part in parts] == copies
 
@@ -277,10 +271,10 @@ if hasattr(torch, "float8_e8m0fnu"):  # torch 2.7
 
 @pytest.mark.parametrize(("op", "dtype"), MEANINGLESS, ids=str)
 def test_what_means_nothing_is_told_before_it_is_done(op: str, dtype: torch.dtype) -> None:
-    assert meaning(op, dtype)
+    assert undefined_for(op, dtype)
 
 
 @pytest.mark.parametrize("dtype", [*BITS, *FLOATS, *EIGHT_BITS], ids=str)
 @pytest.mark.parametrize("op", ARITHMETIC)
 def test_what_means_something_is_told_so(op: str, dtype: torch.dtype) -> None:
-    assert meaning(op, dtype) is None
+    assert undefined_for(op, dtype) is None

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import collshim
-from collshim.call import how_it_failed
+from collshim.calls.site import how_it_failed
 from tests.engine.worlds import on_ranks, world
 
 PACKAGE = Path(collshim.__file__).parent
-SOURCE = "from collshim.call import call_site\nfound = call_site()\n"
+SOURCE = "from collshim.calls.site import call_site\nfound = call_site()\n"
 FAILING = "raise ValueError('no')\n"
 USERS = {
     "a file that begins like the package": f"{PACKAGE}_train.py",

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from collshim import combine
-from collshim.transports import local_express, meeting
+from collshim.transports import compute
+from collshim.transports.threads import exchange, transport
 from tests.engine.plays.values import OPS, SHAPES, expected, plays
 from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
 
@@ -37,9 +37,9 @@ def test_every_rank_holds_what_the_collective_promises(transport: str, size: int
 def _shared(size: int) -> list[dict[str, Outcome]]:
     """Between threads that share the work of every call, in blocks of a few elements."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(meeting, "ALONE", 0)
-        patch.setattr(local_express, "ALONE", 0)
-        patch.setattr(combine, "BLOCK", 100)
+        patch.setattr(exchange, "SHARED_BYTES", 0)
+        patch.setattr(transport, "SHARED_BYTES", 0)
+        patch.setattr(compute, "BLOCK", 100)
         return outcomes(dict(plays(OPS, SHAPES["large"], torch.float32)), size, "threads")
 
 

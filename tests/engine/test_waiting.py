@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from collshim.transports import flight
+from collshim.transports.processes import exchange
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
 
 CALLS = 400
@@ -35,17 +35,18 @@ class _EndsWithTheSlice:
 
 
 def test_a_work_that_ends_just_as_a_slice_does_is_over() -> None:
-    assert flight._waited(_EndsWithTheSlice(), 0.1)
+    assert exchange._is_over(_EndsWithTheSlice(), 0.1)
 
 
 def test_a_work_that_fails_just_as_a_slice_ends_raises_what_it_failed_with() -> None:
     with pytest.raises(RuntimeError, match="the connection broke"):
-        flight._waited(_EndsWithTheSlice("the connection broke"), 0.1)
+        exchange._is_over(_EndsWithTheSlice("the connection broke"), 0.1)
 
 
 def _arrivals_at_the_edge() -> Any:
     """Rank 1 comes when the first slice of rank 0's wait ends, give or take its own jitter."""
-    flight.FIRST_SLICE = edge = 0.004  # type: ignore[attr-defined]  # imported there
+    edge = 0.004
+    exchange._FIRST_SLICE = timedelta(seconds=edge)
     comm, drawn = world(), random.Random(5)
     tensor = torch.ones(4)
     for _ in range(CALLS):

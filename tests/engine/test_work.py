@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-from collshim import ArgumentError, Communicator, DeadlineError, MismatchError, Work
-from collshim.work import EarlierError, settled, together
+from collshim import ArgumentError, CollshimError, Communicator, DeadlineError, MismatchError, Work
+from collshim.deferred import DeferredErrors
+from collshim.work import Settled, together
 from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
 
 
@@ -19,35 +19,56 @@ def _raise(failure: Exception) -> None:
     raise failure
 
 
-class Started:
-    """A call that is done when it is told so, and counts its waits."""
+class Started(Work[Any]):
+    """A call that is over when it is told so, and counts its waits."""
 
-    def __init__(self, result: Any = None, failure: Exception | None = None) -> None:
-        self.result, self.failure = result, failure
+    def __init__(self, outputs: Any = None, failure: BaseException | None = None, timeout: float | None = None) -> None:
+        super().__init__()
+        self.outputs, self.problem = outputs, failure
         self.finished = False
         self.waits: list[float | None] = []
-        self.token: Tensor | None = None
-        self.source: int | None = None
+        self._timeout = timeout
 
-    def wait(self, timeout: float | None) -> Any:
+    def _complete(self, timeout: float | None) -> Any:
         self.waits.append(timeout)
-        if self.failure is not None:
-            raise self.failure
-        return self.result
+        if self.problem is not None:
+            raise self.problem
+        return self.outputs
 
-    def done(self) -> bool:
+    def _is_over(self) -> bool:
         return self.finished
+
+
+class Failed(NamedTuple):
+    """An earlier call that failed, of which nobody has heard."""
+
+    failure: CollshimError
+
+    def own_failure(self) -> CollshimError:
+        return self.failure
+
+
+def after(failure: CollshimError, work: Started) -> Started:
+    """``work`` as it is posted after a call that failed."""
+    earlier = Failed(failure)
+    work._earlier, work._is_simple = (DeferredErrors([earlier]), [earlier]), False
+    return work
+
+
+def to_numpy(work: Started) -> Started:
+    work._kind, work._is_simple = (lambda tensor: tensor.numpy()), False
+    return work
 
 
 def test_a_work_is_waited_for_once_and_keeps_its_result() -> None:
     started = Started(torch.ones(2))
-    work = Work[Any](started)
-    assert work.wait() is work.wait() is work.result() is started.result
+    work: Work[Any] = started
+    assert work.wait() is work.wait() is work.result() is started.outputs
     assert len(started.waits) == 1
 
 
 def test_a_failure_is_kept_too() -> None:
-    work = Work[Any](Started(failure=MismatchError("no")))
+    work = Started(failure=MismatchError("no"))
     caught = [attempt(work.wait).text, attempt(work.wait).text, attempt(work.result).text]
     assert caught == ["no"] * 3
     assert isinstance(work.exception(), MismatchError)
@@ -55,16 +76,16 @@ def test_a_failure_is_kept_too() -> None:
 
 
 def test_the_deadline_is_the_communicators_or_the_waits() -> None:
-    started = [Started(), Started(), Started()]
-    Work[Any](started[0], (), None, 7.0).wait()
-    Work[Any](started[1], (), None, 7.0).wait(2.0)
-    Work[Any](started[2], (), None, 7.0).wait(0.0)
+    started = [Started(timeout=7.0) for _ in range(3)]
+    started[0].wait()
+    started[1].wait(2.0)
+    started[2].wait(0.0)
     assert [known.waits for known in started] == [[7.0], [2.0], [0.0]]
 
 
 def test_done_is_the_transports_until_the_wait() -> None:
     started = Started()
-    work = Work[Any](started)
+    work: Work[Any] = started
     assert not work.done()
     started.finished = True
     assert work.done()
@@ -73,7 +94,7 @@ def test_done_is_the_transports_until_the_wait() -> None:
 
 def test_exception_waits_for_nothing_that_is_not_done() -> None:
     started = Started(failure=MismatchError("no"))
-    work = Work[Any](started)
+    work: Work[Any] = started
     assert work.exception() is None
     assert started.waits == []
     started.finished = True
@@ -87,19 +108,19 @@ def test_views_see_torch_once_and_the_callers_kind_comes_last() -> None:
         seen.append(type(result).__name__)
         return [result + 1, (None, result)]
 
-    work = Work[Any](Started(torch.ones(2)), (), lambda tensor: tensor.numpy()).then(view)
+    work = to_numpy(Started(torch.ones(2))).then(view)
     got = work.wait()
     assert (work.wait() is got, seen) == (True, ["Tensor"])
     assert [type(got[0]), type(got[1][0]), type(got[1][1])] == [np.ndarray, type(None), np.ndarray]
 
 
 def test_views_are_applied_in_order() -> None:
-    work = Work[Any](Started(3)).then(lambda value: value + 1).then(lambda value: value * 10)
+    work = Started(3).then(lambda value: value + 1).then(lambda value: value * 10)
     assert work.wait() == 40
 
 
 def test_a_view_of_a_work_that_was_waited_for_leaves_the_first_result_alone() -> None:
-    work = Work[Any](Started(torch.ones(2)))
+    work = Started(torch.ones(2))
     first = work.wait()
     second = work.then(lambda tensor: tensor + 1).wait()
     assert (first.tolist(), work.wait() is first, second.tolist()) == ([1, 1], True, [2, 2])
@@ -108,7 +129,7 @@ def test_a_view_of_a_work_that_was_waited_for_leaves_the_first_result_alone() ->
 def test_a_view_of_a_work_that_was_waited_for_sees_torch_too() -> None:
     """Whether ``then`` comes before the wait or after it is one to the view."""
     seen: list[str] = []
-    work = Work[Any](Started(torch.ones(2)), (), lambda tensor: tensor.numpy())
+    work = to_numpy(Started(torch.ones(2)))
     assert type(work.wait()) is np.ndarray
     later = work.then(lambda result: (seen.append(type(result).__name__), result)[1])  # type: ignore[func-returns-value]
     assert (type(later.wait()), seen) == (np.ndarray, ["Tensor"])
@@ -117,7 +138,7 @@ def test_a_view_of_a_work_that_was_waited_for_sees_torch_too() -> None:
 def test_a_view_of_a_work_that_was_waited_for_has_its_token_and_source() -> None:
     started = Started(torch.ones(2))
     started.token, started.source = torch.zeros(()), 3
-    work = Work[Any](started)
+    work: Work[Any] = started
     work.wait()
     later = work.then(lambda result: result + 1)
     later.wait()
@@ -125,38 +146,34 @@ def test_a_view_of_a_work_that_was_waited_for_has_its_token_and_source() -> None
 
 
 def test_a_view_that_raises_is_the_works_failure() -> None:
-    work = Work[Any](Started(3)).then(lambda value: value / 0)
+    work = Started(3).then(lambda value: value / 0)
     assert [attempt(work.wait).raised[0] for _ in range(2)] == ["ZeroDivisionError"] * 2
 
 
 def test_a_view_of_a_failed_work_is_not_run() -> None:
     seen: list[Any] = []
-    work = Work[Any](Started(failure=MismatchError("no"))).then(seen.append)
+    work = Started(failure=MismatchError("no")).then(seen.append)
     assert (attempt(work.wait).raised[0], seen) == ("MismatchError", [])
 
 
 def test_an_interrupted_wait_may_be_resumed() -> None:
-    started = Started(5)
-    started.failure = KeyboardInterrupt()  # type: ignore[assignment]
-    work = Work[Any](started)
+    started = Started(5, KeyboardInterrupt())
+    work: Work[Any] = started
     with pytest.raises(KeyboardInterrupt):
         work.wait()
-    started.failure = None
+    started.problem = None
     assert work.wait() == 5
 
 
 def test_an_earlier_failure_is_raised_once_and_the_work_gives_its_own_result_then() -> None:
-    started = Started(5)
-    started.failure = EarlierError(MismatchError("before"))
-    work = Work[Any](started)
+    work = after(MismatchError("before"), Started(5))
     assert attempt(work.wait) == Outcome(None, attempt(_raise, MismatchError("before")).raised, "before")
-    started.failure = None
     assert (work.exception(), work.wait()) == (None, 5)
 
 
 def test_works_together_are_all_waited_for_and_the_first_failure_is_theirs() -> None:
     failing = [Started(failure=MismatchError(name)) for name in ("one", "two")]
-    works = [Work[Any](started) for started in (Started(1), *failing, Started(4))]
+    works = [Started(1), *failing, Started(4)]
     assert [attempt(together(works).wait).text, *[attempt(work.wait).text for work in works]] == [
         "one",
         "",
@@ -167,17 +184,14 @@ def test_works_together_are_all_waited_for_and_the_first_failure_is_theirs() -> 
 
 
 def test_works_together_pass_an_earlier_failure_on_once() -> None:
-    behind = Started(2)
-    behind.failure = EarlierError(MismatchError("before"))
-    work = together([Work[Any](Started(1)), Work[Any](behind)])
+    work = together([Started(1), after(MismatchError("before"), Started(2))])
     assert attempt(work.wait).text == "before"
-    behind.failure = None
     assert work.wait() == [1, 2]
 
 
 def test_who_polls_waits_until_the_deadline() -> None:
-    started = Started(failure=DeadlineError("late"))
-    work = Work[Any](started, (), None, 0.05)
+    started = Started(failure=DeadlineError("late"), timeout=0.05)
+    work: Work[Any] = started
     asked = []
     while not work.done():
         asked.append(started.waits == [])
@@ -186,7 +200,7 @@ def test_who_polls_waits_until_the_deadline() -> None:
 
 
 def test_a_settled_work_is_done() -> None:
-    work = Work[Any](settled(4))
+    work = Settled[Any](4)
     assert (work.done(), work.exception(), work.wait()) == (True, None, 4)
 
 

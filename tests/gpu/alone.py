@@ -12,8 +12,8 @@ from itertools import count
 
 from torch.distributed import HashStore
 
-from collshim.transports.process_group import ProcessGroupTransport
-from collshim.transports.rendezvous import Rendezvous
+from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.transport import ProcessTransport
 from collshim.world import World
 
 WAIT = 60.0
@@ -25,10 +25,10 @@ _number = count()
 @contextmanager
 def world_of_one(*, checks: bool = False) -> Iterator[World]:
     """Its only rank is who asks; with ``checks`` it compares its calls with its own."""
-    rendezvous = Rendezvous(HashStore(), 0, WAIT, name=f"alone{next(_number)}")
-    world = World(ProcessGroupTransport(rendezvous, (0,), "all", checks=checks), 0, 1, (0,))
+    shared = ProcessWorld(HashStore(), 0, WAIT, name=f"alone{next(_number)}")
+    world = World(ProcessTransport(shared, (0,), "all", checks=checks), 0, 1, (0,))
     world.communicator.timeout = WAIT
     try:
         yield world
     finally:
-        rendezvous.close()
+        shared.close()

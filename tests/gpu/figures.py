@@ -64,7 +64,7 @@ def _engine(comm: Communicator, op: str, x: Any, out: Any) -> Contender:
 
 
 def _bare(transport: Any, op: str, x: torch.Tensor, out: torch.Tensor) -> Contender:
-    group, flat = transport.payload_group, out.view(-1)
+    group, flat = transport.data_group, out.view(-1)
     gather, exchange = (_method(group, *names) for names in _RENAMED)
     calls: dict[str, Contender] = {
         "all_reduce": lambda: group.allreduce(x).wait(),

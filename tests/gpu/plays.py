@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from collshim import Communicator, Recv, Send, Work
-from collshim.arithmetic import meaning
-from collshim.call import REDUCE_OPS
-from collshim.transports.slots import as_bytes
+from collshim.arithmetic import REDUCE_OPS, undefined_for
+from collshim.layout import as_bytes
 
 Post = Callable[[Communicator, Any, Any], Sequence[Work[Any]]]
 """Posts one collective, given an array with at least as many rows as there are ranks, and parts, rank-leading."""
@@ -137,7 +136,7 @@ def reduced(comm: Communicator, x: Any, parts: Any, dtype: torch.dtype) -> dict[
     """Every reduce operation that means something for the dtype, through the three collectives that reduce."""
     found: dict[str, Any] = {}
     for name in REDUCE_OPS:
-        if meaning(name, dtype) is None:
+        if undefined_for(name, dtype) is None:
             op: Any = ("premul_sum", 2) if name == "premul_sum" else name
             works = [comm.all_reduce(x, op), comm.reduce(x, _last(comm), op), comm.reduce_scatter(parts, op)]
             found[name] = results(works)

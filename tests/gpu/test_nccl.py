@@ -46,7 +46,7 @@ def played(plays: dict[str, Post], comm: Communicator, dtype: torch.dtype, devic
 
 
 def test_what_speaks_is_nccl(comm: Communicator) -> None:
-    group = comm._transport.payload_group  # type: ignore[attr-defined]
+    group = comm._transport.data_group  # type: ignore[attr-defined]
     backend = group._get_backend(DEVICE)
     before = backend._get_sequence_number_for_group()
     comm.all_reduce(torch.ones(3, device=DEVICE)).wait()

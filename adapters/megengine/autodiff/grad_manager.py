@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from collshim.arrays import Array, as_torch
-from collshim.call import name_of
+from collshim.calls.call import name_of
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.megengine.distributed.helper import TensorFuture
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from collshim.arguments import refuse_kind
 from collshim.arrays import Array, as_torch, is_array, like
+from collshim.calls.validation import refuse_kind
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentTypeError, ArgumentValueError, also, refusal
 from collshim.megengine._place import placing

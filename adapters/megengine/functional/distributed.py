@@ -17,8 +17,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from collshim.arguments import rank_of
 from collshim.arrays import Array, as_torch
+from collshim.calls.validation import rank_of
 from collshim.errors import ArgumentValueError
 from collshim.layout import concatenated, split
 from collshim.megengine.distributed._membership import joined

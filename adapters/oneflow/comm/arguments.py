@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from collshim import world
-from collshim.arguments import refuse_kind
 from collshim.arrays import Array, as_output, as_torch, is_array
+from collshim.calls.validation import refuse_kind
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, CollshimError, also, refusal
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch.distributed
 
 from collshim.arrays import as_torch
-from collshim.point_to_point import Recv, Send
+from collshim.messages import Recv, Send
 from collshim.torch.distributed.arguments import refuse, require_tensor
 from collshim.torch.distributed.forms import uncounted, values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, required

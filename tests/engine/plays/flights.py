@@ -150,7 +150,7 @@ def _holds_the_interpreter(comm: Communicator, length: int) -> Any:
 
 
 def _tags(comm: Communicator, length: int) -> Any:
-    """Letters are told apart by tag, and keep their order within one."""
+    """Messages are told apart by tag, and keep their order within one."""
     if comm.rank == 0:
         works = [comm.send(part(length, index), 1, tag=index % 2) for index in range(4)]
         return [work.wait() for work in works]
@@ -245,7 +245,7 @@ FLIGHTS: dict[str, tuple[Callable[[Communicator, int], Any], list[Any]]] = {
     "one rank computes meanwhile": (_computes_meanwhile, [[], [], []]),
     "one rank comes late": (_late, [[], [], []]),
     "one rank holds its interpreter": (_holds_the_interpreter, [None, True, None]),
-    "letters by tag": (_tags, [[None] * 4, [True] * 4, None]),
+    "messages by tag": (_tags, [[None] * 4, [True] * 4, None]),
     "both send first": (_exchange, [True] * 3),
     "from anybody": (_from_anybody, [[1, 2], None, None]),
     "nothing from anybody": (_nothing_from_anybody, [True, None, None]),

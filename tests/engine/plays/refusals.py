@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from collshim import Communicator
-from collshim.point_to_point import Send
+from collshim.messages import Send
 from tests.engine.foreign import Foreign
 from tests.engine.worlds import Outcome, attempt, failed_anywhere
 
@@ -248,7 +248,7 @@ REFUSALS: dict[str, Refusal] = {
     "a batch of something else": Refusal(
         lambda c: c.batch([Send(_ONES, 1), _ONES]),  # type: ignore[list-item]
         _TYPE,
-        ("letter is Tensor", "a Send or a Recv"),
+        ("message is Tensor", "a Send or a Recv"),
     ),
     "an empty subgroup": Refusal(lambda c: c.subgroup([]), _VALUE, ("[]", "each once")),
     "a rank twice in a subgroup": Refusal(lambda c: c.subgroup([0, 0]), _VALUE, ("[0, 0]", "each once")),

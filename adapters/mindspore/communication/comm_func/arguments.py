@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from collshim.arguments import refuse_kind, tensor_of
 from collshim.arrays import Array, as_torch, is_array
+from collshim.calls.validation import refuse_kind, tensor_of
 from collshim.communicator import Communicator
 from collshim.layout import split
 from collshim.mindspore.communication.arguments import require_name

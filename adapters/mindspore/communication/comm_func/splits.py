@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from collshim.arrays import Array, as_output, as_torch, is_array
-from collshim.call import name_of
+from collshim.calls.call import name_of
 from collshim.communicator import Communicator
 from collshim.errors import MismatchError, refusal
 from collshim.layout import cut, joined

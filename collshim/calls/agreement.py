@@ -1,0 +1,131 @@
+"""Whether the ranks' calls belong together, and what is said when they do not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from collshim.calls.call import Call, in_the_world, name_of
+from collshim.calls.collective import Shape
+from collshim.errors import CommunicationError, MismatchError, NotANumberError
+
+_EVERY_RANK_ALIKE = ("op", "content", "reduce_op", "factor", "root", "dtype", "device")
+
+
+def objection(calls: Sequence[Call], ranks: Sequence[int]) -> CommunicationError | None:
+    """Why the calls of a group's ranks, in rank order, cannot be carried out together; None where they can.
+
+    ``ranks`` are their numbers in the world.
+    """
+    mismatch = disagreement(calls)
+    if mismatch is not None:
+        return MismatchError(_with_note(mismatch, ranks))
+    finds = [f"rank {rank} gives NaN: {call.nan}" for rank, call in enumerate(calls) if call.nan]
+    if not finds:
+        return None
+    return NotANumberError(_with_note("\n".join([f"{calls[0].name}: {'; '.join(finds)}", *_lines(calls)]), ranks))
+
+
+def _with_note(text: str, ranks: Sequence[int]) -> str:
+    first, line, rest = text.partition("\n")
+    return f"{first}{in_the_world(ranks)}{line}{rest}"
+
+
+def disagreement(calls: Sequence[Call]) -> str | None:
+    """What is wrong among the calls of a group's ranks, in rank order; None where they agree.
+
+    The text names the field, the ranks in the minority (all of them in a tie) and shows every rank's call.
+    """
+    signatures = {signature(call) for call in calls}
+    if len(signatures) == 1 and None not in signatures:
+        return None
+    mismatch = _unequal_field(calls) or _unequal_shapes(calls) or _unmet_shape(calls)
+    return None if mismatch is None else "\n".join([mismatch, *_lines(calls)])
+
+
+def signature(call: Call) -> tuple[object, ...] | None:
+    """What calls that agree without a closer look have in common; None for a call that needs one."""
+    if (call.sends is not None or call.expects) and not call.is_uniform:
+        return None
+    return (*call[:9], call.content)
+
+
+def _unequal_field(calls: Sequence[Call]) -> str | None:
+    for field in _EVERY_RANK_ALIKE:
+        values = {rank: _value(call, field) for rank, call in enumerate(calls) if _has(call, field)}
+        if len(set(values.values())) > 1:
+            return f"{calls[0].name}: ranks disagree on {field.replace('_', ' ')}: {_minority(values)}"
+    return None
+
+
+def _value(call: Call, field: str) -> str:
+    return call.name if field == "op" else str(getattr(call, field)).removeprefix("torch.")
+
+
+def _has(call: Call, field: str) -> bool:
+    """A rank that gives nothing of its own leaves dtype and device to the others."""
+    return not (field == "dtype" and call.dtype is None) and not (field == "device" and call.device == "any")
+
+
+def _minority(values: Mapping[int, object]) -> str:
+    counts = Counter(values.values()).most_common()
+    tie = len(counts) > 1 and counts[0][1] == counts[1][1]
+    minority = [rank for rank, value in values.items() if tie or value != counts[0][0]]
+    text = ", ".join(f"rank {rank} has {values[rank]}" for rank in minority)
+    return text if tie else f"{text}, the others {counts[0][0]}"
+
+
+def _unequal_shapes(calls: Sequence[Call]) -> str | None:
+    """Reductions combine element by element: every rank gives the same shapes."""
+    collective = calls[0].collective
+    if not collective.reduces:
+        return None
+    shapes: list[object] = [call.shape for call in calls]
+    if collective.gives == "parts":
+        shapes = [call.sends if call.sends is not None else (call.shape,) * len(calls) for call in calls]
+    if all(shape == shapes[0] for shape in shapes):
+        return None
+    return f"{calls[0].name}: ranks disagree on shape: {_minority(dict(enumerate(shapes)))}"
+
+
+def _unmet_shape(calls: Sequence[Call]) -> str | None:
+    """Where data moves from one rank to another, the receiver awaits what the sender gives."""
+    for sender, receiver in calls[0].collective.routes(calls[0].root or 0, len(calls)):
+        sent, awaited = calls[sender].sent(receiver), calls[receiver].expected(sender)
+        if awaited is not None and sent != awaited:
+            return _unmet(calls, sender, receiver, sent, awaited)
+    return None
+
+
+def _unmet(calls: Sequence[Call], sender: int, receiver: int, sent: Shape | None, awaited: Shape) -> str:
+    gathers = calls[0].collective.gives == "tensor" and calls[0].collective.gets == "parts"
+    if gathers and all(call.expects is None for call in calls):
+        shapes = {rank: call.shape for rank, call in enumerate(calls)}
+        return f"{calls[0].name}: ranks disagree on shape: {_minority(shapes)}"
+    return f"{calls[0].name}: rank {sender} gives rank {receiver} shape {sent}, rank {receiver} awaits {awaited}"
+
+
+def _lines(calls: Sequence[Call]) -> list[str]:
+    return [f"  rank {rank}: {call}" for rank, call in enumerate(calls)]
+
+
+def unmatched_pair(send: Call, recv: Call) -> str | None:
+    """What is wrong between a send and the recv that it meets; None where they fit."""
+    if recv.content != send.content:
+        text = f"recv: the receiver awaits an {recv.content or 'array'}, the sender gives an {send.content or 'array'}"
+    elif recv.dtype is not None and send.dtype is not recv.dtype:
+        dtype = None if send.dtype is None else name_of(send.dtype)
+        text = f"recv: dtype awaited is {name_of(recv.dtype)}, the sender gives {dtype}"
+    elif "any" not in (send.device, recv.device) and send.device != recv.device:
+        text = f"recv: device awaited is {recv.device}, the sender gives {send.device}"
+    elif recv.shape is not None and send.shape != recv.shape:
+        text = f"recv: shape awaited is {recv.shape}, the sender gives {send.shape}"
+    else:
+        return None
+    return f"{text}\n  sender: {send}\n  receiver: {recv}"
+
+
+def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:
+    """Why a send and the recv that it meets cannot be carried out; None where they can."""
+    text = unmatched_pair(send, recv)
+    return None if text is None else MismatchError(_with_note(text, ranks))

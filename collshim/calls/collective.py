@@ -1,0 +1,88 @@
+"""What each collective is, told once: who gives what, who gets what, and whether it reduces.
+
+Validation, the check between ranks, allocation, gradients and every transport read these records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)  # one object each, compared and hashed by identity
+class Collective:
+    """One collective, or one side of a message.
+
+    Attributes:
+        name: as in ``Communicator``'s methods and in error texts.
+        gives: what a giver gives: one "tensor" for all, "parts", one per rank, or "nothing".
+        givers: "all" ranks, or the "root" alone.
+        gets: what a receiver gets: one "tensor", "parts", one from each rank, or "nothing".
+        receivers: "all" ranks, or the "root" alone.
+        reduces: whether what the ranks give is combined element by element.
+    """
+
+    name: str
+    gives: Literal["tensor", "parts", "nothing"]
+    givers: Literal["all", "root"]
+    gets: Literal["tensor", "parts", "nothing"]
+    receivers: Literal["all", "root"]
+    reduces: bool = False
+
+    def gives_on(self, rank: int, root: int | None) -> bool:
+        """Whether ``rank`` gives data."""
+        return self.gives != "nothing" and (self.givers == "all" or rank == root)
+
+    def gets_on(self, rank: int, root: int | None) -> bool:
+        """Whether ``rank`` gets a result."""
+        return self.gets != "nothing" and (self.receivers == "all" or rank == root)
+
+    def result_shape(self, shape: Shape, size: int) -> Shape:
+        """The shape of a result; ``shape`` is that of a giver's tensor, or of each of its parts."""
+        return (size, *shape) if self.gets == "parts" else shape
+
+    def input_shape(self, shape: Shape, size: int) -> Shape:
+        """The shape of what a giver gives, rank-leading where it gives parts of this shape."""
+        return (size, *shape) if self.gives == "parts" else shape
+
+    def routes(self, root: int, size: int) -> Sequence[tuple[int, int]]:
+        """Which rank's data goes as it is to which: the receiver awaits the shape that the giver gives."""
+        if self.reduces or self.gives == "nothing" or self.gets == "nothing":
+            return ()
+        givers = range(size) if self.givers == "all" else (root,)
+        receivers = range(size) if self.receivers == "all" else (root,)
+        return [(giver, receiver) for receiver in receivers for giver in givers]
+
+
+ALL_REDUCE = Collective("all_reduce", "tensor", "all", "tensor", "all", reduces=True)
+REDUCE = Collective("reduce", "tensor", "all", "tensor", "root", reduces=True)
+BROADCAST = Collective("broadcast", "tensor", "root", "tensor", "all")
+ALL_GATHER = Collective("all_gather", "tensor", "all", "parts", "all")
+GATHER = Collective("gather", "tensor", "all", "parts", "root")
+SCATTER = Collective("scatter", "parts", "root", "tensor", "all")
+REDUCE_SCATTER = Collective("reduce_scatter", "parts", "all", "tensor", "all", reduces=True)
+ALL_TO_ALL = Collective("all_to_all", "parts", "all", "parts", "all")
+BARRIER = Collective("barrier", "nothing", "all", "nothing", "all")
+SEND = Collective("send", "tensor", "all", "nothing", "all")
+RECV = Collective("recv", "nothing", "all", "tensor", "all")
+
+COLLECTIVES = {
+    record.name: record
+    for record in (
+        ALL_REDUCE,
+        REDUCE,
+        BROADCAST,
+        ALL_GATHER,
+        GATHER,
+        SCATTER,
+        REDUCE_SCATTER,
+        ALL_TO_ALL,
+        BARRIER,
+        SEND,
+        RECV,
+    )
+}
+"""Every record by its name."""

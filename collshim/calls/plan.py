@@ -1,0 +1,161 @@
+"""``Plan``: a validated call, remembered, so that a call like it is neither validated nor prepared again.
+
+A plan holds what follows from the metadata of a call's arrays. What belongs to the arrays themselves (whether they are
+contiguous, where they lie, whether they need a gradient) is looked at in every call, by ``dense`` and ``Plan.places``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from collshim.calls.agreement import signature
+from collshim.calls.aliasing import are_apart, without_overlap
+from collshim.calls.call import Call
+from collshim.calls.collective import RECV, SEND
+from collshim.calls.site import Caller
+from collshim.layout import Parts
+
+KEPT = 1024
+"""Plans that a communicator keeps."""
+
+_STRIDED = torch.strided
+_NUMPY_DTYPES = {np.dtype(name) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "?")}
+
+
+class Plan:
+    """What a validated call needs to be started again on this rank.
+
+    Attributes:
+        call: the call, without the line it was made at.
+        collective: its record; ``reduces``: whether it does.
+        device: where this rank's arrays are; ``on_cpu``: whether that is the CPU.
+        rank, size: this rank in its group, and the group's size.
+        gives, gets: whether this rank gives data, and whether it gets a result.
+        in_place: whether a result may lie where the input does.
+        needs_out: whether the form of the result is that of the place that the caller gives for it.
+        part: the shape of this rank's tensor, or of each of its parts; None where they are unequal, or unknown.
+        shape: the result's, rank-leading where it has parts; None where it comes part by part, or is unknown.
+        signature: what calls that agree without a closer look have in common; None for a call that needs one.
+        prepared: what the transport keeps with the plan.
+        headers: the encoded call by the line it is made at, kept by a transport that sends it.
+    """
+
+    __slots__ = (
+        "call",
+        "collective",
+        "device",
+        "gets",
+        "gives",
+        "headers",
+        "in_place",
+        "needs_out",
+        "on_cpu",
+        "part",
+        "prepared",
+        "rank",
+        "reduces",
+        "shape",
+        "signature",
+        "size",
+    )
+
+    def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
+        collective = call.collective
+        self.call = call
+        self.collective = collective
+        self.reduces = collective.reduces
+        self.device = device
+        self.on_cpu = device.type == "cpu"
+        self.rank = rank
+        self.size = size
+        self.gives = collective.gives_on(rank, call.root)
+        self.gets = collective.gets_on(rank, call.root)
+        self.in_place = collective.gives == collective.gets == "tensor" and self.gets
+        self.needs_out = call.sends is not None
+        self.part = call.sends[0] if call.sends and call.is_uniform else call.shape
+        is_known = not (call.shape is None or call.is_ragged or call.discovers)
+        self.shape = collective.result_shape(call.shape or (), size) if is_known else None
+        common = None if call.nan or call.discovers else signature(call)
+        self.signature = None if common is None else (*common, call.needs_grad)
+        self.prepared: Any = None
+        self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
+
+    def places(self, inputs: Any, out: Any) -> tuple[Any, Parts] | None:
+        """What is read, and what is written where ``out`` fits the plan; None where ``out`` has to be validated.
+
+        ``inputs`` is what this rank gives as ``dense`` has it, or anything where it gives nothing.
+        """
+        outputs = dense(out)
+        if type(outputs) is not Tensor:
+            return None if outputs is None else self._listed_places(inputs, outputs)
+        if outputs.dtype is not self.call.dtype or outputs.shape != self.shape:
+            return None
+        if not self.gives:
+            return None, outputs
+        if type(inputs) is Tensor:
+            start, end = inputs.data_ptr(), outputs.data_ptr()
+            if end + outputs.nbytes <= start or start + inputs.nbytes <= end:
+                return inputs, outputs
+        return without_overlap(self.collective, self.rank, inputs, outputs), outputs
+
+    def _listed_places(self, inputs: Any, outputs: list[Tensor]) -> tuple[Any, Parts] | None:
+        first = outputs[0]
+        if first.dtype is not self.call.dtype or first.shape != self.part or len(outputs) != self.size:
+            return None
+        if self.collective.gets != "parts":
+            return None
+        inputs = inputs if self.gives else []
+        if are_apart(inputs if type(inputs) is list else [inputs], outputs):
+            return inputs, outputs
+        if not are_apart([], outputs):
+            return None
+        return without_overlap(self.collective, self.rank, inputs, outputs), outputs
+
+
+def recurs(call: Call) -> bool:
+    """Whether metadata alone decide that another call is like this one, where ``dense`` has looked at its arrays."""
+    if call.dtype is None or call.dtype.is_complex or call.device != "cpu" or call.collective in (SEND, RECV):
+        return False
+    if call.needs_grad or call.discovers or call.content or call.nan or call.factor is not None:
+        return False
+    return call.is_uniform or not (call.shape is None or call.is_ragged)
+
+
+def dense(array: Any) -> Any:
+    """The array as a contiguous tensor on the CPU that is no part of a graph; None where more has to be looked at.
+
+    Of a list of arrays, of one kind, dtype and shape, a list of such tensors.
+    """
+    kind = type(array)
+    if kind is Tensor:
+        if not array.is_cpu or array.layout is not _STRIDED or array.is_neg() or array.is_nested:
+            return None
+        if not array.requires_grad:
+            return array if array.is_contiguous() else None
+        return None if torch.is_grad_enabled() or not array.is_contiguous() else array.detach()
+    if kind is np.ndarray:
+        flags = array.flags
+        fits = flags.c_contiguous and flags.writeable and array.dtype in _NUMPY_DTYPES
+        return torch.from_numpy(array) if fits else None
+    return _dense_list(array) if kind is list and array else None
+
+
+def _dense_list(arrays: list[Any]) -> list[Tensor] | None:
+    tensors, kind = list[Tensor](), type(arrays[0])
+    if kind is list:
+        return None
+    for array in arrays:
+        tensor = dense(array)
+        if tensor is None or type(array) is not kind:
+            return None
+        tensors.append(tensor)
+    first = tensors[0]
+    dtype, shape = first.dtype, first.shape
+    for tensor in tensors[1:]:
+        if tensor.dtype is not dtype or tensor.shape != shape:
+            return None
+    return tensors

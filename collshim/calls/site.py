@@ -1,0 +1,70 @@
+"""Where a user's code called: the nearest file and line that are neither collshim's nor torch's, for error texts."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import CodeType
+from typing import NamedTuple
+
+import torch
+
+_LONG = 240
+"""Characters after which what ended another rank is cut: it may tell of a third one in its turn."""
+
+
+def _folders() -> tuple[str, ...]:
+    """Whose files are not a user's: collshim's, with what its links lead to in a checkout, and torch's.
+
+    torch stands between a user and us in a backward, or where it calls its own process group.
+    """
+    package = Path(__file__).parent.parent
+    links = [entry.resolve() for entry in package.glob("*") if entry.is_symlink()]
+    return tuple(f"{folder}{os.sep}" for folder in (package, *links, *torch.__path__))
+
+
+_NOT_A_USERS = _folders()
+_passed_by: set[int] = set()
+
+
+class Caller(NamedTuple):
+    """Where a call was made: code and line."""
+
+    code: CodeType
+    line: int
+
+    def site(self) -> str:
+        """``file:line``, for error texts."""
+        return f"{self.code.co_filename.rpartition('/')[2]}:{self.line}"
+
+
+def caller() -> Caller:
+    """The nearest caller outside collshim and torch."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (id(frame.f_code) in _passed_by or _is_passed_by(frame.f_code)):
+        frame = frame.f_back
+    return Caller(frame.f_code, frame.f_lineno)
+
+
+def _is_passed_by(code: CodeType) -> bool:
+    passed = code.co_filename.startswith(_NOT_A_USERS)
+    if passed:
+        _passed_by.add(id(code))  # these functions live as long as the process
+    return passed
+
+
+def call_site() -> str:
+    """``file:line`` of the nearest caller outside collshim and torch, for error texts."""
+    return caller().site()
+
+
+def how_it_failed(error: BaseException) -> str:
+    """What the other ranks are told of an exception that ends a rank: its class, its first line, and where it arose."""
+    text = str(error).partition("\n")[0]
+    text = text if len(text) <= _LONG else f"{text[:_LONG]} ..."
+    frames = traceback.extract_tb(error.__traceback__)
+    site = next((frame for frame in reversed(frames) if not frame.filename.startswith(_NOT_A_USERS)), None)
+    where = "" if site is None else f" (at {site.filename.rpartition('/')[2]}:{site.lineno})"
+    return f"failed with {type(error).__name__}{': ' if text else ''}{text}{where}"

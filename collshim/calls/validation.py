@@ -1,0 +1,276 @@
+"""Validation of arguments, before anything is sent: what came, what was expected, on which rank."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from collshim.arithmetic import REDUCE_OPS, undefined_for
+from collshim.arrays import DENSE, Array, FromTorch, as_output, as_torch, like, unsupported
+from collshim.calls.aliasing import sharing
+from collshim.calls.call import TAGS, name_of
+from collshim.calls.collective import Shape
+from collshim.errors import (
+    ArgumentError,
+    ArgumentIndexError,
+    ArgumentTypeError,
+    ArgumentValueError,
+    refusal,
+)
+from collshim.layout import Parts, listed
+
+T = TypeVar("T")
+
+
+class Place(Protocol):
+    """Who asks: a rank in a group."""
+
+    @property
+    def rank(self) -> int:
+        """The rank in the group."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many ranks the group has."""
+        ...
+
+
+class Target(NamedTuple):
+    """Where a result goes: what the transport writes, and the caller's own memory, which may be laid out otherwise."""
+
+    written: Parts
+    own: Parts
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the transport writes to the caller's own memory."""
+        if isinstance(self.own, Tensor):
+            return self.own is self.written
+        return all(own is written for own, written in zip(self.own, self.written, strict=True))
+
+    def settle(self) -> None:
+        """Bring what was written to where the caller wants it, where that is another place."""
+        if isinstance(self.own, Tensor):
+            _write_back(self.own, self.written)
+        else:
+            for own, written in zip(self.own, self.written, strict=True):
+                _write_back(own, written)
+
+
+def _write_back(own: Tensor, written: Parts) -> None:
+    if isinstance(written, Tensor) and own is not written:
+        own.copy_(written)
+
+
+def tensor_of(place: Place, op: str, array: Array, what: str = "input") -> Tensor:
+    """One array as a torch tensor to read from."""
+    return array if type(array) is Tensor else _named(place, op, lambda: as_torch(array, what=what))
+
+
+def kind_of(place: Place, op: str, array: Array) -> FromTorch | None:
+    """How a result becomes the kind of ``array``; refused here where there is no way back."""
+    return _named(place, op, lambda: like(array))
+
+
+def parts_of(place: Place, op: str, parts: Array, what: str = "input") -> Parts:
+    """One part per rank: a rank-leading array, or a list or tuple of ``size`` arrays of one dtype and device."""
+    if not isinstance(parts, list | tuple):
+        stacked = tensor_of(place, op, parts, what)
+        refuse_kind(place, op, stacked)
+        if stacked.dim() == 0 or stacked.shape[0] != place.size:
+            expected = f"({place.size}, ...), one part per rank"
+            raise ArgumentValueError(_text(place, op, f"{what}'s shape", tuple(stacked.shape), expected))
+        return stacked
+    tensors = [tensor_of(place, op, part, f"{what}[{index}]") for index, part in enumerate(parts)]
+    _require_length(place, op, tensors, what)
+    _require_alike(place, op, tensors, what)
+    for tensor in tensors:
+        refuse_kind(place, op, tensor)
+    return tensors
+
+
+def output_of(place: Place, op: str, out: Array, shape: Sequence[int], like: Tensor) -> Target:
+    """``out`` as the place of one tensor of this shape, and of the dtype and device of ``like``."""
+    own = _named(place, op, lambda: as_output(out))
+    _require_fit(place, op, own, shape, like, "output")
+    own = own.detach()
+    return Target(_writable(own), own)
+
+
+def outputs_of(place: Place, op: str, out: Array, shapes: Sequence[Shape] | None, like: Tensor) -> Target:
+    """``out`` as the place of one part per rank: rank-leading, or a list; shapes None takes any of the other ranks."""
+    if not isinstance(out, list | tuple):
+        shape = shapes[0] if shapes else tuple(like.shape)
+        return output_of(place, op, out, (place.size, *shape), like)
+    own = [_named(place, op, lambda part=part: as_output(part)) for part in out]  # type: ignore[misc]
+    _require_length(place, op, own, "output")
+    for index, part in enumerate(own):
+        shape = shapes[index] if shapes is not None else like.shape if index == place.rank else part.shape
+        _require_fit(place, op, part, shape, like, f"output[{index}]")
+    require_apart(place, op, own)
+    own = [part.detach() for part in own]
+    return Target([_writable(part) for part in own], own)
+
+
+def rank_of(place: Place, op: str, what: str, rank: Any) -> int:
+    """A rank of the group."""
+    number = _int_of(place, op, what, rank)
+    if not 0 <= number < place.size:
+        raise ArgumentIndexError(_text(place, op, what, number, f"from 0 to {place.size - 1}"))
+    return number
+
+
+def tag_of(place: Place, op: str, tag: Any) -> int:
+    """A message's tag."""
+    number = _int_of(place, op, "tag", tag)
+    if not 0 <= number < TAGS:
+        raise ArgumentValueError(_text(place, op, "tag", number, f"from 0 to {TAGS - 1}"))
+    return number
+
+
+def reduce_op_of(place: Place, op: str, reduce_op: Any, dtype: torch.dtype) -> tuple[str, float | None]:
+    """The reduce operation's name and, for premul_sum, its factor."""
+    name, factor = reduce_op if isinstance(reduce_op, tuple) and len(reduce_op) == 2 else (reduce_op, None)
+    number = isinstance(factor, float | int) and not isinstance(factor, bool)
+    fitting = number if name == "premul_sum" else factor is None
+    if not isinstance(name, str) or name not in REDUCE_OPS or not fitting:
+        expected = f'one of {", ".join(REDUCE_OPS[:-1])} or ("premul_sum", factor)'
+        raise ArgumentValueError(_text(place, op, "reduce op", repr(reduce_op), expected))
+    lacking = undefined_for(name, dtype)
+    if lacking is not None:
+        raise ArgumentValueError(_text(place, op, "dtype", name_of(dtype), f"one with {lacking}, for op {name}"))
+    return name, None if factor is None else _factor_of(place, op, factor, dtype)
+
+
+def flag_of(place: Place, op: str, what: str, value: Any) -> bool:
+    """True or False, of Python or of an array library."""
+    kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if isinstance(value, bool) or (kind == "bool" and tuple(value.shape) == ()):
+        return bool(value)
+    raise ArgumentTypeError(_text(place, op, what, repr(value), "True or False"))
+
+
+def awaited_of(place: Place, op: str, shapes: Any, out: Array | None, own: Tensor | None) -> tuple[Shape, ...]:
+    """The shape awaited from each rank, as ``out`` or else ``shapes`` tells it; ``()`` where neither was given.
+
+    ``own`` is what this rank gives itself, where nobody compares that with what it awaits later on.
+    """
+    awaited = () if shapes is None else _shapes_of(place, op, shapes)
+    if out is not None:
+        awaited = tuple(tuple(part.shape) for part in listed(parts_of(place, op, out, "output")))
+    if awaited and own is not None and awaited[place.rank] != tuple(own.shape):
+        what = f"shape of {'shapes' if out is None else 'output'}[{place.rank}]"
+        expected = f"{tuple(own.shape)} as input[{place.rank}]"
+        raise ArgumentValueError(_text(place, op, what, awaited[place.rank], expected))
+    return awaited
+
+
+def readable(tensor: Tensor) -> Tensor:
+    """What a transport reads: detached, contiguous, with no lazy conjugation."""
+    tensor = tensor.detach() if tensor.requires_grad else tensor
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    return tensor if tensor.is_contiguous() else tensor.contiguous()
+
+
+def readable_parts(parts: Parts) -> Parts:
+    """``readable`` of one part per rank."""
+    return readable(parts) if isinstance(parts, Tensor) else [readable(part) for part in parts]
+
+
+def refuse_kind(place: Place, op: str, tensor: Tensor) -> None:
+    """Dense tensors with memory only."""
+    layout = unsupported(tensor)
+    if layout is not None:
+        raise ArgumentTypeError(_text(place, op, "input", layout, DENSE))
+
+
+def _int_of(place: Place, op: str, what: str, value: Any) -> int:
+    try:
+        return operator.index(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ArgumentTypeError(_text(place, op, what, repr(value), "an int")) from error
+
+
+def _factor_of(place: Place, op: str, factor: float, dtype: torch.dtype) -> float:
+    """In float64, which all ranks can compare; integers are multiplied with nothing that it would round."""
+    try:
+        number = float(factor)
+    except OverflowError as error:
+        got = f"an int of {int(factor).bit_length()} bits"
+        raise ArgumentValueError(_text(place, op, "factor", got, "a number that float64 holds")) from error
+    counts = not dtype.is_floating_point and not dtype.is_complex
+    if counts and not (math.isfinite(number) and number == factor):
+        expected = f"a finite number that float64 holds, for {name_of(dtype)}"
+        raise ArgumentValueError(_text(place, op, "factor", factor, expected))
+    return number
+
+
+def _shapes_of(place: Place, op: str, shapes: Any) -> tuple[Shape, ...]:
+    try:
+        lengths = tuple(tuple(operator.index(length) for length in shape) for shape in shapes)
+    except TypeError as error:
+        expected = f"{place.size} shapes of ints, one per rank"
+        raise ArgumentTypeError(_text(place, op, "shapes", repr(shapes), expected)) from error
+    if len(lengths) != place.size:
+        raise ArgumentValueError(_text(place, op, "length of shapes", len(lengths), f"{place.size}, one per rank"))
+    if any(not 0 <= length < 2**63 for shape in lengths for length in shape):
+        raise ArgumentValueError(_text(place, op, "shapes", list(lengths), "shapes with lengths from 0 to 2**63 - 1"))
+    return lengths
+
+
+def _writable(own: Tensor) -> Tensor:
+    if own.is_contiguous() and not own.is_conj() and not own.is_neg():
+        return own
+    return torch.empty(own.shape, dtype=own.dtype, device=own.device)
+
+
+def _require_length(place: Place, op: str, parts: Sequence[Tensor], what: str) -> None:
+    if len(parts) != place.size:
+        raise ArgumentValueError(_text(place, op, f"length of {what} list", len(parts), f"{place.size}, one per rank"))
+
+
+def _require_alike(place: Place, op: str, parts: Sequence[Tensor], what: str) -> None:
+    for index, part in enumerate(parts):
+        if part.dtype is not parts[0].dtype:
+            expected = f"{name_of(parts[0].dtype)} as {what}[0]"
+            raise ArgumentTypeError(_text(place, op, f"dtype of {what}[{index}]", name_of(part.dtype), expected))
+        if part.device != parts[0].device:
+            expected = f"{parts[0].device} as {what}[0]"
+            raise ArgumentValueError(_text(place, op, f"device of {what}[{index}]", part.device, expected))
+
+
+def require_apart(place: Place, op: str, own: Sequence[Tensor]) -> None:
+    """Refuse outputs that share memory."""
+    shared = sharing(own)
+    if shared is not None:
+        got = f"shared with output[{shared[0]}]"
+        raise ArgumentValueError(_text(place, op, f"memory of output[{shared[1]}]", got, "its own"))
+
+
+def _require_fit(place: Place, op: str, own: Tensor, shape: Sequence[int], like: Tensor, what: str) -> None:
+    if own.dtype is not like.dtype:
+        got, expected = name_of(own.dtype), f"{name_of(like.dtype)} as the input"
+        raise ArgumentTypeError(_text(place, op, f"dtype of {what}", got, expected))
+    if own.device != like.device:
+        raise ArgumentValueError(_text(place, op, f"device of {what}", own.device, f"{like.device} as the input"))
+    if tuple(own.shape) != tuple(shape):
+        raise ArgumentValueError(_text(place, op, f"shape of {what}", tuple(own.shape), tuple(shape)))
+
+
+def _named(place: Place, op: str, convert: Callable[[], T]) -> T:
+    """Run a conversion; where it refuses, name the collective and the rank."""
+    try:
+        return convert()
+    except ArgumentError as error:
+        raise type(error)(f"{op}: {error} (rank {place.rank} of {place.size})") from error.__cause__
+
+
+def _text(place: Place, op: str, what: str, got: object, expected: object) -> str:
+    return refusal(op, what, got, expected, place.rank, place.size)

@@ -1,0 +1,93 @@
+"""send, recv and batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from collshim.calls import validation
+from collshim.calls.call import Call
+from collshim.errors import ArgumentTypeError, refusal
+from collshim.posting import Posting
+from collshim.work import Work
+
+
+class Send(NamedTuple):
+    """One send of ``Communicator.batch``, with the arguments of ``Communicator.send``."""
+
+    array: Any
+    to: int
+    tag: int = 0
+    discovers: bool = False
+
+
+class Recv(NamedTuple):
+    """One recv of ``Communicator.batch``, with the arguments of ``Communicator.recv``."""
+
+    source: int | None
+    out: Any = None
+    tag: int = 0
+    like: Any = None
+    discovers: bool = False
+
+
+class Messages(Posting):
+    """``Communicator``'s methods between two ranks."""
+
+    def send(self, array: Any, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
+        """Rank ``to`` receives the array; complete at once for small ones, else when the receiver has come."""
+        return self._validated_send(Send(array, to, tag, discovers))()
+
+    def recv(
+        self, source: int | None, *, out: Any = None, tag: int = 0, like: Any = None, discovers: bool = False
+    ) -> Work[Any]:
+        """The array that rank ``source`` sends, or with None any rank; ``out`` and ``like`` tell what is awaited.
+
+        With neither, shape and dtype are the sender's: with the check on, or ``discovers`` on both ranks. After the
+        wait ``Work.source`` tells who sent it.
+        """
+        return self._validated_recv(Recv(source, out, tag, like, discovers))()
+
+    def batch(self, messages: Sequence[Send | Recv]) -> list[Work[Any]]:
+        """Post sends and receives together, one work each; none is sent where one is refused.
+
+        What is posted one by one may wait for one another on NCCL; what is posted together does not.
+        """
+        if not isinstance(messages, Iterable):
+            got, expected = type(messages).__qualname__, "a list of Send and Recv"
+            raise ArgumentTypeError(refusal("batch", "list of messages", got, expected, self.rank, self.size))
+        posts = [self._validated(message) for message in messages]
+        with self._transport.together():
+            return [post() for post in posts]
+
+    def _validated(self, message: Any) -> Callable[[], Work[Any]]:
+        """What posts a message, once all of a batch are validated."""
+        if isinstance(message, Send):
+            return self._validated_send(message)
+        if isinstance(message, Recv):
+            return self._validated_recv(message)
+        got, expected = type(message).__qualname__, "a Send or a Recv"
+        raise ArgumentTypeError(refusal("batch", "message", got, expected, self.rank, self.size))
+
+    def _validated_send(self, message: Send) -> Callable[[], Work[Any]]:
+        tensor = self._tensor("send", message.array)
+        to = validation.rank_of(self, "send", "destination", message.to)
+        tag = validation.tag_of(self, "send", message.tag)
+        discovers = validation.flag_of(self, "send", "discovers", message.discovers)
+        call = self._call("send", tensor, root=to, tag=tag, discovers=discovers)
+        return partial(self._post, call, tensor, None, message.array, None)
+
+    def _validated_recv(self, message: Recv) -> Callable[[], Work[Any]]:
+        source, out, tag, like, discovers = message
+        rank = None if source is None else validation.rank_of(self, "recv", "source", source)
+        tag = validation.tag_of(self, "recv", tag)
+        discovers = validation.flag_of(self, "recv", "discovers", discovers)
+        known = like if out is None else out
+        if known is None:
+            self._require_discovery("recv", discovers)
+            return partial(self._post, Call("recv", root=rank, tag=tag, discovers=discovers), None, None, None, None)
+        tensor = self._tensor("recv", known)
+        target = None if out is None else validation.output_of(self, "recv", out, tensor.shape, tensor)
+        call = self._call("recv", tensor, root=rank, tag=tag, discovers=discovers, needs_grad=False)
+        return partial(self._post, call, None, target, known, out, tensor.device)

@@ -1,0 +1,222 @@
+"""How every call sets out: recalled or validated, planned, started by the transport, and handed out as a ``Work``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import stream_follower, to_numpy
+from collshim.calls import validation
+from collshim.calls.aliasing import without_overlap
+from collshim.calls.call import Call
+from collshim.calls.collective import RECV, SEND, Collective, Shape
+from collshim.calls.plan import KEPT, Plan, dense, recurs
+from collshim.calls.site import caller
+from collshim.calls.validation import Target
+from collshim.deferred import DeferredErrors, Failing
+from collshim.errors import ArgumentValueError, refusal
+from collshim.layout import Parts
+from collshim.nan import nan_in
+from collshim.options import block_options
+from collshim.options import get as current_options
+from collshim.transports import Transport
+from collshim.work import Work
+
+
+class Posting:
+    """A communicator's inner half, on which its methods stand; see ``Communicator`` for the attributes."""
+
+    def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
+        self._transport = transport
+        self._deferred = transport.deferred
+        self._finds_nan = current_options().find_nan
+        self._plans: dict[Any, Plan] = {}
+        self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # what is checked may come with a graph
+        self.rank = transport.rank
+        self.size = transport.size
+        self.checks = transport.checks
+        self._tells_site = transport.checks and transport.size > 1
+        self.ranks = tuple(ranks)
+        self.name = name
+        self.timeout = current_options().timeout if timeout is None else timeout
+
+    def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
+        """The result of a call, a part of the graph because some rank needs a gradient; ``parts`` is what was given."""
+        raise NotImplementedError
+
+    def _repeat(
+        self, collective: Collective, array: Any, out: Any, op: Any = None, root: Any = None
+    ) -> Work[Any] | None:
+        """Post a call like one that was validated before; None where there was none, or more has to be looked at."""
+        tensor = dense(array)
+        if tensor is None or (root is not None and type(root) is not int):
+            return None
+        try:
+            if type(tensor) is Tensor:
+                plan = self._plans.get((collective, op, root, tensor.dtype, tensor.shape))
+            else:
+                plan = self._plans.get((collective, op, root, tensor[0].dtype, tensor[0].shape, len(tensor)))
+        except TypeError:  # of an op that cannot be hashed
+            return None
+        if plan is None:
+            return None
+        if plan.reduces and (self._finds_nan or block_options() is not None) and _looks_for_nan(self._finds_nan):
+            return None
+        inputs = tensor if plan.gives else None
+        if out is array and plan.in_place:
+            return self._start(plan, inputs, tensor, out, None, None)
+        if out is None or not plan.gets:
+            kind = None if type(array) is Tensor else self._kind(array)
+            return None if plan.needs_out else self._start(plan, inputs, None, None, kind, None)
+        places = plan.places(tensor, out)
+        return None if places is None else self._start(plan, places[0], places[1], out, None, None)
+
+    def _kind(self, array: Any) -> Any:
+        """What makes an array of the caller's kind of a result's tensors; None where they are it."""
+        return None if type(array[0] if type(array) is list else array) is Tensor else self._to_numpy
+
+    def _post(
+        self,
+        call: Call,
+        parts: Parts | None,
+        target: Target | None,
+        array: Any,
+        out: Any,
+        device: torch.device | None = None,
+    ) -> Work[Any]:
+        """Post a validated call; the work's result is ``out`` where the caller gave one, else of ``array``'s kind."""
+        if out is not None and call.needs_grad:
+            call = call._replace(needs_grad=False)
+        gets_array = array is not None and out is None and call.op != "send"
+        kind = validation.kind_of(self, call.op, array) if gets_array else None
+        inputs = None if parts is None else validation.readable_parts(parts)
+        if call.reduce_op is not None and inputs is not None and _looks_for_nan(self._finds_nan):
+            call = call._replace(nan=self._nan_in(inputs))
+        if target is not None and inputs is not None:
+            inputs = without_overlap(call.collective, self.rank, inputs, target.written)
+        plan = self._plan(call, parts, device or _device(parts))
+        start = self._start_message if call.collective in (SEND, RECV) else self._start
+        work = start(plan, inputs, None if target is None else target.written, out, kind, parts)
+        if target is not None and not target.is_direct:
+            work = work.then(partial(_settled_into, target))
+        follows = stream_follower(array if out is None else out)
+        return work if follows is None else work.then(follows)
+
+    def _plan(self, call: Call, parts: Parts | None, device: torch.device) -> Plan:
+        """The plan of calls like this one; remembered where the next one can be recognized by its arrays alone."""
+        if not recurs(call):
+            return Plan(call, device, self.rank, self.size)
+        part = call.sends[0] if call.sends else call.shape or ()
+        stacked = isinstance(parts, Tensor) and call.collective.gives == "parts"
+        shape = torch.Size((self.size, *part) if stacked else part)
+        key: Any = (call.collective, call.reduce_op, call.root, call.dtype, shape)
+        if isinstance(parts, list):
+            key = (*key, len(parts))
+        plan = self._plans.get(key)
+        if plan is None:
+            while len(self._plans) >= KEPT:
+                self._plans.pop(next(iter(self._plans)), None)
+            plan = self._plans[key] = Plan(call, device, self.rank, self.size)
+        return plan
+
+    def _start(
+        self, plan: Plan, inputs: Parts | None, outputs: Parts | None, out: Any, kind: Any, parts: Parts | None
+    ) -> Work[Any]:
+        """A planned call sets out; its result is ``out`` where there is one, else made by ``kind``."""
+        earlier = self._earlier() if self._deferred else None
+        work = self._transport.start(plan, inputs, outputs, caller() if self._tells_site else None)
+        work._timeout = self.timeout
+        if out is not None:
+            work._out = out
+        else:
+            work._join = self._join if parts is None else partial(self._join, parts=parts)
+            if kind is not None or parts is not None:
+                work._kind, work._is_simple = kind, False
+        if earlier is not None:
+            work._earlier, work._is_simple = earlier, False
+        return work
+
+    def _start_message(
+        self, plan: Plan, inputs: Parts | None, outputs: Parts | None, out: Any, kind: Any, parts: Parts | None
+    ) -> Work[Any]:
+        """A planned send or recv sets out."""
+        earlier = self._earlier() if self._deferred else None
+        work = self._transport.message(plan, inputs, outputs, caller() if self._tells_site else None)
+        work._out, work._kind, work._timeout, work._is_simple = out, kind, self.timeout, False
+        if plan.collective is RECV:
+            work._join = self._join
+        elif plan.call.needs_grad:
+            self._join(work, None, parts)  # its place among the backwards is here, whenever it is waited for
+        if earlier is not None:
+            work._earlier = earlier
+        return work
+
+    def _earlier(self) -> tuple[DeferredErrors, list[Failing]]:
+        """The calls that failed already, of which the next wait tells where nobody has heard of them till then."""
+        return self._deferred, self._deferred.copy()
+
+    def _nan_in(self, inputs: Parts) -> str:
+        if not self.checks:
+            raise ArgumentValueError(refusal("find_nan", "the check between ranks", "off", "on", self.rank, self.size))
+        return nan_in(inputs)
+
+    def _call(
+        self, op: str, tensor: Tensor, reduce_op: str | None = None, factor: float | None = None, **more: Any
+    ) -> Call:
+        """The call of a rank that gives one tensor."""
+        more.setdefault("needs_grad", needs_grad(tensor))
+        return Call(op, tuple(tensor.shape), tensor.dtype, tensor.device.type, reduce_op, factor, **more)
+
+    def _parted_call(
+        self, op: str, parts: Parts, reduce_op: str | None = None, factor: float | None = None, **more: Any
+    ) -> Call:
+        """The call of a rank that gives one part per rank."""
+        sends = None if isinstance(parts, Tensor) or _are_equal(parts) else shapes_of(parts)
+        call = self._call(op, parts[0], reduce_op, factor, sends=sends, needs_grad=needs_grad(parts), **more)
+        return call if sends is None else call._replace(shape=None)
+
+    def _tensor(self, op: str, array: Any) -> Tensor:
+        """An array that is given, as a tensor."""
+        tensor = validation.tensor_of(self, op, array)
+        validation.refuse_kind(self, op, tensor)
+        return tensor
+
+    def _require_discovery(self, op: str, discovers: bool) -> None:
+        """Refuse what the other ranks can know only where the ranks tell each other."""
+        if not (discovers or self.checks):
+            got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
+            raise ArgumentValueError(refusal(op, "shape of what is awaited", got, expected, self.rank, self.size))
+
+
+def _looks_for_nan(by_default: bool) -> bool:
+    block = block_options()
+    return by_default if block is None else block.find_nan
+
+
+def needs_grad(parts: Parts) -> bool:
+    """Whether a part needs a gradient, where gradients are recorded."""
+    if not torch.is_grad_enabled():
+        return False
+    return parts.requires_grad if isinstance(parts, Tensor) else any(part.requires_grad for part in parts)
+
+
+def shapes_of(parts: Sequence[Tensor]) -> tuple[Shape, ...]:
+    """The shape of each part."""
+    return tuple(tuple(part.shape) for part in parts)
+
+
+def _are_equal(parts: Sequence[Tensor]) -> bool:
+    return all(part.shape == parts[0].shape for part in parts)
+
+
+def _device(parts: Parts | None) -> torch.device:
+    return torch.device("cpu") if parts is None else parts.device if isinstance(parts, Tensor) else parts[0].device
+
+
+def _settled_into(target: Target, out: Any) -> Any:
+    target.settle()
+    return out

@@ -1,0 +1,154 @@
+"""Every collective where all ranks' tensors can be read: from inputs by rank to outputs by rank.
+
+Results in place are safe: nothing is written before all that overlaps it has been read, by the promise of
+``aliasing.without_overlap`` and by what each function here says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.arithmetic import Reducer, reducer
+from collshim.calls.call import Call
+from collshim.calls.collective import (
+    ALL_GATHER,
+    ALL_TO_ALL,
+    BARRIER,
+    BROADCAST,
+    GATHER,
+    REDUCE_SCATTER,
+    SCATTER,
+    Collective,
+)
+from collshim.layout import Parts, fill
+
+Inputs = Sequence[Any]
+"""Of each rank ``Parts``, or None where it gives nothing."""
+
+Outputs = list[Any]
+"""Of each rank ``Parts``, or None for fresh memory, which is put there."""
+
+Computation = Callable[[Inputs, Outputs, Sequence[int]], None]
+"""Writes the results of some ranks, given all ranks' inputs and outputs."""
+
+Share = Callable[[], object]
+
+BLOCK = 1 << 17
+"""Elements of one share of a reduction: two operands and the result stay in a core's cache."""
+
+_SMALL = 1 << 16
+"""Bytes up to which parts are reduced together and then handed out: fewer operations, and the copies stay in cache."""
+
+
+def computation(call: Call, dtype: torch.dtype | None = None) -> Computation:
+    """What computes results of ``call``, which speaks for all ranks' calls, since they agree."""
+    if call.collective.reduces:
+        function: Callable[..., None] = _reduce_scatter if call.collective is REDUCE_SCATTER else _reduce
+        return partial(function, reducer(call.dtype or dtype or torch.float32, call.reduce_op or "sum", call.factor))
+    return partial(_MOVEMENTS[call.collective], call.root or 0)
+
+
+def shares(call: Call, compute: Computation, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> list[Share]:
+    """A computation cut into shares that may be done in any order and at the same time; the outputs are there.
+
+    No share writes what another one reads.
+    """
+    if call.collective is REDUCE_SCATTER:
+        return [share for rank in ranks for share in _blocks(call, [parts[rank] for parts in inputs], [outputs[rank]])]
+    if call.collective.reduces:
+        return _blocks(call, inputs, [outputs[rank] for rank in ranks])
+    return [partial(compute, inputs, outputs, (rank,)) for rank in ranks]
+
+
+def _blocks(call: Call, parts: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Share]:
+    """A share reads one block of every part and writes that block of every output, in place or not."""
+    compute = computation(call._replace(op="all_reduce"), parts[0].dtype)
+    sources = [part.reshape(-1) for part in parts]
+    sinks = [out.view(-1) for out in outputs]
+    return [
+        partial(
+            compute,
+            [source[start : start + BLOCK] for source in sources],
+            [sink[start : start + BLOCK] for sink in sinks],
+            range(len(sinks)),
+        )
+        for start in range(0, sources[0].numel(), BLOCK)
+    ]
+
+
+def _reduce(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
+    """all_reduce and reduce: the first of ``ranks`` gets the reduction, the others a copy of it."""
+    total = None
+    for rank in ranks:
+        out = outputs[rank]
+        if total is None:
+            outputs[rank] = total = reduces(inputs, out)
+        else:
+            outputs[rank] = total.clone() if out is None else out.copy_(total)
+
+
+def _reduce_scatter(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
+    if all(type(parts) is Tensor and parts.nbytes <= _SMALL for parts in inputs):
+        total = reduces(inputs, None)
+        for rank in ranks:
+            outputs[rank] = _placed(total[rank], outputs[rank])
+        return
+    for rank in ranks:
+        outputs[rank] = reduces([parts[rank] for parts in inputs], outputs[rank])
+
+
+def _broadcast(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
+    source = inputs[root]
+    for rank in ranks:
+        outputs[rank] = _placed(source, outputs[rank])
+
+
+def _all_gather(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
+    """all_gather and gather."""
+    for rank in ranks:
+        outputs[rank] = _joined(inputs, outputs[rank])
+
+
+def _scatter(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
+    source = inputs[root]
+    for rank in ranks:
+        outputs[rank] = _placed(source[rank], outputs[rank])
+
+
+def _all_to_all(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
+    for rank in ranks:
+        outputs[rank] = _joined([parts[rank] for parts in inputs], outputs[rank])
+
+
+def _barrier(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
+    """Nothing moves."""
+
+
+def _placed(source: Tensor, out: Tensor | None) -> Tensor:
+    """One tensor where it is wanted, or in memory that no other rank has."""
+    if out is None:
+        return source.clone()
+    return out if out is source else out.copy_(source)
+
+
+def _joined(parts: Sequence[Tensor], out: Parts | None) -> Parts:
+    """Every rank's part, in rank order."""
+    if out is None:
+        return torch.stack(list(parts))
+    fill(out, parts)
+    return out
+
+
+_MOVEMENTS: dict[Collective, Callable[[int, Inputs, Outputs, Sequence[int]], None]] = {
+    BROADCAST: _broadcast,
+    ALL_GATHER: _all_gather,
+    GATHER: _all_gather,
+    SCATTER: _scatter,
+    ALL_TO_ALL: _all_to_all,
+    BARRIER: _barrier,
+}

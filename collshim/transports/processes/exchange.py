@@ -1,0 +1,409 @@
+"""One collective between processes: first, where calls are compared, the ranks' fingerprints, and then the data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any, Protocol, cast
+
+import torch
+from torch import Tensor
+from torch.distributed import DistBackendError
+
+from collshim.calls.agreement import objection
+from collshim.calls.allocation import allocate
+from collshim.calls.call import Call
+from collshim.calls.collective import BARRIER
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller
+from collshim.deferred import DeferredErrors
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.layout import Parts
+from collshim.transports.compute import computation
+from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
+from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, Works, barrier, transfer
+from collshim.transports.processes.stalls import StallInspector
+from collshim.transports.streams import hold, on_stream, stream_to_follow
+from collshim.transports.waiting import FIRST_SLICE, watch
+from collshim.work import Work
+
+_FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
+_AT_ONCE = 0.001
+"""Seconds of a first slice that is over already."""
+
+
+class Group(Protocol):
+    """This process's end of the group whose ranks meet in an exchange."""
+
+    rank: int
+    size: int
+    ranks: tuple[int, ...]
+    key: str
+    deferred: DeferredErrors
+    stalls: StallInspector
+    data_group: Any
+    fingerprint_group: Any
+    """The ProcessGroups where data travels, and where barriers meet; None where the group has ended."""
+
+    latest: Any
+    """The last of torch's works that were given data."""
+
+    def refuse_if_broken(self) -> None:
+        """Raise where an earlier failure ended the group."""
+        ...
+
+    def agree_up_to(self, exchange: Exchange, limit: float | None) -> None:
+        """Let every call up to this one agree and start, in the order in which they were posted."""
+        ...
+
+    def advance(self) -> bool:
+        """Let what can start do so, without waiting."""
+        ...
+
+    def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
+        """End the group on all ranks; the failure to raise."""
+        ...
+
+
+class Exchange(Work[Any]):
+    """A posted collective.
+
+    Attributes:
+        sequence: its number among the group's collectives.
+        caller: where it was called, where the ranks tell each other.
+        calls: every rank's call once they agreed, None where they were not asked.
+        failure: why the call failed, or None.
+        started: whether the data is on its way, or the call has failed.
+    """
+
+    caller: Caller | None = None
+    inputs: Parts | None = None
+    calls: Sequence[Call] | None = None
+    failure: CollshimError | None = None
+    started = True
+    _fingerprints: tuple[Any, Tensor] | None = None
+    _saw_gone = False
+    _next_look: float | None = None
+    _on_gpu = False
+    _stream: torch.cuda.Stream | None = None
+
+    def __init__(
+        self, group: Group, plan: Plan, sequence: int, outputs: Parts | None, work: Any = None, finish: Any = None
+    ) -> None:
+        """``work`` and ``finish`` are those of data on its way: torch's, and what is left to do with the outputs."""
+        self.group = group
+        self.plan = plan
+        self.sequence = sequence
+        self.outputs = outputs
+        self.work = work
+        self.finish: Finish | None = finish
+        self._claim = True
+
+    def bring(self, inputs: Parts | None, caller: Caller | None) -> None:
+        """What this rank gives, where the data is not on its way yet."""
+        plan = self.plan
+        self.started = False
+        self.inputs, self.caller, self.joint = inputs, caller, plan.call.needs_grad
+        if not plan.on_cpu or plan.call.device == "any":
+            self._stream = stream_to_follow(plan.call, plan.device)
+
+    @property
+    def call(self) -> Call:
+        """The call, with the line it was made at where the ranks tell each other."""
+        call = self.plan.call
+        return call if self.caller is None else call._replace(site=self.caller.site())
+
+    def compare(self, work: Any, fingerprints: Tensor) -> None:
+        """The ranks' fingerprints are being gathered."""
+        self._fingerprints = (work, fingerprints)
+
+    def start(self) -> None:
+        """Put the data on its way; the calls agree, or were not compared. Failures are kept for ``wait``."""
+        group = self.group
+        is_barrier = self.plan.collective is BARRIER
+        process_group = group.fingerprint_group if is_barrier else group.data_group
+        try:
+            start = barrier if is_barrier else self._prepared()
+            self.outputs, work, finish = start(process_group, self.inputs, self.outputs)
+        except Exception as error:
+            self.fail_to_start(error)
+            return
+        if self._on_gpu:
+            finish = finish or _nothing
+        else:
+            group.latest = work if type(work) is not Works else work.last or group.latest
+        self.work, self.finish = work, self._look_if_barrier_was_late if is_barrier else finish
+        self.started = True
+
+    def fail_to_start(self, error: Exception) -> None:
+        """The data could not be put on its way: the group has ended, or NCCL, or memory, say."""
+        self.group.refuse_if_broken()
+        if isinstance(error, DistBackendError):
+            self.fail(self.group.end(PeerError, f"{self.call}: NCCL failed: {error}"))
+        else:
+            self._fail_with(error)  # the progress thread must outlive it
+
+    def _prepared(self) -> Transfer:
+        """What puts the data of these calls on its way; kept with the plan where it holds for every such call."""
+        plan, rank, size = self.plan, self.group.rank, self.group.size
+        if self.calls is None and plan.prepared is not None:
+            return cast(Transfer, plan.prepared)
+        call, calls = plan.call, self.calls or [plan.call] * size
+        place, ragged = self._place(calls), any(other.is_ragged for other in calls)
+        self._on_gpu = place.type == "cuda"
+        is_known = plan.shape is not None and not ragged
+        end = Endpoint(rank, size, _fresh(plan) if is_known else partial(allocate, calls, rank, place), ragged)
+        if call.dtype is None:  # the others' calls say it
+            dtype = next((other.dtype for other in calls if other.dtype is not None), None)
+            return transfer(call._replace(dtype=dtype, device=place.type), end)
+        if ragged and self.calls is not None:
+            return transfer(call, end)
+        if plan.prepared is None:
+            plan.prepared = transfer(call, end)
+        return cast(Transfer, plan.prepared)
+
+    def _start_behind(self) -> None:
+        """``start`` from whatever thread, behind the stream that the call was posted on."""
+        with on_stream(self._stream):
+            self.start()
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether its ranks compare their calls."""
+        return self._fingerprints is not None
+
+    def has_arrived(self) -> bool:
+        """Whether the ranks' fingerprints are here."""
+        return self._fingerprints is None or bool(self._fingerprints[0].is_completed())
+
+    def agree(self, limit: float | None) -> None:
+        """Wait for the fingerprints, compare the calls, and let the data start; failures are kept for ``wait``."""
+        if self._fingerprints is None:
+            self._start_behind()
+            return
+        work, gathered = self._fingerprints
+        self.await_work(work, limit)
+        fingerprints = decode(gathered)
+        self.calls = [fingerprint.call for fingerprint in fingerprints]
+        self.joint = any(call.needs_grad for call in self.calls)
+        posted = [fingerprint.posted for fingerprint in fingerprints]
+        self._look_if_late(max(posted) - min(posted))
+        mismatch = objection(self.calls, self.group.ranks)
+        if mismatch is not None:
+            self.fail(mismatch)
+            return
+        if any(fingerprint.data is None for fingerprint in fingerprints):
+            self._start_behind()
+            return
+        try:
+            self._compute(fingerprints)
+        except Exception as error:
+            self._fail_with(error)
+
+    def _compute(self, fingerprints: Sequence[Fingerprint]) -> None:
+        """All data came with the fingerprints."""
+        rank, size, calls = self.group.rank, self.group.size, [fingerprint.call for fingerprint in fingerprints]
+        if calls[rank].collective.gets_on(rank, calls[rank].root):
+            if self.outputs is None and any(call.is_ragged for call in calls):
+                self.outputs = allocate(calls, rank, self._place(calls))
+            inputs = [inputs_of(fingerprint, peer, size) for peer, fingerprint in enumerate(fingerprints)]
+            outputs: list[Any] = [None] * size
+            outputs[rank] = self.outputs
+            dtype = next((call.dtype for call in calls if call.dtype is not None), None)
+            computation(calls[0], dtype)(inputs, outputs, (rank,))
+            self.outputs = outputs[rank]
+        self.started = True
+
+    def _place(self, calls: Sequence[Call]) -> torch.device:
+        """Where this rank's result goes: to its own array's device, or, where it gave none, to the root's."""
+        giver = calls[self.plan.call.root or 0].device
+        return torch.device(giver) if self.plan.call.device == "any" != giver else self.plan.device
+
+    def fail(self, failure: CollshimError) -> None:
+        """This call ends with ``failure``."""
+        self.failure = failure
+        self.started = True
+        self.group.deferred.append(self)
+
+    def _fail_with(self, error: Exception) -> None:
+        """What this rank alone could not do; the others may have."""
+        failure = CommunicationError(f"{self.plan.call.op}: {type(error).__name__}: {error}")
+        failure.__cause__ = error
+        self.fail(failure)
+
+    def own_failure(self) -> CollshimError:
+        """What a wait raises: an exception of its own."""
+        failure = self.failure or CommunicationError("no failure")
+        own = type(failure)(*failure.args)
+        own.__cause__ = failure.__cause__
+        return own
+
+    def _is_over(self) -> bool:
+        if not self.started:
+            self.group.advance()
+        if self.failure is not None or (self.started and (self.work is None or self.work.is_completed())):
+            return True
+        return self._is_hopeless()
+
+    def _is_hopeless(self) -> bool:
+        """Looked at now and then by who polls: whether the group has ended, or a rank of it has left."""
+        now, next_look = time.monotonic(), self._next_look
+        if next_look is None or now >= next_look:
+            self._next_look = now + FIRST_SLICE
+        if next_look is not None and now >= next_look:
+            try:
+                self.look()
+            except CommunicationError as failure:
+                self.fail(failure)
+            finally:
+                self.clear()
+        return self.failure is not None
+
+    def _complete(self, timeout: float | None) -> Parts | None:
+        """The outputs, once the data is here."""
+        work = self.work
+        if work is None or self._on_gpu or (timeout is not None and timeout < FIRST_SLICE):
+            return self._watch(timeout, FIRST_SLICE)
+        try:
+            work.wait(_FIRST_SLICE)
+        except RuntimeError:
+            return self._watch(timeout, _AT_ONCE)  # it takes longer, or has failed
+        if self.group.deferred:  # this call among them, where it has failed
+            return self._watch(timeout, FIRST_SLICE)
+        if self.finish is not None:
+            self._do_the_rest()
+            return self._watch(timeout, FIRST_SLICE) if self.failure else self.outputs
+        self.work = None
+        return self.outputs
+
+    def _watch(self, timeout: float | None, first: float) -> Parts | None:
+        """``_complete`` of what is not over within the first slice, or fails, or leaves something to do."""
+        limit, group = None if timeout is None else time.monotonic() + timeout, self.group
+        try:
+            if not self.started:
+                group.agree_up_to(self, limit)
+            if self.work is not None and self.failure is None:
+                if self._on_gpu:
+                    self._order_streams()
+                else:
+                    self.await_work(self.work, limit, first)
+                    self._do_the_rest()
+        finally:
+            if group.deferred:
+                group.deferred.discard(self)
+        if self.failure is not None:
+            raise self.own_failure()
+        return self.outputs
+
+    def _do_the_rest(self) -> None:
+        """What is left to do once the data is here; not before: an interrupted wait may be resumed."""
+        finish, self.work, self.finish = self.finish, None, None
+        if finish is None:
+            return
+        try:
+            finish(self.outputs)
+        except CommunicationError:
+            raise
+        except Exception as error:
+            self._fail_with(error)
+
+    def _order_streams(self) -> None:
+        """This thread's stream follows the data; the host goes on.
+
+        No deadline is given: NCCL would wait for it on the host, and end the group when it is over. What is left to
+        do is done on the stream that owns the memory it reads: the one the call was posted on.
+        """
+        here = torch.cuda.current_stream(None if self._stream is None else self._stream.device)
+        finishes = self.finish is not _nothing
+        with on_stream(self._stream if finishes else here):
+            try:
+                self.work.wait()
+            except DistBackendError as error:
+                self.fail(self.group.end(PeerError, f"{self.call}: NCCL failed: {error}"))
+                return
+            self._do_the_rest()
+            done = torch.cuda.current_stream().record_event() if finishes else None
+        if done is not None:
+            here.wait_event(done)
+        hold(self.outputs, here)
+
+    def await_work(self, work: Any, limit: float | None, first: float = FIRST_SLICE) -> None:
+        """Wait for one of torch's works."""
+        try:
+            watch(self, partial(_is_over, work), limit, first=first)
+        except RuntimeError as error:
+            if isinstance(error, CollshimError):
+                raise
+            self._end(PeerError, f"the connection broke: {without_source(error)}", error)
+
+    def tell(self) -> None:
+        """See ``Watched``."""
+        self.group.stalls.post(self.group.key, self.sequence, self.call)
+
+    def clear(self) -> None:
+        """See ``Watched``."""
+        self.group.stalls.clear()
+
+    def look(self) -> None:
+        """Raise where the group has ended or a rank of it has left.
+
+        A rank that left has sent all that it will; what it sent before may still be on its way for one slice.
+        """
+        self._raise_if_ended()
+        gone = self.group.stalls.gone(self.group.ranks)
+        if gone and self._saw_gone:
+            self._end(PeerError, "nobody else will come", None)
+        self._saw_gone = gone
+
+    def expire(self) -> None:
+        """See ``Watched``."""
+        self._end(DeadlineError, "the deadline passed", None)
+
+    def _look_if_barrier_was_late(self, times: Any) -> None:
+        self.outputs = None
+        self._look_if_late(float(times.sum()))
+
+    def _look_if_late(self, seconds: float) -> None:
+        """Raise where the others gave this call up before its last rank came, that long after the first."""
+        if seconds > FIRST_SLICE:
+            self._raise_if_ended()
+
+    def _raise_if_ended(self) -> None:
+        failure = self.group.stalls.ended(self.group.key)
+        if failure is not None:
+            raise self.group.end(PeerError, failure[1])
+
+    def _end(self, kind: type[PeerError] | type[DeadlineError], why: str, cause: BaseException | None) -> None:
+        group, call = self.group, self.call
+        group.stalls.post(group.key, self.sequence, call)
+        absent = group.stalls.who_did_not_come(group.key, group.ranks, self.sequence, call)
+        raise group.end(kind, f"{absent} ({why})") from cause
+
+
+def _fresh(plan: Plan) -> Callable[[], Tensor]:
+    """What makes memory for the result of a call whose shape is known: from a tensor of that shape and one element."""
+    element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
+    return partial(torch.empty_like, element.expand(plan.shape or ()))
+
+
+def _nothing(outputs: Any) -> None:
+    """Is left to do of a result on a GPU but to order streams."""
+
+
+def _is_over(work: Any, seconds: float) -> bool:
+    """Whether the work is over after at most ``seconds``; raises what it failed with."""
+    try:
+        work.wait(timedelta(seconds=seconds))
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()  # it ended just as the time did: this returns at once, or raises what it failed with
+    return True
+
+
+def without_source(error: RuntimeError) -> str:
+    """What gloo says, without the line of its own source that it says it from and its guess at a cause."""
+    text = str(error).partition("\n")[0].partition(". ")[0]
+    return text.partition("] ")[2] or text if text.startswith("[") else text

@@ -1,0 +1,142 @@
+"""The fingerprint that ranks exchange before data moves: of fixed size, a call's header, and its data where small."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+import zlib
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from collshim.calls.call import Call, name_of
+from collshim.calls.collective import Shape
+from collshim.errors import ArgumentValueError
+from collshim.layout import Parts, as_bytes, cut, flat
+
+INLINE_BYTES = 1024
+"""Bytes of data that travel in the fingerprint itself, so that a small call is one round trip."""
+
+_PREFIX = struct.Struct("<IId")
+"""Bytes of the header, bytes of the data, and the time."""
+
+_NO_DATA = 2**32 - 1
+
+
+class Fingerprint(NamedTuple):
+    """A decoded one: a rank's call, the bytes that it gives where they fitted, and when it came, in Unix seconds."""
+
+    call: Call
+    data: bytearray | None
+    posted: float
+
+
+def header_bytes(size: int) -> int:
+    """Bytes kept for the header in a group of ``size``: it may name a shape per peer."""
+    return 512 + 48 * size
+
+
+def fingerprint_bytes(size: int) -> int:
+    """The fingerprint's length in bytes, the same for every call of a group of ``size``."""
+    return _PREFIX.size + header_bytes(size) + INLINE_BYTES
+
+
+def encode(header: bytes, inputs: Parts | None, size: int) -> Tensor:
+    """The fingerprint of this rank's call; its data goes along where it fits, nothing where it gives none."""
+    fingerprint = bytearray(fingerprint_bytes(size))
+    data = _inline(inputs)
+    _PREFIX.pack_into(fingerprint, 0, len(header), _NO_DATA if data is None else len(data), time.time())
+    fingerprint[_PREFIX.size : _PREFIX.size + len(header)] = header
+    if data is not None:
+        start = len(fingerprint) - INLINE_BYTES
+        fingerprint[start : start + len(data)] = data
+    return torch.frombuffer(fingerprint, dtype=torch.uint8)
+
+
+def decode(fingerprints: Tensor) -> list[Fingerprint]:
+    """Every rank's fingerprint, in rank order, from the gathered bytes ``(size, fingerprint_bytes)``."""
+    size, length = fingerprints.shape
+    memory = fingerprints.numpy().data.cast("B", (size * length,)) if fingerprints.numel() else memoryview(b"")
+    return [_decoded(memory, rank * length, length) for rank in range(size)]
+
+
+def _decoded(memory: memoryview, start: int, length: int) -> Fingerprint:
+    header, count, posted = _PREFIX.unpack_from(memory, start)
+    text, data = start + _PREFIX.size, start + length - INLINE_BYTES
+    call = call_from(bytes(memory[text : text + header]))
+    return Fingerprint(call, None if count == _NO_DATA else bytearray(memory[data : data + count]), posted)
+
+
+def travels_inline(call: Call, inputs: Parts | None) -> bool:
+    """Whether this rank can tell by itself that all ranks' data is in their fingerprints, once their calls agree."""
+    return call.collective.givers == "all" and not call.is_ragged and _fits(inputs)
+
+
+def _fits(inputs: Parts | None) -> bool:
+    if inputs is None or isinstance(inputs, Tensor):
+        return inputs is None or (inputs.nbytes <= INLINE_BYTES and inputs.is_cpu)
+    return sum(tensor.nbytes for tensor in inputs) <= INLINE_BYTES and inputs[0].is_cpu
+
+
+def _inline(inputs: Parts | None) -> Any:
+    """The data as a buffer of bytes, or None where it does not fit."""
+    if inputs is None:
+        return b""
+    return as_bytes(flat(inputs)).numpy().data if _fits(inputs) else None
+
+
+def inputs_of(fingerprint: Fingerprint, rank: int, size: int) -> Parts | None:
+    """What ``rank`` gave, out of its fingerprint: one tensor, rank-leading parts, or a list of unequal ones."""
+    call, data = fingerprint.call, fingerprint.data
+    if data is None or call.dtype is None or not call.collective.gives_on(rank, call.root):
+        return None
+    whole = torch.frombuffer(data, dtype=call.dtype) if data else torch.empty(0, dtype=call.dtype)
+    if call.sends is not None:
+        return cut(whole, call.sends)
+    return whole.view(call.collective.input_shape(call.shape or (), size))
+
+
+@lru_cache(1024)
+def header_of(call: Call, limit: int = 1 << 20) -> bytes:
+    """A call's fields as bytes, at most ``limit`` of them."""
+    fields: list[Any] = list(call)
+    fields[2] = None if call.dtype is None else name_of(call.dtype)
+    text = json.dumps(fields, separators=(",", ":")).encode()
+    if len(text) > limit:
+        text = zlib.compress(text, 9)
+    if len(text) > limit:
+        raise ArgumentValueError(
+            f"{call.op}: the description of the parts takes {len(text)} bytes, should be at most {limit}: "
+            "give parts with fewer dimensions"
+        )
+    return text
+
+
+@lru_cache(1024)
+def call_from(header: bytes) -> Call:
+    """The call of a header."""
+    fields: list[Any] = json.loads(header if header[:1] == b"[" else zlib.decompress(header))
+    op, shape, dtype, device, reduce_op, factor, root, sends, expects, *rest = fields
+    return Call(
+        op,
+        _shape(shape),
+        None if dtype is None else getattr(torch, dtype),
+        device,
+        reduce_op,
+        factor,
+        root,
+        _shapes(sends),
+        _shapes(expects),
+        *rest,
+    )
+
+
+def _shape(shape: list[int] | None) -> Shape | None:
+    return None if shape is None else tuple(shape)
+
+
+def _shapes(shapes: list[list[int]] | None) -> tuple[Shape, ...] | None:
+    return None if shapes is None else tuple(tuple(shape) for shape in shapes)

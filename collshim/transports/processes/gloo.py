@@ -1,0 +1,486 @@
+"""How each collective's data travels through a torch ProcessGroup, gloo's or NCCL's.
+
+Data movement that a backend has no type for goes as bytes; a reduction that it cannot do exactly is gathered and done
+here in rank order. What a call needs is prepared once, as a ``Transfer``. Method names that torch changed in 2.13 are
+looked up once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.distributed import (
+    AllreduceOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ProcessGroup,
+    ReduceOp,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+)
+
+from collshim.arithmetic import reducer, scaled
+from collshim.calls.call import Call
+from collshim.calls.collective import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    Collective,
+)
+from collshim.layout import Parts, as_bytes, cut, fill, flat, joined, listed
+from collshim.transports.processes.polling import PolledWork
+
+Finish = Callable[[Any], Any]
+Moving = tuple[Any, Any, "Finish | None"]
+"""Data on its way: the outputs, torch's work, and what is left to do with the outputs once the work is over."""
+
+Transfer = Callable[[Any, Any, Any], Moving]
+"""Puts data on its way: from a ProcessGroup, inputs, and outputs or None for fresh memory."""
+
+
+def _method(*names: str) -> Callable[..., Any]:
+    method: Callable[..., Any] = next(getattr(ProcessGroup, name) for name in names if hasattr(ProcessGroup, name))
+    return method
+
+
+all_gather_single = _method("all_gather_single", "_allgather_base")
+reduce_scatter_single = _method("reduce_scatter_single", "_reduce_scatter_base")
+all_to_all_single = _method("all_to_all_single", "alltoall_base")
+
+SCATTERS_SUMS_ALONE = not hasattr(ProcessGroup, "reduce_scatter_single")
+"""Whether gloo's reduce_scatter adds, whatever the operation is: so in torch 2.6, and not in 2.13."""
+
+_FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
+_INTEGERS = {torch.int64, torch.int32, torch.int8, torch.uint8}
+_MOVABLE = _FLOATS | _INTEGERS | {torch.bool}
+_NATIVE_OPS: dict[str, Any] = {
+    "sum": ReduceOp.SUM,
+    "avg": ReduceOp.SUM,
+    "premul_sum": ReduceOp.SUM,
+    "prod": ReduceOp.PRODUCT,
+    "min": ReduceOp.MIN,
+    "max": ReduceOp.MAX,
+    "band": ReduceOp.BAND,
+    "bor": ReduceOp.BOR,
+    "bxor": ReduceOp.BXOR,
+}
+_OF_BOOLEANS: dict[str, Any] = {
+    "sum": ReduceOp.MAX,
+    "max": ReduceOp.MAX,
+    "bor": ReduceOp.MAX,
+    "prod": ReduceOp.MIN,
+    "min": ReduceOp.MIN,
+    "band": ReduceOp.MIN,
+}
+"""On their bytes, 0 and 1."""
+
+_RAGGED_TAG = 2**31 - 2
+"""Out of the way of users' tags, and of the numbers of the transport's own messages."""
+
+
+class Works:
+    """Several of torch's works as one.
+
+    Attributes:
+        last: the last of them that tells whether it is over without a thread's help; None where there is none.
+    """
+
+    def __init__(self, works: Sequence[Any]) -> None:
+        self._works = works
+        self.last = next((work for work in reversed(works) if not isinstance(work, PolledWork)), None)
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for all of them; RuntimeError where the time is over before."""
+        limit = None if timeout is None else time.monotonic() + timeout.total_seconds()
+        for work in self._works:
+            if limit is None:
+                work.wait()
+            else:
+                work.wait(timedelta(seconds=max(0.001, limit - time.monotonic())))
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether all of them are."""
+        return all(work.is_completed() for work in self._works)
+
+
+class Endpoint(NamedTuple):
+    """One rank's end of a call.
+
+    Attributes:
+        fresh: makes memory for a result that nobody gave a place for.
+        ragged: whether some rank's parts may be unequal, as all ranks know.
+    """
+
+    rank: int
+    size: int
+    fresh: Callable[[], Any]
+    ragged: bool
+
+
+def transfer(call: Call, end: Endpoint) -> Transfer:
+    """What puts the data of a call, and of every call like it, on its way."""
+    return _TRANSFERS[call.collective](call, end)
+
+
+def _is_native(call: Call) -> bool:
+    """Whether gloo and NCCL both reduce this dtype with this operation as collshim defines it."""
+    if call.dtype is torch.bool:
+        return call.reduce_op in _OF_BOOLEANS
+    if call.reduce_op in ("band", "bor", "bxor"):
+        return call.dtype in _INTEGERS and call.device == "cpu"
+    if call.dtype in (torch.complex64, torch.complex128):
+        return call.reduce_op in ("sum", "avg")
+    return call.dtype in _FLOATS | _INTEGERS
+
+
+def _native_op(call: Call) -> Any:
+    return (_OF_BOOLEANS if call.dtype is torch.bool else _NATIVE_OPS)[call.reduce_op or "sum"]
+
+
+def _as_is(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+def _seen_as(dtype: torch.dtype, tensor: Tensor) -> Tensor:
+    return tensor.view(dtype)
+
+
+def _carrier(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
+    """A view in a dtype that every backend moves."""
+    return _as_is if dtype in _MOVABLE else as_bytes
+
+
+def _summand(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor] | None:
+    """A view that reduces to the same, where one is needed: no NCCL, nor every release's gloo, adds complex numbers."""
+    if dtype is torch.bool:
+        return partial(_seen_as, torch.uint8)
+    return torch.view_as_real if dtype is not None and dtype.is_complex else None
+
+
+def _divided(call: Call, size: int) -> Finish | None:
+    """What makes an average of a sum."""
+    if call.reduce_op != "avg" or call.dtype is None:
+        return None
+    if call.dtype.is_floating_point or call.dtype.is_complex:
+        return lambda target: target.div_(size)
+    return lambda target: target.div_(size, rounding_mode="trunc")
+
+
+def _filled(call: Call, target: Tensor | None, source: Tensor) -> Tensor:
+    """The place of a reduction, which is done in place, with this rank's summand."""
+    if target is None:
+        target = source.clone()
+    elif target is not source and target.data_ptr() != source.data_ptr():
+        target.copy_(source)
+    return target if call.factor is None else target.copy_(scaled(target, call.factor))
+
+
+def _all_reduce(call: Call, end: Endpoint) -> Transfer:
+    if not _is_native(call):
+        return _gathered_reduce(call, end)
+    options, summand, finish = AllreduceOptions(), _summand(call.dtype), _divided(call, end.size)
+    options.reduceOp = _native_op(call)
+
+    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+        if target is None:
+            target = source.clone()
+        elif target is not source:
+            target = _filled(call, target, source)
+        return target, group.allreduce([target], options), finish
+
+    def start_otherwise(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+        target = _filled(call, target, source)
+        return target, group.allreduce([target if summand is None else summand(target)], options), finish
+
+    return start if summand is None and call.factor is None else start_otherwise
+
+
+def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
+    """Every rank gets all ranks' tensors, and reduces them where it gets a result."""
+    carried, gets = _carrier(call.dtype), call.collective.gets_on(end.rank, call.root)
+    reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
+
+    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+        everything = source.new_empty((end.size, *source.shape))
+        target = torch.empty_like(source) if target is None and gets else target
+        finish = partial(reduces, everything.unbind(0)) if gets else None
+        return target, all_gather_single(group, carried(everything.view(-1)), carried(source.view(-1))), finish
+
+    return start
+
+
+def _reduce(call: Call, end: Endpoint) -> Transfer:
+    if not _is_native(call):
+        return _gathered_reduce(call, end)
+    options, summand, is_root = ReduceOptions(), _summand(call.dtype), end.rank == call.root
+    options.reduceOp, options.rootRank = _native_op(call), call.root or 0
+    finish = _divided(call, end.size) if is_root else None
+
+    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+        if target is not source or call.factor is not None:
+            target = _filled(call, target, source)  # off the root too, where gloo leaves partial sums
+        work = group.reduce([target if summand is None else summand(target)], options)
+        return target if is_root else None, work, finish
+
+    return start
+
+
+def _reduce_scatter(call: Call, end: Endpoint) -> Transfer:
+    if end.ragged:
+        return _ragged_reduce_scatter(call, end)
+    sums_alone = SCATTERS_SUMS_ALONE and call.device == "cpu" and call.reduce_op not in ("sum", "avg")
+    if not _is_native(call) or call.factor is not None or sums_alone:
+        return _exchanged_reduce(call, end)
+    options, summand, finish = ReduceScatterOptions(), _summand(call.dtype), _divided(call, end.size)
+    options.reduceOp = _native_op(call)
+
+    def start(group: Any, source: Parts, target: Tensor | None) -> Moving:
+        target = end.fresh() if target is None else target
+        whole, part = source if type(source) is Tensor else torch.stack(listed(source)), target[None]
+        if summand is not None:
+            whole, part = summand(whole), summand(part)
+        return target, reduce_scatter_single(group, part, whole, options), finish
+
+    return start
+
+
+def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
+    reductions = [_reduce(call._replace(op="reduce", root=owner), end) for owner in range(end.size)]
+
+    def start(group: Any, source: Parts, target: Tensor | None) -> Moving:
+        target = end.fresh() if target is None else target
+        moving = [
+            reduction(group, part, target if owner == end.rank else None)
+            for owner, (reduction, part) in enumerate(zip(reductions, listed(source), strict=True))
+        ]
+        return target, Works([work for _, work, _ in moving]), moving[end.rank][2]
+
+    return start
+
+
+def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
+    """Every rank gets its part of all ranks, and reduces them."""
+    carried = _carrier(call.dtype)
+    reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
+
+    def start(group: Any, source: Parts, target: Tensor | None) -> Moving:
+        target = end.fresh() if target is None else target
+        mine = target.new_empty((end.size, *target.shape))
+        work = all_to_all_single(group, carried(mine.view(-1)), carried(flat(source)), [], [])
+        return target, work, partial(reduces, mine.unbind(0))
+
+    return start
+
+
+def _broadcast(call: Call, end: Endpoint) -> Transfer:
+    options, carried = BroadcastOptions(), _carrier(call.dtype)
+    options.rootRank = call.root or 0
+
+    def start(group: Any, source: Tensor | None, target: Tensor | None) -> Moving:
+        if source is None:
+            target = end.fresh() if target is None else target
+        elif target is not source:
+            target = _filled(call, target, source)
+        return target, group.broadcast([carried(target)], options), None
+
+    return start
+
+
+def _all_gather(call: Call, end: Endpoint) -> Transfer:
+    if end.ragged:
+        return _ragged_all_gather(call, end)
+    carried = _carrier(call.dtype)
+
+    def start(group: Any, source: Tensor, target: Parts | None) -> Moving:
+        target = end.fresh() if target is None else target
+        if type(target) is Tensor and carried is _as_is:
+            return target, all_gather_single(group, target, source[None]), None
+        whole = joined(target)
+        if whole is None:
+            return target, group.allgather([[*map(carried, target)]], [carried(source)]), None
+        return target, all_gather_single(group, carried(whole), carried(source.view(-1))), None
+
+    return start
+
+
+def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
+    carried = _carrier(call.dtype)
+
+    def start(group: Any, source: Tensor, target: Parts | None) -> Moving:
+        target = end.fresh() if target is None else target
+        parts = listed(target)
+        parts[end.rank].copy_(source)
+        return target, Works([group.broadcast(carried(part), owner) for owner, part in enumerate(parts)]), None
+
+    return start
+
+
+def _gather(call: Call, end: Endpoint) -> Transfer:
+    if end.ragged:
+        return _ragged_gather(call, end)
+    options, carried, is_root = GatherOptions(), _carrier(call.dtype), end.rank == call.root
+    options.rootRank = call.root or 0
+
+    def start(group: Any, source: Tensor, target: Parts | None) -> Moving:
+        target = end.fresh() if target is None and is_root else target
+        lists = [] if target is None else [[*map(carried, listed(target))]]
+        return target, group.gather(lists, [carried(source)], options), None
+
+    return start
+
+
+def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
+    root = call.root or 0
+
+    def start(group: Any, source: Tensor, target: Parts | None) -> Moving:
+        if end.rank != root:
+            return None, Works([send(group, source, root, _RAGGED_TAG)]), None
+        target = end.fresh() if target is None else target
+        parts = listed(target)
+        parts[root].copy_(source)
+        others = [(peer, part) for peer, part in enumerate(parts) if peer != root]
+        return target, Works([receive(group, part, peer, _RAGGED_TAG) for peer, part in others]), None
+
+    return start
+
+
+def _scatter(call: Call, end: Endpoint) -> Transfer:
+    if end.ragged:
+        return _ragged_scatter(call, end)
+    options, carried = ScatterOptions(), _carrier(call.dtype)
+    options.rootRank = call.root or 0
+
+    def start(group: Any, source: Parts | None, target: Tensor | None) -> Moving:
+        target = end.fresh() if target is None else target
+        lists = [] if source is None else [[*map(carried, listed(source))]]
+        return target, group.scatter([carried(target)], lists, options), None
+
+    return start
+
+
+def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
+    root = call.root or 0
+
+    def start(group: Any, source: Parts | None, target: Tensor | None) -> Moving:
+        target = end.fresh() if target is None else target
+        if source is None:
+            return target, Works([receive(group, target, root, _RAGGED_TAG)]), None
+        parts = listed(source)
+        target.copy_(parts[end.rank])
+        others = [(peer, part) for peer, part in enumerate(parts) if peer != end.rank]
+        return target, Works([send(group, part, peer, _RAGGED_TAG) for peer, part in others]), None
+
+    return start
+
+
+def _all_to_all(call: Call, end: Endpoint) -> Transfer:
+    if end.ragged and not call.is_uniform:
+        return _ragged_all_to_all(call, end)
+    carried = _carrier(call.dtype)
+
+    def start(group: Any, source: Parts, target: Any) -> Moving:
+        target = end.fresh() if target is None else target
+        whole = source if type(source) is Tensor else torch.stack(listed(source))
+        if type(target) is Tensor:
+            return target, all_to_all_single(group, carried(target), carried(whole), [], []), None
+        buffer = torch.empty_like(whole)
+        return target, all_to_all_single(group, carried(buffer), carried(whole), [], []), partial(_handed_out, buffer)
+
+    return start
+
+
+def _handed_out(whole: Tensor, parts: Sequence[Tensor]) -> None:
+    for part, row in zip(parts, whole.unbind(0), strict=True):
+        part.copy_(row)
+
+
+def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
+    carried = _carrier(call.dtype)
+
+    def start(group: Any, source: Parts, target: Any) -> Moving:
+        target = end.fresh() if target is None else target
+        whole = joined(target)
+        buffer = _flat_like(target) if whole is None else whole
+        taken, given = carried(buffer), carried(flat(source))
+        work = all_to_all_single(group, taken, given, _lengths(target, taken), _lengths(source, given))
+        return target, work, partial(_spread, buffer) if whole is None else None
+
+    return start
+
+
+def _flat_like(parts: Parts) -> Tensor:
+    return parts[0].new_empty(sum(part.numel() for part in parts))
+
+
+def _spread(whole: Tensor, target: Parts) -> None:
+    fill(target, cut(whole, [part.shape for part in target]))
+
+
+def _lengths(parts: Parts, carried: Tensor) -> list[int]:
+    """Elements per peer, counted in what travels."""
+    return [part.nbytes // carried.element_size() for part in listed(parts)]
+
+
+_LATEST: Any = AllreduceOptions()
+_LATEST.reduceOp = ReduceOp.MAX
+
+
+def barrier(group: Any, source: Any, target: Any) -> Moving:
+    """Its outputs are when the last rank came, and minus when the first one did, in Unix seconds."""
+    now = time.time()
+    times = torch.tensor((now, -now), dtype=torch.float64, device="cpu")
+    return times, group.allreduce([times], _LATEST), None
+
+
+def send(group: Any, tensor: Tensor, peer: int, tag: int) -> Any:
+    """torch's work of sending a contiguous tensor's data."""
+    message = _message(tensor)
+    return _polled(group.send([message], peer, tag), message)
+
+
+def receive(group: Any, tensor: Tensor, peer: int, tag: int) -> Any:
+    """torch's work of receiving exactly as much data as the contiguous ``tensor`` holds."""
+    message = _message(tensor)
+    return _polled(group.recv([message], peer, tag), message)
+
+
+def receive_from_anybody(group: Any, tensor: Tensor, tag: int) -> Any:
+    """torch's work of receiving exactly as much data as the contiguous ``tensor`` holds, from whoever sends first."""
+    message = _message(tensor)
+    return _polled(group.recv_anysource([message], tag), message)
+
+
+def _message(tensor: Tensor) -> Tensor:
+    """What travels; of an empty tensor one element, since gloo receives nothing from nobody in particular."""
+    carried = _carrier(tensor.dtype)(tensor).view(-1)
+    return carried if carried.numel() else carried.new_zeros(1)
+
+
+def _polled(work: Any, tensor: Tensor) -> Any:
+    """gloo's work with the tensor that it reads or writes; NCCL's works need no care."""
+    return PolledWork(work, tensor) if tensor.device.type == "cpu" else work
+
+
+_TRANSFERS: dict[Collective, Callable[[Call, Endpoint], Transfer]] = {
+    ALL_REDUCE: _all_reduce,
+    REDUCE: _reduce,
+    REDUCE_SCATTER: _reduce_scatter,
+    BROADCAST: _broadcast,
+    ALL_GATHER: _all_gather,
+    GATHER: _gather,
+    SCATTER: _scatter,
+    ALL_TO_ALL: _all_to_all,
+}

@@ -1,0 +1,137 @@
+"""gloo's sends and recvs as works that can be polled, dropped, and waited for in slices.
+
+Left to itself such a work says that it is done only after a wait, gives up the connection when a wait times out, holds
+Ctrl-C up while somebody waits in it, and takes its data along when it is dropped. So a thread waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from torch import Tensor
+
+_IDLE = 5.0
+"""Seconds that a thread waits for its next work before it ends: to start one takes as long as to send a little."""
+
+_AT_ONCE = timedelta(milliseconds=1)
+_GRACE = 1.0
+"""Seconds that a thread gets to hear of a connection that was given up."""
+
+
+class PolledWork:
+    """One send or recv on its way. ``memory`` is what it reads or writes, held until it is over."""
+
+    def __init__(self, work: Any, memory: Tensor) -> None:
+        self._work: Any = work
+        self._memory = memory
+        self._over: threading.Event | None = None
+        self._failure: list[RuntimeError] = []
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes travel."""
+        return self._memory.nbytes
+
+    def is_completed(self) -> bool:
+        """Whether the data has moved, or cannot any more."""
+        return self._watched().is_set()
+
+    def is_over(self, seconds: float | None) -> bool:
+        """Whether the data has moved, after at most ``seconds``; raises RuntimeError where it cannot any more."""
+        over = self._watched().wait(seconds)
+        if self._failure:
+            raise self._failure[0]
+        return over
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait, without harm to the connection when the time is over; then raise RuntimeError."""
+        if not self.is_over(None if timeout is None else timeout.total_seconds()):
+            raise RuntimeError("Operation timed out!")
+        return True
+
+    def source(self) -> int:
+        """The rank that a recv was served by."""
+        rank: int = self._work._source_rank()
+        return rank
+
+    def __del__(self) -> None:
+        if self._over is None:
+            self._watched()
+
+    def _watched(self) -> threading.Event:
+        if self._over is None:
+            self._over = threading.Event()
+            _entrust(_Watched(self._work, self._memory, self._over, self._failure))
+        return self._over
+
+
+@dataclass(eq=False)
+class _Watched:
+    """A work, what it reads or writes, and where to tell that it is over."""
+
+    work: Any
+    memory: Tensor
+    over: threading.Event
+    failure: list[RuntimeError]
+
+
+_idle: list[SimpleQueue[_Watched]] = []
+"""Of each thread that has nothing to wait for, where it takes its next work from."""
+
+_running: list[_Watched] = []
+"""What threads wait for now."""
+
+
+def give_up() -> None:
+    """The process ends: a thread that came back from gloo while the interpreter goes down would abort it."""
+    for watched in list(_running):
+        with suppress(RuntimeError):
+            watched.work.wait(_AT_ONCE)  # it expires, gloo gives up the connection, and the thread hears of that
+        watched.over.wait(_GRACE)
+
+
+def _forget() -> None:
+    _idle.clear()
+    _running.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def _entrust(watched: _Watched) -> None:
+    try:
+        queue = _idle.pop()
+    except IndexError:
+        queue = SimpleQueue()
+        threading.Thread(target=_serve, args=(queue,), name="collshim-polling", daemon=True).start()
+    queue.put(watched)
+
+
+def _serve(queue: SimpleQueue[_Watched]) -> None:
+    """Wait for one work after the other, until none has come for a while."""
+    while True:
+        try:
+            _await(queue.get(timeout=_IDLE))
+        except Empty:
+            try:
+                _idle.remove(queue)
+            except ValueError:  # somebody has taken it meanwhile, and puts a work there
+                continue
+            return
+        _idle.append(queue)
+
+
+def _await(watched: _Watched) -> None:
+    _running.append(watched)
+    try:
+        watched.work.wait()
+    except RuntimeError as error:
+        watched.failure.append(error)  # where nobody listens any more, the group's next call says so
+    _running.remove(watched)
+    watched.over.set()

@@ -1,0 +1,247 @@
+"""A message between processes: its envelope, and the request of the rank that sends or receives it."""
+
+from __future__ import annotations
+
+import struct
+import time
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+from torch.distributed import DistNetworkError
+
+from collshim.calls.call import Call, in_the_world
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.layout import as_bytes, from_bytes
+from collshim.transports.processes.exchange import without_source
+from collshim.transports.processes.fingerprint import call_from, header_of
+from collshim.transports.processes.polling import PolledWork
+from collshim.transports.processes.stalls import StallInspector
+from collshim.transports.streams import stream_to_follow
+from collshim.transports.waiting import FIRST_SLICE, watch
+from collshim.work import Work
+
+_LATER_SLICE = 0.5
+"""Seconds between later looks while data moves."""
+
+_PATIENCE, _SLOWEST = 1.0, 5e7
+"""Seconds, and bytes per second: how long data may move after its peer came to no further call."""
+
+_PREFIX = struct.Struct("<iiii")
+"""Source, number, bytes of the header, and bytes of the data, -1 where it follows."""
+
+_STORE_IS_GONE = (
+    "messages: the process that served the world's store has ended, and with it the messages that were in it"
+)
+
+
+class Envelope(NamedTuple):
+    """What a sender says of its tensor; ``data`` holds the values of one that travels along, flat."""
+
+    source: int
+    number: int
+    call: Call
+    data: Tensor | None
+
+    def encoded(self) -> bytes:
+        """The envelope as bytes."""
+        header = header_of(self.call)
+        data = b"" if self.data is None else as_bytes(self.data).numpy().tobytes()
+        prefix = _PREFIX.pack(self.source, self.number, len(header), -1 if self.data is None else len(data))
+        return prefix + header + data
+
+
+def decoded(text: bytes) -> Envelope:
+    """The envelope that was encoded."""
+    source, number, length, count = _PREFIX.unpack_from(text)
+    start = _PREFIX.size + length
+    call = call_from(text[_PREFIX.size : start])
+    if count < 0 or call.dtype is None:
+        return Envelope(source, number, call, None)
+    data = torch.frombuffer(bytearray(text[start:]) or bytearray(1), dtype=torch.uint8)[:count]
+    return Envelope(source, number, call, from_bytes(data, call.dtype))
+
+
+class Group(Protocol):
+    """This process's end of the group that the message is sent in."""
+
+    rank: int
+    size: int
+    ranks: tuple[int, ...]
+    key: str
+    stalls: StallInspector
+
+    def refuse_if_broken(self) -> None:
+        """Raise where an earlier failure ended the group."""
+        ...
+
+    def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
+        """End the group on all ranks; the failure to raise."""
+        ...
+
+
+class Inbox(Protocol):
+    """Where this rank's envelopes come in."""
+
+    def collect(self) -> None:
+        """Take what envelopes have come, without waiting."""
+        ...
+
+    def has_envelope(self, request: MessageRequest, seconds: float) -> bool:
+        """Whether the request's envelope has come, after at most that many seconds."""
+        ...
+
+
+class MessageRequest(Work[Any]):
+    """A send or recv on its way, seen by its own rank.
+
+    Attributes:
+        arrived: whether its envelope has come, or none is awaited; or whether it has failed.
+        announced: whether its sender has written that the data is on its way.
+        work: torch's, of the data; None where none moves.
+        gone_since: since when all of its peers are seen to have left, or None.
+    """
+
+    work: Any = None
+    failure: CollshimError | None = None
+    arrived = False
+    announced = False
+    gone_since: float | None = None
+
+    def __init__(self, group: Group, inbox: Inbox, plan: Plan, target: Tensor | None, caller: Caller | None) -> None:
+        super().__init__()
+        self.group = group
+        self.inbox = inbox
+        self._call = plan.call if caller is None else plan.call._replace(site=caller.site())
+        self.target = target
+        self.device = plan.device
+        self.stream = stream_to_follow(plan.call, plan.device)
+        self._next_look = time.monotonic() + FIRST_SLICE
+
+    def has_moved(self) -> bool:
+        """Whether the envelope has come, and with it or after it the data; or the failure."""
+        return self.arrived and (self.work is None or self.work.is_completed())
+
+    def _is_over(self) -> bool:
+        """Who polls looks now and then whether anything can come."""
+        if not self.arrived:
+            self.inbox.collect()
+        if not self.has_moved() and time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + FIRST_SLICE
+            try:
+                self.look()
+            except CollshimError as failure:
+                self.fail(failure)
+        return self.has_moved()
+
+    def fail(self, failure: CollshimError) -> None:
+        """This send or recv ends with ``failure``."""
+        self.failure, self.work, self.arrived = failure, None, True
+
+    def _complete(self, timeout: float | None) -> Tensor | None:
+        """The received tensor; None for a send."""
+        limit = None if timeout is None else time.monotonic() + timeout
+        if not self.arrived:
+            watch(self, partial(self.inbox.has_envelope, self), limit, later=FIRST_SLICE)
+        if self.work is not None:
+            self._await_data(limit)
+        if self.failure is not None:
+            raise type(self.failure)(*self.failure.args) from self.failure.__cause__
+        return self.target
+
+    def _await_data(self, limit: float | None) -> None:
+        """Wait until the data has moved."""
+        work = self.work
+        try:
+            if isinstance(work, PolledWork):
+                if not work.is_over(FIRST_SLICE if limit is None else min(FIRST_SLICE, limit - time.monotonic())):
+                    watch(self, work.is_over, limit, first=0.001, later=_LATER_SLICE)
+            else:
+                work.wait()
+            if self.call.op == "recv" and self.source is None:
+                anybody = self.call.root is None and isinstance(work, PolledWork)
+                self.source = work.source() if anybody else self.call.root
+        except RuntimeError as error:
+            if isinstance(error, CollshimError):
+                raise
+            raise self.broken(error) from error
+        self.work = None
+
+    def tell(self) -> None:
+        """See ``Watched``."""
+        self.group.stalls.post(f"{self.group.key}/messages", 0, self.call)
+
+    def clear(self) -> None:
+        """See ``Watched``."""
+        self.group.stalls.clear()
+
+    def look(self) -> None:
+        """Raise where nothing can come of it any more."""
+        self.group.refuse_if_broken()
+        self.raise_if_ended()
+        gone = self._are_gone()
+        if gone and not self.arrived:  # an envelope was in the store before its sender left
+            self.inbox.collect()
+        if gone and (self._is_overdue() if self.arrived else True):
+            raise self._end(PeerError, "nobody else will come")
+
+    def expire(self) -> None:
+        """See ``Watched``."""
+        if not self.has_moved():
+            raise self._end(DeadlineError, "the deadline passed")
+
+    def raise_if_ended(self) -> None:
+        """Raise where another rank has ended the group."""
+        failure = self.group.stalls.ended(self.group.key)
+        if failure is not None:
+            raise self.group.end(PeerError, failure[1])
+
+    def broken(self, error: RuntimeError) -> CommunicationError:
+        """End the group, for what torch raised; the failure to raise."""
+        if isinstance(error, DistNetworkError):
+            return self.without_store(error)
+        what = f"the data did not move, the connection broke ({without_source(error)})"
+        failure = self.group.end(PeerError, self._text(what))
+        failure.__cause__ = error
+        return failure
+
+    def without_store(self, error: DistNetworkError) -> CommunicationError:
+        """End the group, whose messages are lost; the failure to raise."""
+        failure = self.group.end(PeerError, _STORE_IS_GONE)
+        failure.__cause__ = error
+        return failure
+
+    def _end(self, kind: type[CommunicationError], why: str) -> CommunicationError:
+        what = f"{'the data did not move' if self.arrived else 'nothing was sent'}, {why}"
+        return self.group.end(kind, self._text(what))
+
+    def _text(self, what: str) -> str:
+        """The call, and whose it is, since the failure ends the group on all ranks; and where its peers are."""
+        stalls, ranks = self.group.stalls, self.group.ranks
+        peers = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank])}" for rank in self._peers())
+        return f"{self.call} on rank {self.group.rank}: {what}: {peers}{in_the_world(ranks)}"
+
+    def _peers(self) -> list[int]:
+        """The ranks that it may still wait for."""
+        peer = self.source if self.call.root is None else self.call.root
+        return [rank for rank in range(self.group.size) if rank != self.group.rank] if peer is None else [peer]
+
+    def _are_gone(self) -> bool:
+        """Whether all its peers come to no further call."""
+        peers = self._peers()
+        gone = bool(peers) and all(self.group.stalls.gone([self.group.ranks[rank]]) for rank in peers)
+        if not gone:
+            self.gone_since = None
+        elif self.gone_since is None:
+            self.gone_since = time.monotonic()
+        return gone
+
+    def _is_overdue(self) -> bool:
+        """Whether the data had time to move since its peer left; what its sender wrote of moves or breaks off."""
+        if self.announced or self.gone_since is None:
+            return False
+        nbytes = self.work.nbytes if isinstance(self.work, PolledWork) else 0
+        return time.monotonic() - self.gone_since > _PATIENCE + nbytes / _SLOWEST

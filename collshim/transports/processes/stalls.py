@@ -1,0 +1,191 @@
+"""Who did not come to a call between processes, and where they were instead: told through the world's store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from torch.distributed import DistNetworkError
+
+from collshim.calls.call import Call, in_the_world
+from collshim.errors import DeadlineError
+
+T = TypeVar("T")
+
+GRACE = 0.5
+"""Seconds that an expired rank gives its peers to tell where they wait."""
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
+"""Seconds between two questions to the store."""
+
+_SETTLING = "settling"
+"""Stands where a failure's text will: a rank gave up, so nobody may go on, and asks who did not come."""
+
+_LEFT, _ELSEWHERE = "left", "elsewhere"
+_IN_WORDS = ("", _LEFT, _ELSEWHERE)
+"""Instead of a group's key: what follows is said in words."""
+
+_NOWHERE = "is in no collective, or its process has ended"
+_STORE_IS_GONE = "cannot be asked, because the process that served the world's store has ended"
+
+
+class _Entry(NamedTuple):
+    """What a rank has told of itself: a group's key and a call's number and text, or words alone."""
+
+    group: str
+    sequence: str
+    text: str
+
+    @property
+    def whereabouts(self) -> str:
+        return self.text if self.group in _IN_WORDS else f"waits in {self.text}"
+
+
+class StallInspector:
+    """What this rank tells the others about its waits, and reads of theirs. ``rank`` is the global one.
+
+    Where the store is gone nothing is written any more, and nothing is known of the others.
+    """
+
+    def __init__(self, store: Any, rank: int) -> None:
+        self._store: Any = store
+        self._rank = rank
+        self._waits_in = ""
+        self._failed = False
+        self._lost = False
+
+    def post(self, group: str, sequence: int, call: Call) -> None:
+        """Say that this rank waits in ``call``, the ``sequence``-th of ``group``."""
+        self._write(_key(self._rank), f"{group}\n{sequence}\n{call}")
+        self._waits_in = str(call)
+
+    def post_making(self, ranks: Sequence[int], site: str) -> None:
+        """Say that this rank makes a group of these global ranks, which waits for all of them."""
+        self._waits_in = f"making a group of the world's ranks {list(ranks)} at {site}"
+        self._write(_key(self._rank), f"{_ELSEWHERE}\n\nwaits in {self._waits_in}")
+
+    def clear(self) -> None:
+        """Say that this rank waits no longer, where it said that it did; if the group failed, that it gave up."""
+        if self._waits_in:
+            self._write(_key(self._rank), f"{_ELSEWHERE}\n\ngave up {self._waits_in}" if self._failed else "")
+            self._waits_in, self._failed = "", False
+
+    def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
+        """Say that ``group`` has failed; the kind and text of whoever said so first, which all ranks raise."""
+        self.give_up()
+        mine = f"{kind}\n{text}"
+        first = self._ask(lambda: self._first_failure(group, mine), mine)
+        kind, _, text = first.partition("\n")
+        return kind, text
+
+    def ended(self, group: str) -> tuple[str, str] | None:
+        """The kind and text of the failure that a rank of ``group`` wrote, or None."""
+        failure, limit = self._text(_end_key(group)), time.monotonic() + 2 * GRACE
+        while failure == _SETTLING and time.monotonic() < limit:
+            time.sleep(0.02)
+            failure = self._text(_end_key(group))
+        if not failure:
+            return None
+        if failure == _SETTLING:
+            return DeadlineError.__name__, "a rank gave this group's call up, and ended before it said why"
+        kind, _, text = failure.partition("\n")
+        return kind, text
+
+    def _first_failure(self, group: str, mine: str) -> str:
+        """The failure that stands, ``mine`` where none did."""
+        failure = str(self._store.compare_set(_end_key(group), "", mine).decode())
+        if failure == _SETTLING:
+            failure = str(self._store.compare_set(_end_key(group), _SETTLING, mine).decode())
+        return failure
+
+    def give_up(self) -> None:
+        """What this rank waits in has failed: the next ``clear`` says so to ranks that wait for it elsewhere."""
+        self._failed = True
+
+    def close(self) -> None:
+        """Let go of the store: nothing is written any more."""
+        self._store = None
+
+    def leave(self, why: str) -> None:
+        """Say that this rank comes to no further call."""
+        self._write(_key(self._rank), f"{_LEFT}\n\n{why}")
+
+    def gone(self, ranks: Sequence[int]) -> bool:
+        """Whether one of these global ranks has said that it comes to no further call."""
+        return any(rank != self._rank and self._entry(rank).group == _LEFT for rank in ranks)
+
+    def whereabouts(self, rank: int) -> str:
+        """Where this global rank is, for error texts."""
+        return self._entry(rank).whereabouts
+
+    def who_did_not_come(self, group: str, ranks: Sequence[int], sequence: int, call: Call) -> str:
+        """The error text that names the ranks (in the group) that do not wait in this call, and where they are."""
+        self._ask(lambda: self._store.compare_set(_end_key(group), "", _SETTLING), None)
+        limit = time.monotonic() + GRACE
+        absent = self._absent(group, ranks, sequence)
+        while absent and time.monotonic() < limit and not self._lost:
+            time.sleep(0.05)
+            absent = self._absent(group, ranks, sequence)
+        if not absent:
+            return f"{call}: all came"
+        details = [f"rank {rank} {where}" for rank, where in absent]
+        present = self._present(group, ranks, sequence)
+        if len({text for _, text in present}) > 1:  # then who came may be why the others are elsewhere
+            details += [f"rank {rank} came with {text}" for rank, text in present]
+        return f"{call}: {len(absent)} of {len(ranks)} ranks did not come: {'; '.join(details)}{in_the_world(ranks)}"
+
+    def _present(self, group: str, ranks: Sequence[int], sequence: int) -> list[tuple[int, str]]:
+        """Who waits in this call of the group, and with which call of theirs."""
+        entries = [(rank, self._entry(owner)) for rank, owner in enumerate(ranks)]
+        return [(rank, entry.text) for rank, entry in entries if entry[:2] == (group, str(sequence))]
+
+    def _absent(self, group: str, ranks: Sequence[int], sequence: int) -> list[tuple[int, str]]:
+        absent = []
+        for rank, owner in enumerate(ranks):
+            entry = self._entry(owner)
+            if owner != self._rank and entry[:2] != (group, str(sequence)):
+                absent.append((rank, _STORE_IS_GONE if self._lost else entry.whereabouts))
+        return absent
+
+    def _entry(self, owner: int) -> _Entry:
+        text = self._text(_key(owner))
+        return _Entry(*text.split("\n", 2)) if text else _Entry("", "", _NOWHERE)
+
+    def _write(self, key: str, text: str) -> None:
+        self._ask(lambda: self._store.set(key, text), None)
+
+    def _text(self, key: str) -> str:
+        return self._ask(lambda: self._store.get(key).decode() if self._store.check([key]) else "", "")
+
+    def _ask(self, question: Callable[[], T], otherwise: T) -> T:
+        if self._store is None:
+            return otherwise
+        try:
+            return question()
+        except DistNetworkError:
+            self._lost = True
+            return otherwise
+
+
+def _end_key(group: str) -> str:
+    return f"ended/{group}"
+
+
+def _key(rank: int) -> str:
+    return f"waits/{rank}"
+
+
+def comes_by(question: Callable[[], bool], end: float, longest: float = _LONGEST_PAUSE) -> bool:
+    """Whether the answer is yes by then; asked again and again, at most ``longest`` seconds apart.
+
+    The store's own wait, when it expires, prints warnings and may look up host names for them, for seconds; and it
+    holds Ctrl-C up.
+    """
+    pause = _SHORTEST_PAUSE
+    while not question():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, longest)
+    return True

@@ -1,0 +1,277 @@
+"""One process's end of a group: its calls are compared where asked, and their data goes through torch ProcessGroups."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch.distributed import ProcessGroup
+
+from collshim.calls.call import Call
+from collshim.calls.collective import BARRIER
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller
+from collshim.deferred import DeferredErrors
+from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.layout import Parts
+from collshim.transports.processes.exchange import Exchange
+from collshim.transports.processes.fingerprint import (
+    encode,
+    fingerprint_bytes,
+    header_bytes,
+    header_of,
+    travels_inline,
+)
+from collshim.transports.processes.gloo import all_gather_single, all_to_all_single
+from collshim.transports.processes.messages import Messages
+from collshim.transports.processes.progress import ProgressThread
+from collshim.transports.processes.store import ProcessWorld, end_nccl, never_free
+from collshim.work import Work
+
+_FEW = 32
+"""Ranks up to which fingerprints go from each to each."""
+
+
+class ProcessTransport:
+    """See ``Transport``.
+
+    Fingerprints and data travel in two ProcessGroups, so that the order in each is the same on every rank however soon
+    a rank hears that the others agree.
+
+    Args:
+        world: what this process's groups share.
+        ranks: the group's ranks in the world, in the group's order.
+        key: the group's name in the store, the same on all its ranks and used once.
+        checks: whether the ranks compare their calls before data moves.
+
+    Attributes:
+        data_group, fingerprint_group: the ProcessGroups where data travels, and where fingerprints do and barriers
+            meet, each at its post; None where the group has ended.
+        latest: the last of torch's works that were given data, of gloo. NCCL's need no remembering: its groups are
+            ended in a way of their own, and a work that was captured into a graph must not be asked.
+        sequence: how many collectives were posted.
+    """
+
+    def __init__(self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool) -> None:
+        self.world = world
+        self.stalls = world.stalls
+        self.ranks = tuple(ranks)
+        self.key = key
+        self.rank = self.ranks.index(world.rank)
+        self.size = len(self.ranks)
+        self.checks = checks
+        self.deferred = DeferredErrors()
+        self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
+        self.sequence = 0
+        self.latest: Any = None
+        self.fingerprint_group: Any = world.group(f"{key}/fingerprints", ranks, cuda=False)
+        self._latest_fingerprints: Any = None
+        self._store = world.store
+        self._store.add(f"{key}/made", 1)
+        self._queue: deque[Exchange] = deque()
+        self._agreeing = threading.RLock()
+        self._posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
+        self._failure: CommunicationError | None = None
+        self._messages = Messages(self, world.store)
+        world.entrust(self)
+
+    def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+        """See ``Transport.start``."""
+        transfer = plan.prepared
+        if transfer is None or self.checks or self._queue:
+            return self._start_in_turn(plan, inputs, outputs, caller)
+        sequence = self.sequence
+        self.sequence = sequence + 1
+        try:
+            outputs, work, finish = transfer(self.data_group, inputs, outputs)
+        except Exception as error:
+            exchange = Exchange(self, plan, sequence, outputs)
+            exchange.fail_to_start(error)
+            return exchange
+        self.latest = work
+        return Exchange(self, plan, sequence, outputs, work, finish)
+
+    def _start_in_turn(
+        self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
+    ) -> Work[Any]:
+        """Compared, or behind calls that still are, so that all ranks keep one order."""
+        self.refuse_if_broken()
+        with self._posting:
+            exchange = Exchange(self, plan, self.sequence, outputs)
+            exchange.bring(inputs, caller)
+            if self.checks or plan.call.discovers:
+                self._exchange_fingerprints(exchange)
+            self.sequence += 1
+            if not exchange.is_compared and (not self._queue or plan.collective is BARRIER):
+                exchange.start()
+                return exchange
+            self._queue.append(exchange)
+        if plan.call.op == "barrier" or (plan.on_cpu and travels_inline(plan.call, inputs)):
+            return exchange
+        self._see_off(exchange)
+        return exchange
+
+    def _exchange_fingerprints(self, exchange: Exchange) -> None:
+        fingerprint = encode(self._header(exchange), exchange.inputs, self.size)
+        gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
+        if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
+            own = fingerprint.expand_as(gathered).contiguous()
+            work = all_to_all_single(self.fingerprint_group, gathered, own, [], [])
+        else:
+            work = all_gather_single(self.fingerprint_group, gathered.view(-1), fingerprint)
+        self._latest_fingerprints = work
+        exchange.compare(work, gathered)
+
+    def _header(self, exchange: Exchange) -> bytes:
+        """The encoded call; kept with its plan, by the line it was made at."""
+        plan, caller = exchange.plan, exchange.caller
+        key = (0, 0) if caller is None else (id(caller.code), caller.line)
+        entry = plan.headers.get(key)
+        if entry is None:
+            entry = plan.headers[key] = (caller, header_of(exchange.call, header_bytes(self.size)))
+        return entry[1]
+
+    def _see_off(self, exchange: Exchange) -> None:
+        """Data that follows fingerprints must start though nobody waits here.
+
+        NCCL wants the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns.
+        """
+        if exchange.plan.call.device != "cuda":
+            ProgressThread.watch(self)
+            return
+        try:
+            self.agree_up_to(exchange, time.monotonic() + self.world.timeout)
+        except CollshimError as failure:
+            exchange.fail(failure)
+
+    def agree_up_to(self, exchange: Exchange, limit: float | None) -> None:
+        """Let every call up to this one agree and start, in the order in which they were posted."""
+        with self._agreeing:
+            queue = self._queue
+            while not exchange.started and queue:
+                head = queue[0]
+                head.agree(limit)
+                if queue and queue[0] is head:
+                    queue.popleft()
+            if not exchange.started:  # it was posted while another thread ended the group
+                self.refuse_if_broken()
+
+    def advance(self) -> bool:
+        """Let the calls whose fingerprints are here start, without waiting; whether some still wait for theirs."""
+        try:
+            self._messages.collect()  # also while another thread of this rank waits in a collective
+            if self._agreeing.acquire(blocking=False):
+                try:
+                    queue = self._queue
+                    while queue and queue[0].has_arrived() and self._failure is None:
+                        self.agree_up_to(queue[0], None)
+                finally:
+                    self._agreeing.release()
+        except CollshimError as failure:
+            self.break_(failure)
+        return self._failure is None and bool(self._queue or self._messages.busy)
+
+    def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+        """See ``Transport.message``."""
+        self.refuse_if_broken()
+        return self._messages.start(plan, inputs, outputs, caller)
+
+    def together(self) -> AbstractContextManager[None]:
+        """See ``Transport.together``."""
+        return self._messages.together()
+
+    def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
+        """End this group on all ranks; the failure to raise, which is that of the rank that found out first."""
+        name, first_text = self.stalls.end(self.key, kind.__name__, text)
+        failure = (DeadlineError if name == DeadlineError.__name__ else PeerError)(first_text)
+        self.break_(failure)
+        return failure
+
+    def break_(self, failure: CollshimError) -> None:
+        """End this group: what is on its way, and what comes later, fails with ``failure``."""
+        if self._failure is None:
+            self._failure = failure if isinstance(failure, CommunicationError) else CommunicationError(str(failure))
+        broken_by = self._failure
+        self._fail_queued(lambda call: broken_by)
+        self._messages.fail(self._failure)
+        self._let_go()
+
+    def _fail_queued(self, failure: Callable[[Call], CollshimError]) -> None:
+        """In place of a shorter queue a new one: whoever works off the old one needs no guard against it."""
+        queue, self._queue = self._queue, deque()
+        for exchange in queue:
+            exchange.fail(failure(exchange.call))
+
+    def refuse_if_broken(self) -> None:
+        """Raise where an earlier failure ended this group."""
+        if self._failure is not None:
+            raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self._failure}")
+
+    def split(self, ranks: Sequence[int], key: str) -> ProcessTransport | None:
+        """See ``Transport.split``; its members wait for each other here."""
+        self.refuse_if_broken()
+        if self.rank not in ranks:
+            return None
+        members = [self.ranks[rank] for rank in ranks]
+        return ProcessTransport(self.world, members, f"{self.key}/{key}", checks=self.checks)
+
+    def leave(self, why: str) -> None:
+        """See ``Transport.leave``."""
+        self.stalls.leave(why)
+
+    def close(self) -> None:
+        """See ``Transport.close``."""
+        self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
+        self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
+        self.deferred.clear()
+        self._messages.close()
+        self._let_go()
+
+    def abandon(self) -> None:
+        """The process ends: see ``ProcessWorld.abandon``."""
+        if not self._is_idle():
+            never_free([group for group in (self.data_group, self.fingerprint_group) if group is not None])
+
+    def __del__(self) -> None:
+        if getattr(self, "fingerprint_group", None) is not None:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.
+
+        In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
+        ranks, and fails where one of them ends meanwhile.
+        """
+        groups: list[ProcessGroup] = [group for group in (self.data_group, self.fingerprint_group) if group is not None]
+        self.data_group = self.fingerprint_group = None
+        if groups:
+            end_nccl(groups[0], failed=not isinstance(self._failure, BrokenCommunicatorError | type(None)))
+        if self._is_idle() and self._is_made():
+            groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
+        else:
+            self.world.ending.append(groups)
+            threading.Thread(target=self._drop, args=(groups,), name="collshim-ending", daemon=True).start()
+
+    def _is_idle(self) -> bool:
+        return all(work is None or work.is_completed() for work in (self.latest, self._latest_fingerprints))
+
+    def _is_made(self) -> bool:
+        """Whether every rank has made the group, or nobody can say any more."""
+        try:
+            return int(self._store.add(f"{self.key}/made", 0)) >= self.size
+        except RuntimeError:
+            return True
+
+    def _drop(self, groups: list[ProcessGroup]) -> None:
+        limit = time.monotonic() + self.world.timeout
+        while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
+            time.sleep(0.01)
+        if not self._is_idle():  # torch 2.6 waits in the destructor, and nobody else runs meanwhile
+            never_free(groups)
+        groups.clear()
+        self.world.ending.remove(groups)

@@ -1,0 +1,413 @@
+"""One call of a group of threads: ranks arrive, the last one computes, all leave when it is done.
+
+So a call completes without anybody waiting, and one exchange per call is all the synchronisation there is. Ranks that
+wait meanwhile take a share of large computations.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from collshim.calls.agreement import objection, objection_to_pair
+from collshim.calls.allocation import allocate
+from collshim.calls.call import Call, in_the_world
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller
+from collshim.deferred import DeferredErrors
+from collshim.errors import CommunicationError, DeadlineError, MismatchError
+from collshim.layout import Parts
+from collshim.transports.compute import Outputs, Share, computation, shares
+from collshim.transports.streams import Crossing, Place, stream_of
+from collshim.transports.waiting import watch
+from collshim.work import Work
+
+SHARED_BYTES = 1 << 21
+"""Bytes, of all that the ranks give or of all that they get, above which ranks that wait take a share of the work: to
+wake them for less would take longer. A GPU's work is one thread's to post."""
+
+
+class Stalls(Protocol):
+    """Where the ranks of a world of threads wait, and where they gave up, by global rank."""
+
+    waiting: list[Any]
+    gave_up: list[Any]
+
+    def whereabouts(self, rank: int) -> str:
+        """Where a global rank is, for error texts."""
+        ...
+
+
+class Members(Protocol):
+    """The group whose ranks meet in an exchange."""
+
+    ranks: tuple[int, ...]
+    size: int
+
+    @property
+    def stalls(self) -> Stalls:
+        """Those of its world."""
+        ...
+
+    def fail(self, failure: CommunicationError) -> None:
+        """End the group."""
+        ...
+
+
+class Arrival(Work[Any]):
+    """One rank's part in an exchange: what it brings, and its claim on the result.
+
+    Attributes:
+        exchange, place: where it has arrived; no exchange any more once this rank has its outputs.
+        stream: the CUDA stream that it was posted on; None on the CPU.
+    """
+
+    exchange: Exchange | None
+    place: int
+    stream: torch.cuda.Stream | None = None
+    _limit: float | None = None
+
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Parts | None,
+        outputs: Parts | None,
+        caller: Caller | None,
+        deferred: DeferredErrors,
+    ) -> None:
+        self.rank = plan.rank
+        self.plan = plan
+        self.inputs = inputs
+        self.outputs = outputs
+        self.caller = caller
+        self.deferred = deferred
+        self._claim = True
+        if not plan.on_cpu:
+            self.stream = stream_of(plan.device)
+
+    @property
+    def call(self) -> Call:
+        """The call, with the line it was made at."""
+        call = self.plan.call
+        return call if self.caller is None else call._replace(site=self.caller.site())
+
+    def __str__(self) -> str:
+        return str(self.call)
+
+    def _is_over(self) -> bool:
+        return self.exchange is None or self.exchange.finished
+
+    def own_failure(self) -> CommunicationError:
+        """What this rank is to raise: an exception of its own, since each is raised in another thread."""
+        failure = (self.exchange and self.exchange.failure) or CommunicationError("no failure")
+        own = type(failure)(*failure.args)
+        own.__cause__ = failure.__cause__
+        return own
+
+    def _complete(self, timeout: float | None) -> Any:
+        """This rank's outputs."""
+        exchange = self.exchange
+        if exchange is None:
+            return self.outputs
+        if not exchange.finished:
+            self._limit = timeout
+            exchange.group.stalls.waiting[exchange.group.ranks[self.rank]] = self
+            watch(self, exchange.over, None if timeout is None else time.monotonic() + timeout)
+        if self.deferred:
+            self.deferred.discard(self)
+        if exchange.failure is not None:
+            raise self.own_failure()
+        self.joint = exchange.joint
+        if exchange.source is not None and self.place == 1:
+            self.source = exchange.source
+        self.outputs = exchange.outputs[self.place]
+        if exchange.crossing is not None:
+            exchange.crossing.follow(self.outputs)
+        self.exchange = None  # which holds the other ranks' outputs too
+        return self.outputs
+
+    def tell(self) -> None:
+        """The others can see where this rank waits from the start."""
+
+    def clear(self) -> None:
+        """This rank waits no longer."""
+        exchange = self.exchange
+        if exchange is not None:
+            group, rank = exchange.group, exchange.group.ranks[self.rank]
+            group.stalls.gave_up[rank] = None if exchange.failure is None else self
+            group.stalls.waiting[rank] = None
+
+    def look(self) -> None:
+        """Who leaves, or fails, ends what can never be complete; there is nothing to look for."""
+
+    def expire(self) -> None:
+        """The whole group fails, with the names of the ranks that did not come; unless all have, and one computes."""
+        if self.exchange is not None:
+            self.exchange.expire(self._limit or 0.0)
+
+
+class Exchange:
+    """A collective in progress.
+
+    Attributes:
+        arrivals, inputs: what the ranks have brought, by place, until all is over.
+        outputs: the results by place, once finished.
+        source: the rank that a recv was served by; else None.
+        finished: whether every rank has been served, or the exchange has failed.
+        failure: what every rank is to raise; None.
+        joint: whether some rank needs a gradient, once all have come.
+        crossing: the order between the ranks' CUDA streams; None where there are none.
+    """
+
+    source: int | None = None
+
+    def __init__(self, group: Members, awaited: Sequence[int | None]) -> None:
+        """``awaited`` are the ranks by place; None for any rank."""
+        size = len(awaited)
+        self.group = group
+        self.arrivals: list[Any] = [None] * size
+        self.inputs: list[Any] = [None] * size
+        self.outputs: Outputs = [None] * size
+        self.empty = size
+        self.finished = False
+        self.failure: CommunicationError | None = None
+        self.joint = False
+        self.crossing: Crossing | None = None
+        self._awaited = awaited
+        self._lock = threading.Lock()
+        self._gates: list[threading.Lock] = []
+        self._shares: deque[Share] = deque()
+        self._running = 0
+
+    def add(self, arrival: Arrival) -> Exchange:
+        """A rank arrives at its place; the group's lock is held."""
+        place, arrival.exchange = arrival.place, self
+        self.arrivals[place], self.inputs[place], self.outputs[place] = arrival, arrival.inputs, arrival.outputs
+        self.empty -= 1
+        return self
+
+    def missing(self) -> list[int]:
+        """The ranks of the group that have not come."""
+        return [rank for rank, arrival in self._places() if arrival is None and rank is not None]
+
+    def could_come(self) -> list[int]:
+        """The ranks of which one must come, where it does not matter which."""
+        places = self._places()
+        if not any(rank is None and arrival is None for rank, arrival in places):
+            return []
+        present = {arrival.rank for _, arrival in places if arrival is not None}
+        return [rank for rank in range(self.group.size) if rank not in present]
+
+    def _places(self) -> list[tuple[int | None, Any]]:
+        """Who is awaited, and who has come; nobody is awaited once all have come, or the exchange has failed."""
+        arrivals = self.arrivals  # first: it may be over meanwhile
+        return [] if self.empty == 0 or self.finished else list(zip(self._awaited, arrivals, strict=True))
+
+    def run(self) -> None:
+        """All have come: compare their calls and compute, together with the ranks that wait."""
+        plan: Plan = self.arrivals[0].plan
+        for arrival in self.arrivals:
+            if plan.prepared is None or (arrival.plan is not plan and arrival.plan.signature != plan.signature):
+                self._run_compared()
+                return
+        compute, ranks, is_small = plan.prepared
+        self.joint = plan.call.needs_grad
+        try:
+            if is_small:
+                compute(self.inputs, self.outputs, ranks)
+                self._finish()
+            else:
+                for rank in ranks:
+                    if self.outputs[rank] is None:
+                        self.outputs[rank] = torch.empty(plan.shape or (), dtype=plan.call.dtype, device=plan.device)
+                self._share(shares(plan.call, compute, self.inputs, self.outputs, ranks))
+        except Exception as error:
+            self.fail_with(error)
+
+    def _run_compared(self) -> None:
+        """The calls are not known to be alike: look closer."""
+        calls = [arrival.call for arrival in self.arrivals]
+        self.joint = any(call.needs_grad for call in calls)
+        failure = self._objection(calls) or _several_gpus(self.arrivals)
+        if failure is not None:
+            self.fail(failure)
+            return
+        try:
+            self.crossing = _crossing(self.arrivals)
+            self._compute(calls)
+        except Exception as error:
+            self.fail_with(error)
+
+    def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
+        return objection(calls, self.group.ranks)
+
+    def _compute(self, calls: Sequence[Call]) -> None:
+        call, giver = calls[0], self.arrivals[calls[0].root or 0]
+        ranks = [rank for rank in range(len(calls)) if call.collective.gets_on(rank, call.root)]
+        for rank in ranks:
+            if self.outputs[rank] is None:
+                device = giver.plan.device if calls[rank].device == "any" else self.arrivals[rank].plan.device
+                self.outputs[rank] = allocate(calls, rank, device)
+        compute = computation(call, next((call.dtype for call in calls if call.dtype is not None), None))
+        nbytes = max(sum(map(_bytes, self.inputs)), sum(map(_bytes, self.outputs)))
+        if self.crossing is None and nbytes > SHARED_BYTES:
+            self._share(shares(call, compute, self.inputs, self.outputs, ranks))
+            return
+        compute(self.inputs, self.outputs, ranks)
+        if self.crossing is not None:
+            self.crossing.finish()
+        self._finish()
+
+    def _share(self, work: list[Share]) -> None:
+        """The ranks that wait are woken to take shares too."""
+        self._shares.extend(work)
+        self._open_gates()
+        self._take_shares()
+
+    def _take_shares(self) -> None:
+        """Take shares until none is left; the last one to end finishes the exchange."""
+        with self._lock:
+            self._running += 1
+        try:
+            while (share := self._next_share()) is not None:
+                share()
+        except Exception as error:
+            self.fail_with(error)
+        with self._lock:
+            self._running -= 1
+            over = self._running == 0 and not self._shares and not self.finished
+        if over:
+            self._finish()
+
+    def _next_share(self) -> Share | None:
+        with self._lock:
+            return self._shares.popleft() if self._shares else None
+
+    def over(self, seconds: float) -> bool:
+        """Whether all is over after at most that many seconds, with this rank's help where there is work."""
+        gate = threading.Lock()
+        gate.acquire()
+        with self._lock:
+            waits = not (self.finished or self._shares)
+            if waits:
+                self._gates.append(gate)
+        if waits:
+            gate.acquire(timeout=seconds)
+        if self._shares and not self.finished:
+            self._take_shares()
+        return self.finished
+
+    def expire(self, timeout: float) -> None:
+        """A rank's deadline, seconds after it began to wait, has passed."""
+        present = self._present()
+        if self.empty == 0 or self.finished:
+            return
+        missing = self.missing()
+        absent = self.who_did_not_come(missing) if missing else f"{_first_call(present)}: no rank sent anything"
+        self.group.fail(DeadlineError(f"{absent} (within {timeout:g} s)"))
+
+    def who_did_not_come(self, ranks: Sequence[int]) -> str:
+        """The error text that names the absent ranks and where they were instead."""
+        stalls, arrivals = self.group.stalls, self._present()
+        details = [f"rank {rank} {stalls.whereabouts(self.group.ranks[rank])}" for rank in ranks]
+        present = [(arrival.rank, str(arrival)) for arrival in arrivals]
+        if len({call for _, call in present}) > 1:  # then who came may be why the others are elsewhere
+            details += [f"rank {rank} came with {call}" for rank, call in present]
+        absent = "; ".join(details) + in_the_world(self.group.ranks)
+        return f"{_first_call(arrivals)}: {len(ranks)} of {self.group.size} ranks did not come: {absent}"
+
+    def _present(self) -> list[Arrival]:
+        return [arrival for arrival in self.arrivals if arrival is not None]
+
+    def fail(self, failure: CommunicationError) -> None:
+        """Every rank that has come, or waits, gets ``failure``."""
+        with self._lock:
+            if self.finished:
+                return
+            self.failure = failure
+            self.finished = True
+        for arrival in self.arrivals:
+            if arrival is not None:
+                arrival.deferred.append(arrival)
+        self._release()
+
+    def fail_with(self, error: Exception) -> None:
+        """The computation has failed."""
+        failure = CommunicationError(f"{self.arrivals[0].plan.call.op}: {type(error).__name__}: {error}")
+        failure.__cause__ = error
+        self._shares.clear()
+        self.fail(failure)
+
+    def _finish(self) -> None:
+        with self._lock:
+            self.finished = True
+        self._release()
+
+    def _release(self) -> None:
+        """It is over: wake who waits, and hold no longer what the ranks brought, who hold this exchange."""
+        self.arrivals, self.inputs = [], []
+        if self._gates:
+            self._open_gates()
+
+    def _open_gates(self) -> None:
+        with self._lock:
+            gates, self._gates = self._gates, []
+        for gate in gates:
+            gate.release()
+
+
+class MessageExchange(Exchange):
+    """A send at the first place, and the recv that it meets at the second."""
+
+    def run(self) -> None:
+        """Both have come."""
+        self._run_compared()
+
+    def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
+        return objection_to_pair(calls[0], calls[1], self.group.ranks)
+
+    def _compute(self, calls: Sequence[Call]) -> None:
+        send, recv = self.arrivals
+        if self.outputs[1] is None:
+            device = send.plan.device if calls[1].device == "any" else recv.plan.device
+            self.outputs[1] = torch.empty(calls[0].shape or (), dtype=calls[0].dtype, device=device)
+        self.source = send.rank
+        self.outputs[1].copy_(self.inputs[0])
+        if self.crossing is not None:
+            self.crossing.finish()
+        self._finish()
+
+
+def _first_call(arrivals: Sequence[Arrival]) -> str:
+    """What was called; of a message also by whom, since the other ranks of the group are told of it too."""
+    if not arrivals:
+        return "a call that is over"
+    first = arrivals[0]
+    return f"{first} on rank {first.rank}" if first.plan.call.op in ("send", "recv") else str(first)
+
+
+def _several_gpus(arrivals: Sequence[Arrival]) -> CommunicationError | None:
+    """Threads share one GPU: no kernel reads several."""
+    if len({arrival.plan.device for arrival in arrivals if arrival.stream is not None}) < 2:
+        return None
+    places = ", ".join(f"rank {arrival.rank} on {arrival.plan.device}" for arrival in arrivals)
+    name = arrivals[0].plan.call.name
+    return MismatchError(f"{name}: ranks that are threads share one GPU, these are on several: {places}")
+
+
+def _crossing(arrivals: Sequence[Arrival]) -> Crossing | None:
+    if all(arrival.stream is None for arrival in arrivals):
+        return None
+    return Crossing([Place(arrival.stream, arrival.inputs, arrival.outputs) for arrival in arrivals])
+
+
+def _bytes(parts: Parts | None) -> int:
+    if parts is None:
+        return 0
+    return parts.nbytes if isinstance(parts, Tensor) else sum(part.nbytes for part in parts)

@@ -1,0 +1,133 @@
+"""What the threads of a world, and of a group, share: who failed or left, and the calls that not all came to."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from collshim.errors import CommunicationError, PeerError
+from collshim.transports.matching import MessageQueues
+from collshim.transports.threads.exchange import Arrival, Exchange
+
+
+class ThreadWorld:
+    """What all groups of one world of threads share: who has left, and where each rank waits.
+
+    Attributes:
+        waiting: by global rank, what it waits in; None where it does not.
+        gave_up: by global rank, what it waited in last, where that failed.
+        left: why a global rank comes to no further call.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.lock = threading.RLock()
+        self.waiting: list[Any] = [None] * size
+        self.gave_up: list[Any] = [None] * size
+        self.left: dict[int, str] = {}
+        self._groups: weakref.WeakSet[ThreadGroup] = weakref.WeakSet()
+        self._registry: dict[str, ThreadGroup] = {}
+
+    def group(self, ranks: tuple[int, ...], key: str) -> ThreadGroup:
+        """The group of these global ranks under this key, made by whoever comes first."""
+        with self.lock:
+            group = self._registry.get(key)
+            if group is None:
+                group = self._registry[key] = ThreadGroup(self, ranks, key)
+                self._groups.add(group)
+            return group
+
+    def forget(self, key: str) -> None:
+        """Drop a group that its ranks have closed."""
+        with self.lock:
+            self._registry.pop(key, None)
+
+    def leave(self, rank: int, why: str) -> None:
+        """Global ``rank`` comes to no further call: ranks that wait for it, now or later, are told ``why`` at once."""
+        with self.lock:
+            self.left[rank] = why
+            groups = list(self._groups)
+        for group in groups:
+            group.miss(rank)
+
+    def whereabouts(self, rank: int) -> str:
+        """Where global ``rank`` is, for error texts."""
+        if rank in self.left:
+            return self.left[rank]
+        call, failed = self.waiting[rank], self.gave_up[rank]
+        if call is not None:
+            return f"waits in {call}"
+        return f"gave up {failed}" if failed is not None else "is in no collective"
+
+
+class ThreadGroup:
+    """What the ranks of one group share.
+
+    Attributes:
+        stalls: the world of the group.
+        members: the ranks of the group, in order.
+        lock: of what follows.
+        exchanges: the collectives that not all ranks have come to yet, by their number.
+        queues: by receiver, the sends and receives that wait for each other.
+        closed: the ranks that have closed their end.
+        failure: what ended the group; None.
+    """
+
+    def __init__(self, world: ThreadWorld, ranks: tuple[int, ...], key: str) -> None:
+        self.stalls = world
+        self.ranks = ranks
+        self.key = key
+        self.size = len(ranks)
+        self.members = range(self.size)
+        self.lock = threading.RLock()
+        self.exchanges: dict[int, Exchange] = {}
+        self.queues = [MessageQueues[Arrival, Arrival](_fits) for _ in ranks]
+        self.closed: set[int] = set()
+        self.failure: CommunicationError | None = None
+
+    def fail(self, failure: CommunicationError) -> None:
+        """End this group: everybody who waits in it, or comes later, gets ``failure``."""
+        with self.lock:
+            self.failure = self.failure or failure
+            unfinished = self._unfinished()
+            self.exchanges.clear()
+            for queues in self.queues:
+                queues.clear()
+        for exchange in unfinished:
+            exchange.fail(failure)
+
+    def miss(self, rank: int) -> None:
+        """A global rank has left: the exchanges that miss it can never be complete."""
+        for exchange in self._unfinished():
+            self.fail_if_hopeless(exchange)
+
+    def close(self, rank: int) -> None:
+        """One rank of the group closes its end; when all have, the group is forgotten."""
+        with self.lock:
+            self.closed.add(rank)
+            if len(self.closed) == self.size:
+                self.stalls.forget(self.key)
+        self.miss(self.ranks[rank])
+
+    def fail_if_hopeless(self, exchange: Exchange) -> None:
+        """End the group where a rank that an exchange misses comes to no further call."""
+        gone = [rank for rank in exchange.missing() if self._is_gone(rank)]
+        anybody = exchange.could_come()
+        if anybody and all(self._is_gone(rank) for rank in anybody):
+            gone = anybody
+        if gone:
+            self.fail(PeerError(exchange.who_did_not_come(gone)))
+
+    def _unfinished(self) -> list[Exchange]:
+        with self.lock:
+            arrivals = [arrival for queues in self.queues for arrival in (*queues.posted, *queues.unexpected)]
+            return [*self.exchanges.values(), *(arrival.exchange for arrival in arrivals if arrival.exchange)]
+
+    def _is_gone(self, rank: int) -> bool:
+        return self.ranks[rank] in self.stalls.left or rank in self.closed
+
+
+def _fits(recv: Arrival, send: Arrival) -> bool:
+    awaited, sent = recv.plan.call, send.plan.call
+    return awaited.tag == sent.tag and awaited.root in (None, send.rank)

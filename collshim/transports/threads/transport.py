@@ -1,0 +1,150 @@
+"""One thread's end of a group: its calls meet those of the other threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from torch import Tensor
+
+from collshim.calls.call import EAGER_BYTES
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller
+from collshim.deferred import DeferredErrors
+from collshim.errors import BrokenCommunicatorError
+from collshim.layout import Parts
+from collshim.transports.compute import Computation, computation
+from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange, MessageExchange
+from collshim.transports.threads.group import ThreadGroup
+from collshim.work import Settled, Work
+
+
+class ThreadTransport:
+    """See ``Transport``. Calls are always compared."""
+
+    checks = True
+
+    def __init__(self, group: ThreadGroup, rank: int) -> None:
+        self.group = group
+        self.rank = rank
+        self.size = group.size
+        self.deferred = DeferredErrors()
+        self._sequence = 0
+        self._closed = False
+
+    def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+        """See ``Transport.start``."""
+        if plan.prepared is None and plan.signature is not None and plan.on_cpu and not plan.call.is_ragged:
+            plan.prepared = _prepared(plan)
+        if self.size == 1 and plan.prepared is not None and not plan.call.needs_grad:
+            return self._alone(plan, inputs, outputs, caller)
+        group, arrival = self.group, Arrival(plan, inputs, outputs, caller, self.deferred)
+        with group.lock:
+            if self._closed or group.failure is not None:
+                self._refuse()
+            sequence = self._sequence
+            self._sequence = sequence + 1
+            exchange = group.exchanges.get(sequence)
+            if exchange is None:
+                exchange = group.exchanges[sequence] = Exchange(group, group.members)
+            place = arrival.place = self.rank
+            arrival.exchange = exchange
+            exchange.arrivals[place], exchange.inputs[place], exchange.outputs[place] = arrival, inputs, outputs
+            exchange.empty = empty = exchange.empty - 1
+            if empty == 0:
+                del group.exchanges[sequence]
+        if empty == 0:
+            exchange.run()
+        elif group.closed or group.stalls.left:
+            group.fail_if_hopeless(exchange)
+        return arrival
+
+    def _alone(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+        """A single rank needs nobody: its call is over when it is started."""
+        if self._closed or self.group.failure is not None:
+            self._refuse()
+        if outputs is inputs and plan.call.factor is None:
+            return Settled(outputs, plan.call)
+        try:
+            results = _moved(plan, inputs, outputs)
+        except Exception as error:
+            arrival = Arrival(plan, inputs, outputs, caller, self.deferred)
+            arrival.place = 0
+            Exchange(self.group, self.group.members).add(arrival).fail_with(error)
+            return arrival
+        return Settled(results, plan.call)
+
+    def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+        """See ``Transport.message``."""
+        group, call, deferred = self.group, plan.call, self.deferred
+        is_eager = isinstance(inputs, Tensor) and inputs.nbytes <= EAGER_BYTES
+        if is_eager and isinstance(inputs, Tensor):
+            inputs, deferred = inputs.clone(), DeferredErrors()  # over for its sender, whatever becomes of it
+        arrival = Arrival(plan, inputs, outputs, caller, deferred)
+        arrival.place = 0 if call.op == "send" else 1
+        with group.lock:
+            if self._closed or group.failure is not None:
+                self._refuse()
+            queues = group.queues[self.rank if call.op == "recv" or call.root is None else call.root]
+            peer = queues.receive(arrival) if call.op == "recv" else queues.deliver(arrival)
+            ranks = (self.rank, call.root) if call.op == "send" else (call.root, self.rank)
+            exchange = (peer and peer.exchange) or MessageExchange(group, ranks)
+            exchange.add(arrival)
+        if peer is not None:
+            exchange.run()
+        elif group.closed or group.stalls.left:
+            group.fail_if_hopeless(exchange)
+        return Settled(None, call=call) if is_eager else arrival
+
+    def together(self) -> AbstractContextManager[None]:
+        """See ``Transport.together``; here none waits for another in any case."""
+        return nullcontext()
+
+    def split(self, ranks: Sequence[int], key: str) -> ThreadTransport | None:
+        """See ``Transport.split``."""
+        if self._closed:
+            self._refuse()
+        if self.rank not in ranks:
+            return None
+        members = tuple(self.group.ranks[rank] for rank in ranks)
+        group = self.group.stalls.group(members, f"{self.group.key}/{key}")
+        return ThreadTransport(group, list(ranks).index(self.rank))
+
+    def leave(self, why: str) -> None:
+        """See ``Transport.leave``."""
+        self.group.stalls.leave(self.group.ranks[self.rank], why)
+
+    def close(self) -> None:
+        """See ``Transport.close``."""
+        if not self._closed:
+            self._closed = True
+            self.group.close(self.rank)
+
+    def _refuse(self) -> None:
+        if self._closed:
+            raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
+        raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self.group.failure}")
+
+
+def _moved(plan: Plan, inputs: Any, outputs: Any) -> Any:
+    """The results of a single rank: what it gives, in another place and maybe another shape."""
+    if type(inputs) is not Tensor or type(outputs) is list or plan.call.factor is not None or not plan.gets:
+        results = [outputs]
+        plan.prepared[0]([inputs], results, plan.prepared[1])
+        return results[0]
+    whole = inputs if plan.collective.gives == plan.collective.gets else inputs.view(plan.shape or ())
+    return whole.clone() if outputs is None else outputs.copy_(whole)
+
+
+def _prepared(plan: Plan) -> tuple[Computation, Sequence[int], bool]:
+    """What computes the call, whose results, and whether the last rank to come does all of it."""
+    call, collective, size = plan.call, plan.collective, plan.size
+    ranks = [rank for rank in range(size) if collective.gets_on(rank, call.root)]
+    part = call.dtype.itemsize if call.dtype is not None else 0
+    for length in plan.part or ():
+        part *= length
+    givers = size if collective.givers == "all" else 1
+    given = part * givers * (size if collective.gives == "parts" else 1)
+    got = part * len(ranks) * (size if collective.gets == "parts" else 1)
+    return computation(call), ranks, max(given, got) <= SHARED_BYTES

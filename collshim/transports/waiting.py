@@ -1,0 +1,55 @@
+"""One wait for all: in slices, so that the others hear where this rank waits, and this rank hears of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+FIRST_SLICE = 0.25
+"""Seconds after which a waiting rank tells the others where it waits."""
+
+LATER_SLICE = 1.0
+"""Seconds between later looks at the others."""
+
+
+class Watched(Protocol):
+    """What a rank waits for, as far as a wait need know."""
+
+    def tell(self) -> None:
+        """Tell the others that this rank waits here."""
+        ...
+
+    def clear(self) -> None:
+        """Tell the others that it waits no longer."""
+        ...
+
+    def look(self) -> None:
+        """Raise where nothing can come of it any more."""
+        ...
+
+    def expire(self) -> None:
+        """The deadline has passed: raise, or let what is waited for be over, unless it can only be a matter of time."""
+        ...
+
+
+def watch(
+    watched: Watched,
+    over: Callable[[float], bool],
+    limit: float | None,
+    *,
+    first: float = FIRST_SLICE,
+    later: float = LATER_SLICE,
+) -> None:
+    """Wait until ``over``, which waits for that many seconds itself; ``limit`` is a time of ``time.monotonic``."""
+    seconds = first
+    try:
+        while not over(seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))):
+            watched.tell()  # first: those who gave up wait for it
+            if limit is not None and time.monotonic() >= limit:
+                watched.expire()
+                limit = None
+            watched.look()
+            seconds = later
+    finally:
+        watched.clear()

@@ -1,0 +1,121 @@
+"""The fingerprint of a call holds its header and, where it is small, its data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from collshim import ArgumentValueError
+from collshim.calls.call import Call
+from collshim.layout import listed
+from collshim.transports.processes.fingerprint import (
+    INLINE_BYTES,
+    Fingerprint,
+    call_from,
+    decode,
+    encode,
+    fingerprint_bytes,
+    header_bytes,
+    header_of,
+    inputs_of,
+)
+from tests.engine.test_communicator_dtypes import DTYPES
+
+SIZE = 3
+SHAPES = ((1, 2), (), (0, 4))
+
+CALLS = {
+    "nothing but an operation": Call("barrier"),
+    "everything": Call(
+        "all_to_all",
+        (2, 3),
+        torch.bfloat16,
+        "cuda",
+        "premul_sum",
+        0.1,
+        2,
+        SHAPES,
+        SHAPES[::-1],
+        needs_grad=True,
+        discovers=True,
+        tag=2**40,
+        site="ein längerer name.py:17",
+    ),
+    "no shapes are known": Call("all_gather", (), torch.bool, expects=()),
+    "odd factors": Call("all_reduce", (1,), torch.float64, reduce_op="premul_sum", factor=float("-inf")),
+}
+
+
+def encoded(call: Call, inputs: Any, size: int = SIZE) -> Tensor:
+    return encode(header_of(call, header_bytes(size)), inputs, size)
+
+
+def exchanged(call: Call, inputs: Any, size: int = SIZE) -> Fingerprint:
+    """What the others find in this rank's fingerprint."""
+    gathered = torch.stack([encoded(call, inputs, size)] * size)
+    return decode(gathered)[size - 1]
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_is_read_as_it_was_written(call: Call) -> None:
+    assert exchanged(call, None).call == call
+    assert call_from(header_of(call)) == call
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 64])
+def test_every_call_of_a_group_takes_the_same_room(size: int) -> None:
+    lengths = {len(encoded(call, inputs, size)) for call in CALLS.values() for inputs in (None, torch.ones(3))}
+    assert lengths == {fingerprint_bytes(size)}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(3, 2), (), (0, 3)])
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_small_data_goes_along(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    tensor = torch.ones(shape).to(dtype)
+    found = inputs_of(exchanged(Call("all_gather", shape, dtype), tensor), 0, SIZE)
+    assert isinstance(found, Tensor)
+    assert (found.dtype, found.shape) == (dtype, tensor.shape)
+    assert found.to(torch.complex64).tolist() == tensor.to(torch.complex64).tolist()
+
+
+@pytest.mark.parametrize("elements", [INLINE_BYTES // 8, INLINE_BYTES // 8 + 1])
+def test_data_goes_along_up_to_its_limit(elements: int) -> None:
+    tensor = torch.arange(elements, dtype=torch.float64)
+    found = inputs_of(exchanged(Call("all_gather", (elements,), torch.float64), tensor), 0, SIZE)
+    assert (found is not None) == (elements * 8 <= INLINE_BYTES)
+    assert found is None or torch.equal(listed(found)[-1], tensor[-1])
+
+
+def test_parts_go_along_stacked_and_listed() -> None:
+    stacked = torch.arange(6.0).view(3, 2)
+    found = inputs_of(exchanged(Call("reduce_scatter", (2,), torch.float32), stacked), 0, SIZE)
+    assert isinstance(found, Tensor)
+    assert torch.equal(found, stacked)
+    parts = [torch.ones(shape) * rank for rank, shape in enumerate(SHAPES)]
+    found = inputs_of(exchanged(Call("all_to_all", None, torch.float32, sends=SHAPES), parts), 0, SIZE)
+    assert isinstance(found, list)
+    assert all(torch.equal(one, other) for one, other in zip(found, parts, strict=True))
+
+
+@pytest.mark.parametrize("op", ["broadcast", "scatter"])
+def test_off_the_root_there_is_nothing_to_take(op: str) -> None:
+    fingerprint = exchanged(Call(op, (2,), torch.float32, root=1), None)
+    assert inputs_of(fingerprint, 0, SIZE) is None
+    assert fingerprint.data is not None  # nothing to wait for either
+
+
+def test_a_description_that_is_too_long_is_packed() -> None:
+    shapes = tuple((1,) * 60 for _ in range(SIZE))
+    call = Call("all_to_all", None, torch.float32, sends=shapes, expects=shapes)
+    assert exchanged(call, None).call == call
+
+
+def test_a_description_that_cannot_be_packed_is_refused() -> None:
+    source = torch.Generator().manual_seed(1)
+    shapes = tuple(tuple(torch.randint(10**9, (60,), generator=source).tolist()) for _ in range(SIZE))
+    with pytest.raises(ArgumentValueError, match=r"all_to_all: the description .* takes \d+ bytes, should be at most"):
+        encoded(Call("all_to_all", None, torch.float32, sends=shapes), None, SIZE)
