@@ -1,0 +1,172 @@
+"""How many Python calls into collshim's own files one warmed-up call takes, and how often it goes to another file.
+
+Counted on rank 1 of 2, of small calls mostly: where it comes first and waits for the other, and where it comes last,
+which between threads does the work of both. The counts are exact, unlike times: those of ``BOUNDS`` hold on a busy
+machine too.
+
+python -m tests.engine.call_counts    prints the counts in the form of ``BOUNDS`` in test_call_counts.py
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+import torch
+
+import collshim
+import collshim.oneflow as flow
+import collshim.torch.distributed as dist
+from collshim import Communicator
+from collshim.megengine.distributed import init_process_group as init_megengine
+from collshim.megengine.functional import distributed as megengine
+from collshim.mindspore.communication import comm_func as mindspore
+from collshim.mindspore.communication import init as init_mindspore
+from tests.engine.worlds import on_ranks, world
+
+COUNTED = 1
+"""The rank that is counted, of two."""
+
+REPETITIONS = 5
+"""Of which the least count is told: what else the machine does only ever adds."""
+
+PAUSE = 0.005
+"""Seconds that the rank which comes last stays behind, in which the other comes to wait."""
+
+_INLINED = ("<listcomp>", "<dictcomp>", "<setcomp>")
+"""Calls up to Python 3.11 alone."""
+
+
+class Count(NamedTuple):
+    """Calls into collshim's files, and moves from one of them to another."""
+
+    calls: int
+    moves: int
+
+
+class Counts(NamedTuple):
+    """Of the rank that comes first, and of the one that comes last."""
+
+    first: Count
+    last: Count
+
+
+class _Profile:
+    """What ``sys.setprofile`` calls: keeps the file of every call into collshim."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_name not in _INLINED and is_collshims(code.co_filename):
+            self.files.append(code.co_filename)
+
+
+def _folders() -> Iterator[str]:
+    """The package's folder, and those that its links lead to."""
+    package = Path(collshim.__file__).parent
+    for folder in (package, *(entry for entry in package.iterdir() if entry.is_symlink())):
+        yield os.path.realpath(folder) + os.sep
+
+
+_FOLDERS = tuple(_folders())
+
+
+@cache
+def is_collshims(filename: str) -> bool:
+    """Whether the file is one of the engine's or of an adapter's."""
+    return os.path.realpath(filename).startswith(_FOLDERS)
+
+
+def count(call: Callable[[], object]) -> Count:
+    """Of one call, on this thread."""
+    profile = _Profile()
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return Count(len(profile.files), sum(one != next_one for one, next_one in pairwise(profile.files)))
+
+
+def measured(transport: str, names: Collection[str]) -> dict[str, Counts]:
+    """Of these of ``_calls``."""
+    ranks: list[dict[str, Counts]] = on_ranks(_counts, 2, transport, tuple(names), wait=30.0)
+    return ranks[COUNTED]
+
+
+def _counts(names: Collection[str]) -> dict[str, Counts]:
+    comm = world()
+    calls = _calls(comm)
+    return {name: Counts(*(_least(calls[name], comm, first) for first in (True, False))) for name in names}
+
+
+def _least(call: Callable[[], object], comm: Communicator, counted_first: bool) -> Count:
+    """The least count of several repetitions."""
+    call()
+    counts = [_one(call, comm, (comm.rank == COUNTED) is counted_first) for _ in range(REPETITIONS)]
+    return Count(min(one.calls for one in counts), min(one.moves for one in counts))
+
+
+def _one(call: Callable[[], object], comm: Communicator, first: bool) -> Count:
+    comm.barrier().wait()
+    if not first:
+        time.sleep(PAUSE)
+    return count(call)
+
+
+def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
+    """Every call that may be counted, on this rank."""
+    _initialize(comm)
+    x, one, large = torch.ones(4), torch.ones(1), torch.ones(1 << 20)
+    parts, joined = [torch.empty(4) for _ in range(comm.size)], torch.empty(4 * comm.size)
+    messages: dict[str, Callable[[], object]] = {
+        "engine send 16 B": lambda: comm.send(x, 1 - comm.rank).wait(),
+        "engine recv 16 B": lambda: comm.recv(1 - comm.rank, out=x).wait(),
+    }
+    send, recv = messages.values()
+    return {
+        "engine all_reduce 16 B, out=": lambda: comm.all_reduce(x, out=x).wait(),
+        "engine all_reduce 4 B": lambda: comm.all_reduce(one).wait(),
+        "engine all_reduce 16 B, avg": lambda: comm.all_reduce(x, "avg").wait(),
+        "engine all_gather 16 B, out=list": lambda: comm.all_gather(x, out=parts).wait(),
+        "engine send 16 B": send if comm.rank == COUNTED else recv,
+        "engine recv 16 B": recv if comm.rank == COUNTED else send,
+        "torch all_reduce 16 B": lambda: dist.all_reduce(x),
+        "torch all_reduce 4 MB": lambda: dist.all_reduce(large),
+        "torch all_gather 16 B, list": lambda: dist.all_gather(parts, x),
+        "torch all_gather_single 16 B": lambda: dist.all_gather_single(joined, x),
+        "mindspore all_gather_into_tensor 16 B": lambda: mindspore.all_gather_into_tensor(x),
+        "megengine all_gather 16 B": lambda: megengine.all_gather(x),
+        "oneflow all_gather_into_tensor 16 B": lambda: flow.comm.all_gather_into_tensor(joined, x),
+    }
+
+
+def _initialize(comm: Communicator) -> None:
+    """Every adapter joins the world that is there."""
+    dist.init_process_group("gloo")
+    init_mindspore()
+    init_megengine("127.0.0.1", 1, comm.size, comm.rank, comm.rank)  # the address is not used
+
+
+def main() -> None:
+    """Print the table."""
+    from tests.engine.test_call_counts import BOUNDS
+
+    for transport, bounds in BOUNDS.items():
+        print(f'    "{transport}": {{')
+        for name, counts in measured(transport, bounds).items():
+            print(f'        "{name}": {tuple(tuple(count) for count in counts)},')
+        print("    },")
+
+
+if __name__ == "__main__":
+    main()
