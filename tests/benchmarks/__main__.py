@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.benchmarks import forms, goals, host, page, ranks, small, tables
-from tests.benchmarks.contenders import OPS
 from tests.benchmarks.measure import SIZES
+from tests.benchmarks.operations import OPERATIONS, OPS
+from tests.benchmarks.ranks import Job
 
-SECTIONS = ("cells", "host", "forms")
+NAMES = tuple(OPERATIONS)
+SECTIONS = ("host", "cells", "calls", "adapter", "forms")
 
 
 class Effort(NamedTuple):
@@ -26,6 +28,7 @@ class Effort(NamedTuple):
 
     Attributes:
         sizes, ranks: the cells.
+        calls, adapter: sizes of the engine's other calls, and of the adapter's.
         share: of the usual repetitions.
         blocks: how often threads and processes take turns.
         thorough: NumPy arrays with the check on too.
@@ -37,16 +40,19 @@ class Effort(NamedTuple):
     ranks: tuple[int, ...]
     share: float
     blocks: int
+    calls: tuple[str, ...] = ("4 B", "4 KB", "64 KB", "1 MB")
+    adapter: tuple[str, ...] = ("64 B", "4 KB", "64 KB", "1 MB")
     thorough: bool = False
     form: str = "64 MB"
     skipped: tuple[tuple[str, int], ...] = (("64 MB", 4),)
 
 
-QUICK = Effort(("4 B", "4 KB", "1 MB"), (2,), 0.2, 1)
-USUAL = Effort(tuple(SIZES), (1, 2, 4), 1.0, 2)
-ALL = Effort(tuple(SIZES), (1, 2, 4), 2.0, 4, thorough=True, skipped=())
+CELLS = ("4 B", "4 KB", "64 KB", "1 MB", "16 MB", "64 MB")
+QUICK = Effort(("4 B", "4 KB", "1 MB"), (2,), 0.2, 1, calls=("4 KB",), adapter=("4 KB",))
+USUAL = Effort(CELLS, (1, 2, 4), 1.0, 2)
+ALL = Effort(CELLS, (1, 2, 4), 2.0, 4, thorough=True, skipped=())
 
-REPEATS = {"4 B": 150, "4 KB": 150, "64 KB": 100, "1 MB": 40, "16 MB": 6, "64 MB": 4}
+REPEATS = {"4 B": 150, "64 B": 150, "4 KB": 150, "64 KB": 100, "1 MB": 40, "16 MB": 6, "64 MB": 4}
 """Repetitions in a block."""
 
 HEAD = "Times in us: median (tenth percentile); host times: the least of all bursts (their median). Ratios of medians."
@@ -69,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quick", action="store_true", help="fewer cells, few repetitions")
     amount.add_argument("--all", action="store_true", help="every cell, more repetitions")
-    parser.add_argument("--ops", nargs="+", choices=OPS, default=OPS, help="these collectives alone")
+    parser.add_argument("--ops", nargs="+", choices=NAMES, default=NAMES, help="these calls alone")
     parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), help='these sizes alone, "4 KB" and so on')
     parser.add_argument("--ranks", nargs="+", type=int, choices=(1, 2, 4), help="these numbers of ranks alone")
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS, help="these parts alone")
@@ -80,7 +86,8 @@ def _parser() -> argparse.ArgumentParser:
 def _effort(chosen: argparse.Namespace) -> Effort:
     found = QUICK if chosen.quick else ALL if chosen.all else USUAL
     if chosen.sizes:
-        found = found._replace(sizes=tuple(chosen.sizes), form=chosen.sizes[-1], skipped=())
+        sizes = tuple(chosen.sizes)
+        found = found._replace(sizes=sizes, calls=sizes, adapter=sizes, form=sizes[-1], skipped=())
     return found._replace(ranks=tuple(chosen.ranks or found.ranks))
 
 
@@ -91,16 +98,20 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     yield from (HEAD, "")
     found = goals.Findings({})
     if "host" in sections:
-        found = found._replace(host=host.host_times(max(10, int(150 * effort.share))))
+        found = found._replace(host=host.measured(ops, max(10, int(150 * effort.share))))
         yield from tables.host(found.host)
     if "cells" in sections:
-        for size in effort.ranks:
-            for op in ops:
-                found.cells[op, size] = ranks.measured(op, size, _repeats(effort, size), effort.blocks, effort.thorough)
-                yield from tables.cells(op, size, found.cells[op, size])
-        yield from tables.price(found.cells)
+        yield from _cells(effort, [op for op in ops if op in OPS], found.cells)
         found = found._replace(small=small.measured(max(1, int(5 * effort.share))))
         yield from tables.small(found.small)
+    if "calls" in sections:
+        others = [op for op in ops if op not in OPS and OPERATIONS[op].engine is not None]
+        yield from tables.calls(ranks.measured(Job(others, _repeats(effort, effort.calls)), 2, effort.blocks))
+    if "adapter" in sections:
+        torchs = [op for op in ops if OPERATIONS[op].gloo and OPERATIONS[op].torch is not None]
+        job = Job(torchs, _repeats(effort, effort.adapter))
+        found = found._replace(adapter=ranks.adapter_measured(job, 2, effort.blocks))
+        yield from tables.adapter(found.adapter)
     if "forms" in sections:
         nbytes = SIZES[effort.form]
         found = found._replace(forms=forms.measured(nbytes, max(3, int(8 * effort.share)), effort.blocks))
@@ -110,9 +121,19 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
 
 
-def _repeats(effort: Effort, size: int) -> dict[int, int]:
-    names = [name for name in effort.sizes if (name, size) not in effort.skipped]
-    return {SIZES[name]: max(3, int(REPEATS[name] * effort.share)) for name in names}
+def _cells(effort: Effort, ops: Sequence[str], found: tables.Measured) -> Iterator[str]:
+    """Each collective on each number of ranks in a world of its own; ``found`` is filled."""
+    kinds = ("threads", "check off", "engine", *(["check on"] if effort.thorough else []))
+    for size in effort.ranks:
+        repeats = _repeats(effort, [name for name in effort.sizes if (name, size) not in effort.skipped])
+        for op in ops:
+            found[op, size] = ranks.measured(Job([op], repeats, numpy=kinds), size, effort.blocks)[op]
+            yield from tables.cells(op, size, found[op, size])
+    yield from tables.price(found)
+
+
+def _repeats(effort: Effort, sizes: Sequence[str]) -> dict[int, int]:
+    return {SIZES[name]: max(3, int(REPEATS[name] * effort.share)) for name in sizes}
 
 
 if __name__ == "__main__":

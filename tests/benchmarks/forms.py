@@ -5,18 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor
-
 import collshim
 from collshim import Communicator
-from collshim.layout import listed
 from collshim.megengine.distributed import init_process_group as init_megengine
 from collshim.megengine.functional import distributed as megengine
 from collshim.mindspore.communication import comm_func as mindspore
 from collshim.mindspore.communication import init as init_mindspore
-from tests.benchmarks.measure import Contender, Samples, in_turns, joined, slowest
-from tests.benchmarks.ranks import DEADLINE
+from tests.benchmarks.measure import DEADLINE, Contender, Samples, in_turns, joined, slowest
+from tests.benchmarks.operands import zeros
 
 RANKS = 2
 
@@ -64,10 +60,10 @@ def among(op: str, nbytes: int, repeats: int) -> Samples:
 
 
 def _all_gather(comm: Communicator, count: int) -> dict[str, Contender]:
-    x, own, separate = _zeros(count), _zeros(comm.size, count), [_zeros(count) for _ in range(comm.size)]
+    x, own, separate = zeros(count), zeros(comm.size, count), [zeros(count) for _ in range(comm.size)]
     return {
         FRESH: lambda: comm.all_gather(x).wait(),
-        "list": lambda: comm.all_gather(x).then(listed).wait(),
+        "list": lambda: comm.all_gather(x).then(list).wait(),
         "ragged list": lambda: comm.all_gather_ragged(x).wait(),
         "MindSpore": lambda: mindspore.all_gather_into_tensor(x),
         "MegEngine": lambda: megengine.all_gather(x),
@@ -78,9 +74,9 @@ def _all_gather(comm: Communicator, count: int) -> dict[str, Contender]:
 
 
 def _all_to_all(comm: Communicator, count: int) -> dict[str, Contender]:
-    parts, own = (_zeros(comm.size, count // comm.size) for _ in range(2))
-    given, taken = ([_zeros(count // comm.size) for _ in range(comm.size)] for _ in range(2))
-    views, shapes = listed(parts), [(count // comm.size,)] * comm.size
+    parts, own = (zeros(comm.size, count // comm.size) for _ in range(2))
+    given, taken = ([zeros(count // comm.size) for _ in range(comm.size)] for _ in range(2))
+    views, shapes = list(parts), [(count // comm.size,)] * comm.size
     exchange: Any = partial(_waited, comm)
     return {
         FRESH: lambda: exchange(parts),
@@ -95,7 +91,3 @@ def _all_to_all(comm: Communicator, count: int) -> dict[str, Contender]:
 
 def _waited(comm: Communicator, parts: Any, **more: Any) -> Any:
     return comm.all_to_all(parts, **more).wait()
-
-
-def _zeros(*shape: int) -> Tensor:
-    return torch.empty(shape).fill_(0.0)

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tests.benchmarks.contenders import OPS
 from tests.benchmarks.forms import ALLOCATED, FRESH, GIVEN, SEPARATE, Forms
-from tests.benchmarks.host import WANTED, HostTime
-from tests.benchmarks.measure import CHANCE, MARGIN, SIZES, Figure, ratio, slower_beyond_noise
+from tests.benchmarks.host import NUMPY, Host
+from tests.benchmarks.measure import (
+    CHANCE,
+    MARGIN,
+    SIZES,
+    Cells,
+    Figure,
+    Samples,
+    ratio,
+    ratio_of_tenths,
+    slower_beyond_noise,
+)
+from tests.benchmarks.operations import COLLECTIVES, OPS
+from tests.benchmarks.ranks import Tables
 from tests.benchmarks.small import ALL_GATHER
-from tests.benchmarks.tables import NAMES, Measured, copies, table
+from tests.benchmarks.tables import NAMES, Measured, copies, over, table
+
+HOST = {"engine": 2.0, "engine, NumPy": 5.0}
+"""Microseconds over the bare call that the host time of the calls in ``NUMPY`` may take."""
+
+OF_TORCH = 1.1
+"""How much longer than torch.distributed's collectives the adapter's may take."""
 
 SMALL_ALL_GATHER = 100.0
 """Microseconds that all_gather of 1 KB among four threads may take."""
@@ -36,7 +53,8 @@ class Findings(NamedTuple):
     """All that was measured; what was not is empty."""
 
     cells: Measured
-    host: Sequence[HostTime] = ()
+    host: Host = MappingProxyType({})
+    adapter: Tables = MappingProxyType({})
     forms: Forms | None = None
     small: Mapping[str, Figure] = MappingProxyType({})
 
@@ -46,21 +64,23 @@ def goals(found: Findings) -> Iterator[Goal]:
     if ALL_GATHER in found.small:
         figure, wanted = found.small[ALL_GATHER], f"< {SMALL_ALL_GATHER:.0f} us"
         yield Goal(ALL_GATHER, wanted, f"{figure} us", figure.median < SMALL_ALL_GATHER)
-    for time in found.host:
-        yield from _host(time)
+    for op, samples in found.host.items():
+        if op in NUMPY:
+            yield from _host(op, samples)
     yield from _threads(found.cells)
     yield from _torch(found.cells)
+    for op, cells in found.adapter.items():
+        if op in COLLECTIVES:
+            yield _adapter(op, cells)
     for ranks, among in (found.forms or {}).items():
         for op in among:
             yield from _forms(ranks, op, found.forms or {})
 
 
-def _host(time: HostTime) -> Iterator[Goal]:
-    for over in time.over:
-        wanted, measured = WANTED[over.kind], f"{over.least:.2f} us ({over.median:.2f})"
-        yield Goal(
-            f"host time over bare: {time.call}, {over.kind}", f"<= {wanted:g} us", measured, over.least <= wanted
-        )
+def _host(op: str, samples: Samples) -> Iterator[Goal]:
+    for name, wanted in HOST.items():
+        more = over(samples, name, "bare")
+        yield Goal(f"host time over bare: {op}, {name}", f"<= {wanted:g} us", f"{more:.2f} us", more <= wanted)
 
 
 def _threads(found: Measured) -> Iterator[Goal]:
@@ -77,7 +97,7 @@ def _threads(found: Measured) -> Iterator[Goal]:
 
 
 def _by_size(times: Mapping[int, float], digits: int) -> str:
-    return ", ".join(f"{NAMES[n]} {value:.{digits}f}" for n, value in times.items())
+    return ", ".join(f"{NAMES[n]} {value:.{digits}f}".strip() for n, value in times.items())
 
 
 def _torch(found: Measured) -> Iterator[Goal]:
@@ -90,6 +110,12 @@ def _torch(found: Measured) -> Iterator[Goal]:
             shown = _by_size(times, 2)
             told = f"{shown}{'; slower at ' if slower else ''}{', '.join(NAMES[n] for n in slower)}"
             yield Goal(f"{mine} / torch.distributed: {op}, {_ranks(size)}", "not slower", told, not slower)
+
+
+def _adapter(op: str, found: Cells) -> Goal:
+    times = {n: ratio_of_tenths(samples, "collshim.torch", "torch.distributed") for n, samples in found.items()}
+    subject = f"collshim.torch / torch.distributed, p10: {op}"
+    return Goal(subject, f"<= {OF_TORCH}", _by_size(times, 2), max(times.values()) <= OF_TORCH)
 
 
 def _ranks(size: int) -> str:

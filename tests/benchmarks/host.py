@@ -1,114 +1,80 @@
-"""Host time: what post and wait add to the bare ProcessGroup call, where nothing is sent.
+"""Host time: what one call costs on the host, post and wait, where nothing is sent.
 
-torch's fake group of two ranks answers at once, so that what is left is what the calls cost on the host.
+torch's fake group of two ranks answers at once: the engine and its adapter for torch over one of them, and
+torch.distributed over another.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-import torch
-from torch import Tensor
-from torch._C._distributed_c10d import FakeProcessGroup
-from torch.distributed import HashStore, ProcessGroup
+import torch.distributed as dist
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
+import collshim
+import collshim.torch.distributed as shim
 from collshim import Communicator
-from collshim.transports.processes.store import ProcessWorld
-from collshim.transports.processes.transport import ProcessTransport
-from tests.benchmarks.contenders import OPS, bare, engine, operands
-from tests.benchmarks.measure import Contender, Samples
+from collshim.world import use
+from tests.benchmarks.insides import fake_world, process_group
+from tests.benchmarks.measure import DEADLINE, Contender, Samples
+from tests.benchmarks.operands import Operands, as_numpy
+from tests.benchmarks.operations import OPERATIONS, OPS
 
-WANTED = {"torch": 2.0, "NumPy": 5.0}
-"""Microseconds over the bare call, by kind of array."""
+SIZE, NBYTES = 2, 64
 
-BURST = 200
+BURST = 50
 """Calls that are timed together."""
 
-_FRESH = " (fresh result)"
+FRESH = "all_reduce, fresh"
+
+NUMPY = (*OPS, FRESH)
+"""Operations that are called with NumPy arrays too."""
+
+Host = Mapping[str, Samples]
+"""Seconds that a call took in each burst, by operation and contender."""
 
 
-class _Fake(ProcessWorld):
-    """Groups that are torch's fake one."""
-
-    def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
-        """A ProcessGroup whose calls are over when they return, and move nothing."""
-        found = ProcessGroup(self.store, self.rank, len(ranks))
-        make: Any = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)  # the class itself in older torch
-        fake = make(self.rank, len(ranks))
-        found._register_backend(torch.device("cpu"), ProcessGroup.BackendType.CUSTOM, fake)
-        found._set_default_backend(ProcessGroup.BackendType.CUSTOM)
-        return found
+def measured(names: Sequence[str], bursts: int) -> Host:
+    """In a process of its own, whose default group is the fake one."""
+    return collshim.launch(among, 1, ranks="processes", args=(names, bursts), timeout=DEADLINE)[0]
 
 
-class Over(NamedTuple):
-    """One kind of array's cost over the bare call: the least and the median of all bursts, in microseconds."""
-
-    kind: str
-    least: float
-    median: float
-
-
-class HostTime(NamedTuple):
-    """The bare call's own time, the least and the median, and what the engine adds to it."""
-
-    call: str
-    bare: tuple[float, float]
-    over: list[Over]
+def among(names: Sequence[str], bursts: int) -> Host:
+    """In this process."""
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=SIZE)
+    world = fake_world(SIZE)
+    with use(world):
+        shim.init_process_group("gloo")
+        return {name: _bursts(_contenders(world.communicator, name), bursts) for name in names if OPERATIONS[name].fake}
 
 
-def host_times(bursts: int) -> list[HostTime]:
-    """Of every collective with a place for its result, and of one that makes its own."""
-    transport = ProcessTransport(_Fake(HashStore(), 0, 60.0), [0, 1], "fake", checks=False)
-    comm = Communicator(transport, [0, 1], "fake", 60.0)
-    found = [_measured(op, _contenders(comm, op), bursts) for op in OPS]
-    found.append(_measured(f"all_reduce{_FRESH}", _making(comm), bursts))
-    comm.close()
-    return found
-
-
-def _contenders(comm: Communicator, op: str) -> dict[str, Contender]:
-    given, out = operands(op, 16 * comm.size, comm.size)
-    there = given.numpy()
-    return {
-        "bare": bare(_group(comm), op, given, out),
-        "torch": engine(comm, op, given, out),
-        "NumPy": engine(comm, op, there, there if out is given else out.numpy()),
+def _contenders(comm: Communicator, name: str) -> dict[str, Contender]:
+    operation = OPERATIONS[name]
+    operands = operation.operands(Operands(0, SIZE, NBYTES))
+    faces: dict[str, tuple[Callable[..., object] | None, object]] = {
+        "bare": (operation.bare, process_group(comm)),
+        "engine": (operation.engine, comm),
+        "torch.distributed": (operation.torch, dist),
+        "collshim.torch": (operation.torch, shim),
     }
-
-
-def _making(comm: Communicator) -> dict[str, Contender]:
-    """all_reduce into fresh memory; the bare call is given a copy."""
-    given, group = torch.zeros(8), _group(comm)
-    there = given.numpy()
-
-    def copied() -> Tensor:
-        copy = given.clone()
-        group.allreduce([copy]).wait()
-        return copy
-
-    return {
-        "bare": copied,
-        "torch": lambda: comm.all_reduce(given).wait(),
-        "NumPy": lambda: comm.all_reduce(there).wait(),
+    contenders: dict[str, Contender] = {
+        key: partial(call, face, *operands) for key, (call, face) in faces.items() if call is not None
     }
+    if name in NUMPY and operation.engine is not None:
+        contenders["engine, NumPy"] = partial(operation.engine, comm, *map(as_numpy, operands))
+    return contenders
 
 
-def _group(comm: Communicator) -> ProcessGroup:
-    group: ProcessGroup = comm._transport.data_group  # type: ignore[attr-defined]  # not of every transport
-    return group
-
-
-def _measured(call: str, contenders: dict[str, Contender], bursts: int) -> HostTime:
+def _bursts(contenders: dict[str, Contender], count: int) -> Samples:
+    for contender in contenders.values():
+        contender()
     times: Samples = {name: [] for name in contenders}
-    for _ in range(bursts):
+    for _ in range(count):
         for name, contender in contenders.items():
-            times[name].append(_burst(contender) * 1e6)
-    own, middle = min(times["bare"]), statistics.median(times["bare"])
-    over = [Over(kind, min(times[kind]) - own, statistics.median(times[kind]) - middle) for kind in WANTED]
-    return HostTime(call, (own, middle), over)
+            times[name].append(_burst(contender))
+    return times
 
 
 def _burst(contender: Contender) -> float:

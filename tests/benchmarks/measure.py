@@ -13,7 +13,21 @@ Contender = Callable[[], Any]
 Samples = dict[str, list[float]]
 """Seconds that each repetition took, by contender; the n-th of all belong together."""
 
-SIZES = {"4 B": 4, "4 KB": 4 << 10, "64 KB": 64 << 10, "1 MB": 1 << 20, "16 MB": 16 << 20, "64 MB": 64 << 20}
+Cells = dict[int, Samples]
+"""The same by bytes that each rank gives."""
+
+DEADLINE = 600.0
+"""Seconds that one world may take."""
+
+SIZES = {
+    "4 B": 4,
+    "64 B": 64,
+    "4 KB": 4 << 10,
+    "64 KB": 64 << 10,
+    "1 MB": 1 << 20,
+    "16 MB": 16 << 20,
+    "64 MB": 64 << 20,
+}
 """Bytes that each rank gives, by the name that a table has for them."""
 
 MARGIN = 0.05
@@ -84,6 +98,11 @@ def tenth(times: Sequence[float]) -> float:
 def ratio(samples: Samples, name: str, other: str) -> float:
     """How many times as long ``name`` takes as ``other``, by their medians."""
     return statistics.median(samples[name]) / statistics.median(samples[other])
+
+
+def ratio_of_tenths(samples: Samples, name: str, other: str) -> float:
+    """The same by their tenth percentiles, which say less of the machine."""
+    return tenth(samples[name]) / tenth(samples[other])
 
 
 def slower_beyond_noise(samples: Samples, name: str, other: str) -> bool:

@@ -4,131 +4,179 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+import torch
 import torch.distributed as dist
-from torch.distributed import HashStore, PrefixStore, ProcessGroup
+from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
 
 import collshim
-from collshim import Communicator
-from collshim.transports.processes.store import ProcessWorld
-from collshim.transports.processes.transport import ProcessTransport
-from collshim.world import World
-from tests.benchmarks.contenders import bare, engine, operands, torch_distributed
-from tests.benchmarks.measure import Contender, Samples, in_turns, joined, slowest
+import collshim.torch.distributed as shim
+from collshim import Communicator, World
+from tests.benchmarks.insides import process_group, unchecked
+from tests.benchmarks.measure import DEADLINE, Cells, Contender, Samples, in_turns, joined, slowest
+from tests.benchmarks.operands import Operands, as_numpy
+from tests.benchmarks.operations import OPERATIONS, Operation
 
-Repeats = Mapping[int, int]
-"""How often a call is repeated, by bytes that each rank gives."""
+Tables = Mapping[str, Cells]
+"""Times by operation."""
 
-Cells = dict[int, Samples]
-"""Times by bytes that each rank gives."""
+Contenders = Callable[[Operation, int], dict[str, Contender]]
+"""Who is timed in an operation on so many bytes."""
 
-DEADLINE = 600.0
-"""Seconds that one world may take."""
-
-
-class Ends(NamedTuple):
-    """A process's ends of the groups that are compared: all of the same ranks, over the same interface."""
-
-    checked: Communicator
-    unchecked: Communicator
-    bare: ProcessGroup
-    barrier: Contender
+MODULES = {"torch.distributed": dist, "collshim.torch": shim}
 
 
-def measured(op: str, size: int, repeats: Repeats, blocks: int, thorough: bool) -> Cells:
-    """One collective on ``size`` ranks at every size, threads and processes in turns by blocks.
+class Job(NamedTuple):
+    """What the ranks of a world measure.
+
+    Attributes:
+        names: the operations.
+        repeats: how often a call is repeated, by bytes that each rank gives.
+        numpy: contenders among the engine's whose calls take NumPy arrays too.
+    """
+
+    names: Sequence[str]
+    repeats: Mapping[int, int]
+    numpy: Collection[str] = ()
+
+    def times(self, barrier: Contender, contenders: Contenders) -> Tables:
+        """This rank's."""
+        return {name: self._cells(OPERATIONS[name], barrier, contenders) for name in self.names}
+
+    def _cells(self, operation: Operation, barrier: Contender, contenders: Contenders) -> Cells:
+        repeats = self.repeats if operation.sized else {0: max(self.repeats.values())}
+        return {nbytes: in_turns(contenders(operation, nbytes), count, barrier) for nbytes, count in repeats.items()}
+
+
+def measured(job: Job, size: int, blocks: int) -> Tables:
+    """The engine on ``size`` ranks, threads and processes in turns by blocks, beside what it stands on.
 
     One rank needs nobody, whatever it is: it is measured once, as a process.
     """
-    found: list[Cells] = []
-    for _ in range(blocks):
-        with collshim.options(check=True):
-            arguments = (op, repeats, thorough)
-            cells = _slowest(
-                collshim.launch(among_processes, size, ranks="processes", args=arguments, timeout=DEADLINE)
-            )
-        if size > 1:
-            threads = _slowest(collshim.launch(among_threads, size, args=(op, repeats), timeout=DEADLINE))
-            cells = {nbytes: threads[nbytes] | cells[nbytes] for nbytes in repeats}
-        found.append(cells)
-    return {nbytes: joined([cells[nbytes] for cells in found]) for nbytes in repeats}
+    return _merged(joined, [_block(job, size) for _ in range(blocks)])
 
 
-def _slowest(ranks: list[Cells]) -> Cells:
-    return {nbytes: slowest([rank[nbytes] for rank in ranks]) for nbytes in ranks[0]}
+def adapter_measured(job: Job, size: int, blocks: int) -> Tables:
+    """collshim.torch.distributed between processes that do not compare their calls, beside torch.distributed."""
+    with collshim.options(check=False):
+        return _merged(joined, [_launched(adapter_among_processes, size, "processes", job) for _ in range(blocks)])
 
 
-def among_threads(op: str, repeats: Repeats) -> Cells:
-    """One rank of a world of threads, whose calls are always compared."""
-    comm = collshim.current().communicator
-    barrier = partial(_meet, comm)
+def _block(job: Job, size: int) -> Tables:
+    with collshim.options(check=True):
+        processes = _launched(among_processes, size, "processes", job)
+    if size == 1:
+        return processes
+    threads = _launched(among_threads, size, "threads", job)
     return {
-        nbytes: in_turns(_both_kinds(comm, "threads", op, *operands(op, nbytes, comm.size)), count, barrier)
-        for nbytes, count in repeats.items()
+        name: {nbytes: threads[name][nbytes] | samples for nbytes, samples in cells.items()}
+        for name, cells in processes.items()
     }
 
 
-def among_processes(op: str, repeats: Repeats, thorough: bool) -> Cells:
+def _launched(among: Callable[[Job], Tables], size: int, kind: str, job: Job) -> Tables:
+    return _merged(slowest, collshim.launch(among, size, ranks=kind, args=(job,), timeout=DEADLINE))
+
+
+def _merged(merge: Callable[[list[Samples]], Samples], tables: list[Tables]) -> Tables:
+    return {
+        name: {nbytes: merge([table[name][nbytes] for table in tables]) for nbytes in cells}
+        for name, cells in tables[0].items()
+    }
+
+
+def among_threads(job: Job) -> Tables:
+    """One rank of a world of threads, whose calls are always compared."""
+    comm = collshim.current().communicator
+
+    def contenders(operation: Operation, nbytes: int) -> dict[str, Contender]:
+        operands = operation.operands(Operands(comm.rank, comm.size, nbytes))
+        return _engine(job, comm, "threads", operation, operands)
+
+    return job.times(lambda: comm.barrier().wait(), contenders)
+
+
+def among_processes(job: Job) -> Tables:
     """One rank of a world of processes: the engine with and without the check, what is underneath, and torch's own."""
-    with _ends(collshim.current()) as ends:
-        return {
-            nbytes: in_turns(_contenders(ends, op, nbytes, thorough), count, ends.barrier)
-            for nbytes, count in repeats.items()
-        }
+    world = collshim.current()
+    with _torchs_gloo(world) as barrier:
+        apart = unchecked(world)
+        try:
+            return job.times(barrier, partial(_beside_engine, job, world.communicator, apart))
+        finally:
+            apart.close()
 
 
-def _both_kinds(comm: Communicator, name: str, op: str, given: Any, out: Any) -> dict[str, Contender]:
-    there = given.numpy()
-    into = there if out is given else out.numpy()
-    return {name: engine(comm, op, given, out), f"{name}, NumPy": engine(comm, op, there, into)}
+def adapter_among_processes(job: Job) -> Tables:
+    """One rank of a world of processes: the same calls of collshim.torch.distributed and of torch.distributed."""
+    world = collshim.current()
+
+    def contenders(operation: Operation, nbytes: int) -> dict[str, Contender]:
+        operands = operation.operands(Operands(world.rank, world.size, nbytes))
+        assert operation.torch is not None
+        return {name: partial(operation.torch, module, *operands) for name, module in MODULES.items()}
+
+    with _torchs_gloo(world) as barrier, _adapter():
+        return job.times(barrier, contenders)
 
 
-def _contenders(ends: Ends, op: str, nbytes: int, thorough: bool) -> dict[str, Contender]:
-    size = ends.checked.size
-    given, out = operands(op, nbytes, size)
-    found = {"bare": bare(ends.bare, op, given, out), "torch.distributed": torch_distributed(op, given, out)}
-    if size == 1:
-        return found | _both_kinds(ends.checked, "engine", op, given, out)
-    checked = _both_kinds(ends.checked, "check on", op, given, out)
-    if not thorough:
-        checked.pop("check on, NumPy")
-    return found | _both_kinds(ends.unchecked, "check off", op, given, out) | checked
+def _beside_engine(
+    job: Job, checked: Communicator, apart: Communicator, operation: Operation, nbytes: int
+) -> dict[str, Contender]:
+    operands = operation.operands(Operands(checked.rank, checked.size, nbytes))
+    contenders: dict[str, Contender] = {}
+    if operation.bare is not None:
+        contenders["bare"] = partial(operation.bare, process_group(apart), *operands)
+    if operation.torch is not None:
+        contenders["torch.distributed"] = partial(operation.torch, dist, *operands)
+    if checked.size == 1:
+        return contenders | _engine(job, checked, "engine", operation, operands)
+    contenders |= _engine(job, apart, "check off", operation, operands)
+    return contenders | _engine(job, checked, "check on", operation, operands)
 
 
-def _meet(comm: Communicator) -> None:
-    comm.barrier().wait()
+def _engine(
+    job: Job, comm: Communicator, name: str, operation: Operation, operands: Sequence[Any]
+) -> dict[str, Contender]:
+    assert operation.engine is not None
+    contenders: dict[str, Contender] = {name: partial(operation.engine, comm, *operands)}
+    if name in job.numpy:
+        contenders[f"{name}, NumPy"] = partial(operation.engine, comm, *map(as_numpy, operands))
+    return contenders
 
 
 @contextmanager
-def _ends(world: World) -> Iterator[Ends]:
-    """The groups under comparison, and one more for the barriers between calls; torch's default group is made too."""
+def _torchs_gloo(world: World) -> Iterator[Contender]:
+    """torch.distributed has a default group over gloo; the barrier is that of one more such group."""
     _use_loopback()
-    rendezvous, ranks = _rendezvous(world), range(world.size)
-    transport = ProcessTransport(rendezvous, ranks, "bench/unchecked", checks=False)
-    unchecked = Communicator(transport, ranks, "unchecked", world.communicator.timeout)
-    between = rendezvous.group("bench/between", ranks, cuda=False)
     store = PrefixStore("bench/default", world.store)
     dist.init_process_group("gloo", store=store, rank=world.rank, world_size=world.size)
+    between: Any = dist.new_group(backend="gloo")
     try:
-        yield Ends(world.communicator, unchecked, transport.data_group, lambda: between.barrier().wait())
+        yield lambda: between.barrier().wait()
     finally:
         dist.destroy_process_group()
-        unchecked.close()
+
+
+@contextmanager
+def _adapter() -> Iterator[None]:
+    """collshim.torch.distributed has a default group too; torch.distributed's, which is older, stays gloo's."""
+    shim.init_process_group("gloo")
+    default: Any = dist.group.WORLD
+    backend = default._get_backend(torch.device("cpu"))
+    if type(default) is not ProcessGroup or type(backend) is not ProcessGroupGloo:
+        raise AssertionError(f"torch.distributed goes through {default} and {backend}, should go through gloo alone")
+    try:
+        yield
+    finally:
+        shim.destroy_process_group()
 
 
 def _use_loopback() -> None:
     """Let torch's own group use the loopback interface too, as the engine does between processes of one machine."""
     loopback = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
     os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback[0])
-
-
-def _rendezvous(world: World) -> ProcessWorld:
-    """The world's own; a rank that is alone has none and gets one."""
-    transport = world.communicator._transport
-    if isinstance(transport, ProcessTransport):
-        return transport.world
-    return ProcessWorld(HashStore(), 0, world.communicator.timeout)

@@ -16,8 +16,7 @@ from contextlib import contextmanager
 import torch
 
 import collshim
-from tests.benchmarks.measure import Figure, tenth
-from tests.benchmarks.ranks import DEADLINE
+from tests.benchmarks.measure import DEADLINE, Figure, tenth
 
 RANKS, NUMBERS, CALLS = 4, 256, 1000
 ALL_GATHER = f"all_gather of 1 KB among {RANKS} threads"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from tests.benchmarks.contenders import OPS
 from tests.benchmarks.forms import ALLOCATED, COPY, FRESH, GIVEN, SEPARATE, Forms
-from tests.benchmarks.host import WANTED, HostTime
-from tests.benchmarks.measure import SIZES, Figure, Samples, figures, ratio, shown
+from tests.benchmarks.host import Host
+from tests.benchmarks.measure import SIZES, Cells, Figure, Samples, figures, ratio, ratio_of_tenths, shown
+from tests.benchmarks.operations import OPS
+from tests.benchmarks.ranks import Tables
 
-Measured = dict[tuple[str, int], dict[int, Samples]]
+Measured = dict[tuple[str, int], Cells]
 """Times by collective and number of ranks, then by bytes that each rank gives."""
 
 RATIOS = (
@@ -20,10 +21,11 @@ RATIOS = (
     ("check off", "threads"),
     ("engine", "bare"),
     ("engine", "torch.distributed"),
+    ("collshim.torch", "torch.distributed"),
 )
 """Whose median is told in multiples of whose, where both were measured."""
 
-NAMES = {nbytes: name for name, nbytes in SIZES.items()}
+NAMES = {nbytes: name for name, nbytes in SIZES.items()} | {0: ""}
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -33,25 +35,55 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [*(f"| {' | '.join(map(str.ljust, line, widths))} |" for line in lines), ""]
 
 
-def cells(op: str, size: int, found: Mapping[int, Samples]) -> list[str]:
+def cells(op: str, size: int, found: Cells) -> list[str]:
     """One collective on one number of ranks: a row for each size, a column for each contender, then the ratios."""
-    first = next(iter(found.values()))
-    pairs = [(name, other) for name, other in RATIOS if name in first and other in first]
-    header = ["size", *first, *(f"{_short(name)} / {_short(other)}" for name, other in pairs)]
-    rows = [[NAMES[nbytes], *_row(samples), *_ratios(samples, pairs)] for nbytes, samples in found.items()]
-    return [f"### {op}, {size} {'rank' if size == 1 else 'ranks'}", "", *table(header, rows)]
+    header, rows = _columns({op: found})
+    return [f"### {op}, {size} {'rank' if size == 1 else 'ranks'}", "", *table(header[1:], [row[1:] for row in rows])]
+
+
+def calls(found: Tables) -> list[str]:
+    """The engine's other calls."""
+    return ["### Other calls of the engine, 2 ranks", "", *table(*_columns(found))]
+
+
+def adapter(found: Tables) -> list[str]:
+    """collshim.torch.distributed beside torch.distributed; the ratio of tenth percentiles comes last."""
+    header, rows = _columns(found)
+    tenths = [
+        f"{ratio_of_tenths(samples, 'collshim.torch', 'torch.distributed'):.2f}"
+        for cells in found.values()
+        for samples in cells.values()
+    ]
+    both = [[*row, last] for row, last in zip(rows, tenths, strict=True)]
+    return ["### torch.distributed over gloo, check off, 2 ranks", "", *table([*header, "p10"], both)]
+
+
+def _columns(found: Tables) -> tuple[list[str], list[list[str]]]:
+    """A header and rows: operation, size, every contender's figure where there is one, ratios of medians."""
+    every = [samples for cells in found.values() for samples in cells.values()]
+    names = list(dict.fromkeys(name for samples in every for name in samples))
+    pairs = [pair for pair in RATIOS if any(samples.keys() >= set(pair) for samples in every)]
+    header = ["call", "size", *names, *(f"{_short(name)} / {_short(other)}" for name, other in pairs)]
+    return header, [
+        [op, NAMES[nbytes], *_row(samples, names), *_ratios(samples, pairs)]
+        for op, cells in found.items()
+        for nbytes, samples in cells.items()
+    ]
 
 
 def _short(name: str) -> str:
-    return {"torch.distributed": "torch", "check off": "off", "check on": "on"}.get(name, name)
+    return {"torch.distributed": "torch", "collshim.torch": "collshim", "check off": "off", "check on": "on"}.get(
+        name, name
+    )
 
 
-def _row(samples: Samples) -> list[str]:
-    return [str(figure) for figure in figures(samples).values()]
+def _row(samples: Samples, names: Sequence[str]) -> Iterator[str]:
+    told = figures(samples)
+    return (str(told[name]) if name in told else "" for name in names)
 
 
-def _ratios(samples: Samples, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{ratio(samples, name, other):.2f}" for name, other in pairs]
+def _ratios(samples: Samples, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    return (f"{ratio(samples, *pair):.2f}" if samples.keys() >= set(pair) else "" for pair in pairs)
 
 
 def price(found: Measured) -> list[str]:
@@ -75,15 +107,37 @@ def small(found: Mapping[str, Figure]) -> list[str]:
     return ["### Small calls between threads", "", *table(["what", "us"], rows)]
 
 
-def host(found: Sequence[HostTime]) -> list[str]:
-    """Host time over the bare call, with what is wanted beside."""
-    header = ["call", "bare", *(f"{kind} over bare (wanted: {wanted:g})" for kind, wanted in WANTED.items())]
-    rows = [[time.call, _least(*time.bare), *(_least(over.least, over.median) for over in time.over)] for time in found]
-    return ["### Host time of post and wait, check off", "", *table(header, rows)]
+def host(found: Host) -> list[str]:
+    """Host time of every contender, and of the engine and the adapter over what they are held against."""
+    pairs = (("engine", "bare"), ("engine, NumPy", "bare"), ("collshim.torch", "torch.distributed"))
+    names = ["bare", "engine", "engine, NumPy", "torch.distributed", "collshim.torch"]
+    header = ["call", *names, *(f"{_short(name)} - {_short(other)}" for name, other in pairs), "collshim / torch"]
+    rows = [
+        [op, *(_least(samples, name) for name in names), *(_more(samples, *pair) for pair in pairs), _times(samples)]
+        for op, samples in found.items()
+    ]
+    return ["### Host time, check off", "", *table(header, rows)]
 
 
-def _least(least: float, median: float) -> str:
-    return f"{least:.2f} ({median:.2f})"
+def _least(samples: Samples, name: str) -> str:
+    if name not in samples:
+        return ""
+    return f"{min(samples[name]) * 1e6:.2f} ({statistics.median(samples[name]) * 1e6:.2f})"
+
+
+def _more(samples: Samples, name: str, other: str) -> str:
+    return f"{over(samples, name, other):.2f}" if samples.keys() >= {name, other} else ""
+
+
+def _times(samples: Samples) -> str:
+    if not samples.keys() >= {"collshim.torch", "torch.distributed"}:
+        return ""
+    return f"{min(samples['collshim.torch']) / min(samples['torch.distributed']):.2f}"
+
+
+def over(samples: Samples, name: str, other: str) -> float:
+    """Microseconds that ``name``'s least time is over ``other``'s."""
+    return (min(samples[name]) - min(samples[other])) * 1e6
 
 
 def forms(found: Forms, nbytes: int) -> list[str]:

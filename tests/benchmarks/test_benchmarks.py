@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.__main__ import main
+from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks.measure import in_turns, joined, slower_beyond_noise, slowest
+from tests.benchmarks.operations import COLLECTIVES, OPERATIONS, OPS
 from tests.benchmarks.page import BEGIN, END, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,22 +22,53 @@ def page(tmp_path: Path) -> Path:
     return found
 
 
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As few repetitions as there can be."""
+    monkeypatch.setattr(benchmarks, "QUICK", benchmarks.QUICK._replace(share=0.0))
+
+
+@pytest.mark.usefixtures("brief")
 def test_a_quick_run_prints_every_section_and_writes_it_between_the_marks(
     page: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["--quick", "--ops", "all_reduce", "all_to_all", "--sizes", "4 KB", "--write", str(page)])
+    ops = ("all_reduce", "all_to_all", "reduce")
+    benchmarks.main(["--quick", "--ops", *ops, "--sizes", "4 KB", "--write", str(page)])
     printed, written = capsys.readouterr().out, page.read_text(encoding="utf-8")
-    headings = [line.removeprefix("### ") for line in printed.splitlines() if line.startswith("### ")]
-    assert headings == [
-        "Host time of post and wait, check off",
+    assert [*_sections(printed)] == [
+        "Host time, check off",
         "all_reduce, 2 ranks",
         "all_to_all, 2 ranks",
         "The check's price, 2 ranks",
         "Small calls between threads",
+        "Other calls of the engine, 2 ranks",
+        "torch.distributed over gloo, check off, 2 ranks",
         "Forms of 4 KB, 2 ranks",
         "Goals",
     ]
     assert written == f"before\n{BEGIN}\n\n{printed.strip()}\n\n{END}\nafter\n"
+
+
+@pytest.mark.usefixtures("brief")
+def test_every_form_has_a_row_and_every_collective_of_the_adapter_a_goal(capsys: pytest.CaptureFixture[str]) -> None:
+    benchmarks.main(["--quick", "--sections", "host", "calls", "adapter", "--sizes", "64 B"])
+    host, calls, adapter, goals = _sections(capsys.readouterr().out).values()
+    of_torch = [name for name, operation in OPERATIONS.items() if operation.torch is not None]
+    assert host == [name for name, operation in OPERATIONS.items() if operation.fake]
+    assert calls == [name for name, operation in OPERATIONS.items() if operation.engine and name not in OPS]
+    assert adapter == [name for name in of_torch if OPERATIONS[name].gloo]
+    subject = "collshim.torch / torch.distributed, p10: "
+    assert [goal.removeprefix(subject) for goal in goals if goal.startswith(subject)] == [
+        name for name in of_torch if name in COLLECTIVES
+    ]
+
+
+def _sections(printed: str) -> dict[str, list[str]]:
+    """The first column of each table, by its heading."""
+    columns: dict[str, list[str]] = {}
+    for heading, *lines in (section.splitlines() for section in printed.split("### ")[1:]):
+        columns[heading] = [line.split("|")[1].strip() for line in lines if line.startswith("|")][2:]
+    return columns
 
 
 def test_a_page_without_a_place_for_figures_is_refused_and_left_alone(tmp_path: Path) -> None:

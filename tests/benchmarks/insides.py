@@ -1,0 +1,50 @@
+"""Where the benchmarks reach into the engine: its ProcessGroups, and communicators that no public call makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch._C._distributed_c10d import FakeProcessGroup
+from torch.distributed import HashStore, ProcessGroup
+
+from collshim import Communicator, World
+from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.transport import ProcessTransport
+
+
+class _Fake(ProcessWorld):
+    """Groups that are torch's fake one."""
+
+    def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
+        """A ProcessGroup whose calls are over when they return, and move nothing."""
+        group = ProcessGroup(self.store, self.rank, len(ranks))
+        make: Any = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)  # the class itself in older torch
+        group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.CUSTOM, make(self.rank, len(ranks)))
+        group._set_default_backend(ProcessGroup.BackendType.CUSTOM)
+        return group
+
+
+def fake_world(size: int) -> World:
+    """Rank 0's world of ``size`` processes that do not compare their calls, over torch's fake ProcessGroup."""
+    transport = ProcessTransport(_Fake(HashStore(), 0, 60.0), range(size), "fake", checks=False)
+    return World(transport, 0, size, range(size))
+
+
+def unchecked(world: World) -> Communicator:
+    """A communicator of a world's processes that do not compare their calls, though those of the world may."""
+    transport = world.communicator._transport
+    if isinstance(transport, ProcessTransport):
+        shared = transport.world
+    else:  # a rank that is alone has none
+        shared = ProcessWorld(HashStore(), 0, world.communicator.timeout)
+    ranks = range(world.size)
+    apart = ProcessTransport(shared, ranks, "bench/unchecked", checks=False)
+    return Communicator(apart, ranks, "unchecked", world.communicator.timeout)
+
+
+def process_group(comm: Communicator) -> ProcessGroup:
+    """The ProcessGroup that a communicator between processes sends through."""
+    group: ProcessGroup = comm._transport.data_group  # type: ignore[attr-defined]  # not of every transport
+    return group
