@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from collshim.call import EAGER_BYTES
 from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
-from collshim.conformance.values import REDUCTIONS
+from collshim.conformance.values import REDUCTIONS, Shape
+from collshim.transports.meeting import ALONE
 
-LARGE = (2, 9000)
-"""72 kB of float32: a slot carries 1 KiB, a letter 4 KiB, and of threads the last to come copies up to 64 KiB alone."""
+LARGE: Shape = (2, 2 * EAGER_BYTES)
+"""More, of every dtype and in each row, than goes along with a message or with the ranks' calls."""
+
+SHARED: Shape = (2, ALONE // (2 * 2 * 4) + 1)
+"""So much, of float32 on two ranks, that threads share the work of every collective."""
 
 
 def corners(binding: Binding, size: int) -> list[Case]:
@@ -26,6 +31,13 @@ def corners(binding: Binding, size: int) -> list[Case]:
         varied += [*_arrays(binding, plain), *_calls(binding, plain), *_gradients(binding, plain)]
         varied += _large(binding, plain)
     return [case for case in dict.fromkeys(varied) if binding.supports(case)]
+
+
+def shared_work(binding: Binding) -> Case | None:
+    """A case whose work threads share, where ``binding`` has one; one form of each function stands for all."""
+    moves = binding.collective not in ("barrier", *OBJECTS, *RINGS) and not binding.form
+    case = Case(binding.collective, shape=SHARED, reduce_op=binding.admits.reduce_ops[0], kind=binding.admits.kinds[0])
+    return case if moves and binding.supports(case) else None
 
 
 def share(cases: Sequence[Case], place: int, shares: int) -> list[Case]:

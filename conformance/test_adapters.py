@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.comparison import check
-from collshim.conformance.corners import corners, refusals, share
+from collshim.conformance.corners import corners, refusals, share, shared_work
 from collshim.conformance.effort import SIZES, TRANSPORTS, shares
 from collshim.conformance.missing import require
 from collshim.conformance.patience import Patience
@@ -57,6 +57,15 @@ def test_corner_cases_agree(pools: Pools, patience: Patience, binding: Binding, 
         pool = pools.of(transport, size)
         for case in share(corners(binding, size), place, shares(transport)):
             check([binding] * size, case, patience.run(pool, [binding] * size, case))
+
+
+@pytest.mark.parametrize("transport", ["threads"])
+@pytest.mark.parametrize("binding", [one for one in bindings() if shared_work(one)], ids=lambda one: one.name)
+def test_work_that_threads_share_agrees(pools: Pools, patience: Patience, binding: Binding, transport: str) -> None:
+    require(binding, pools.prefix)
+    case = shared_work(binding)
+    assert case is not None
+    check([binding] * 2, case, patience.run(pools.of(transport, 2), [binding] * 2, case))
 
 
 @every_transport

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ from collshim.conformance import reference
 from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
-from collshim.conformance.corners import corners, refusals, share
+from collshim.conformance.corners import corners, refusals, share, shared_work
 from collshim.conformance.effort import THOROUGH
 from collshim.conformance.strategies import cases
+from collshim.transports.meeting import ALONE
 
 
 def cases_of(binding: Binding) -> st.SearchStrategy[Case]:
@@ -149,6 +151,21 @@ def test_every_root_of_every_group_is_a_corner(collective: str) -> None:
     binding = next(one for one in bindings() if one.collective == collective and one.framework.name == "torch")
     asked = {(case.group, case.root) for case in corners(binding, 3)}
     assert {(group, root) for group in (None, (2, 1, 0)) for root in range(3)} | {((2, 0), 1)} <= asked
+
+
+MOVING = [one for one in (*module.ONE_PART, *module.PART_PER_RANK) if one not in module.RINGS]
+
+
+@pytest.mark.parametrize("collective", MOVING)
+def test_every_collective_has_a_corner_that_threads_work_on_together(collective: str) -> None:
+    case = next(case for one in bindings() if one.collective == collective and (case := shared_work(one)) is not None)
+    inputs = case.parts() if collective in module.PART_PER_RANK else case.arrays()
+    rooted = collective in ("broadcast", "scatter")
+    assert max(_bytes(inputs[:1] if rooted else inputs), _bytes(reference.of(case))) > ALONE
+
+
+def _bytes(parts: Any) -> int:
+    return parts.nbytes if isinstance(parts, np.ndarray) else sum(map(_bytes, parts or ()))
 
 
 @pytest.mark.parametrize("binding", bindings(), ids=lambda binding: binding.name)
