@@ -15,7 +15,10 @@ from collshim.transports.meeting import ALONE
 LARGE: Shape = (2, 2 * EAGER_BYTES)
 """More, of every dtype and in each row, than goes along with a message or with the ranks' calls."""
 
-SHARED: Shape = (2, ALONE // (2 * 2 * 4) + 1)
+SHARED_BYTES = ALONE
+"""Of all that the ranks give, or of all that they get: what goes beyond is work that threads share."""
+
+SHARED: Shape = (2, SHARED_BYTES // (2 * 2 * 4) + 1)
 """So much, of float32 on two ranks, that threads share the work of every collective."""
 
 

@@ -55,7 +55,10 @@ ALL = Effort(CELLS, (1, 2, 4), 2.0, 4, thorough=True, skipped=())
 REPEATS = {"4 B": 150, "64 B": 150, "4 KB": 150, "64 KB": 100, "1 MB": 40, "16 MB": 6, "64 MB": 4}
 """Repetitions in a block."""
 
-HEAD = "Times in us: median (tenth percentile); host times: the least of all bursts (their median). Ratios of medians."
+HEAD = (
+    "Times in us: median (tenth percentile); host times: the least of all bursts (their median). Ratios are those of"
+    " medians, of host times those of the least; by p10: of tenth percentiles."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -104,11 +107,11 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
         yield from _cells(effort, [op for op in ops if op in OPS], found.cells)
         found = found._replace(small=small.measured(max(1, int(5 * effort.share))))
         yield from tables.small(found.small)
-    if "calls" in sections:
-        others = [op for op in ops if op not in OPS and OPERATIONS[op].engine is not None]
+    others = [op for op in ops if op not in OPS and OPERATIONS[op].engine is not None]
+    if "calls" in sections and others:
         yield from tables.calls(ranks.measured(Job(others, _repeats(effort, effort.calls)), 2, effort.blocks))
-    if "adapter" in sections:
-        torchs = [op for op in ops if OPERATIONS[op].gloo and OPERATIONS[op].torch is not None]
+    torchs = [op for op in ops if OPERATIONS[op].gloo and OPERATIONS[op].torch is not None]
+    if "adapter" in sections and torchs:
         job = Job(torchs, _repeats(effort, effort.adapter))
         found = found._replace(adapter=ranks.adapter_measured(job, 2, effort.blocks))
         yield from tables.adapter(found.adapter)

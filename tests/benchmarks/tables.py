@@ -55,7 +55,7 @@ def adapter(found: Tables) -> list[str]:
         for samples in cells.values()
     ]
     both = [[*row, last] for row, last in zip(rows, tenths, strict=True)]
-    return ["### torch.distributed over gloo, check off, 2 ranks", "", *table([*header, "p10"], both)]
+    return ["### torch.distributed over gloo, check off, 2 ranks", "", *table([*header, "by p10"], both)]
 
 
 def _columns(found: Tables) -> tuple[list[str], list[list[str]]]:
