@@ -87,11 +87,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _effort(chosen: argparse.Namespace) -> Effort:
-    found = QUICK if chosen.quick else ALL if chosen.all else USUAL
+    effort = QUICK if chosen.quick else ALL if chosen.all else USUAL
     if chosen.sizes:
         sizes = tuple(chosen.sizes)
-        found = found._replace(sizes=sizes, calls=sizes, adapter=sizes, form=sizes[-1], skipped=())
-    return found._replace(ranks=tuple(chosen.ranks or found.ranks))
+        effort = effort._replace(sizes=sizes, calls=sizes, adapter=sizes, form=sizes[-1], skipped=())
+    return effort._replace(ranks=tuple(chosen.ranks or effort.ranks))
 
 
 def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Iterator[str]:
@@ -99,40 +99,40 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     start = time.monotonic()
     yield from page.origin()
     yield from (HEAD, "")
-    found = goals.Findings({})
+    findings = goals.Findings({})
     if "host" in sections:
-        found = found._replace(host=host.measured(ops, max(10, int(150 * effort.share))))
-        yield from tables.host(found.host)
+        findings = findings._replace(host=host.measured(ops, max(10, int(150 * effort.share))))
+        yield from tables.host(findings.host)
     if "cells" in sections:
-        yield from _cells(effort, [op for op in ops if op in OPS], found.cells)
-        found = found._replace(small=small.measured(max(1, int(5 * effort.share))))
-        yield from tables.small(found.small)
+        yield from _cells(effort, [op for op in ops if op in OPS], findings.cells)
+        findings = findings._replace(small=small.measured(max(1, int(5 * effort.share))))
+        yield from tables.small(findings.small)
     others = [op for op in ops if op not in OPS and OPERATIONS[op].engine is not None]
     if "calls" in sections and others:
         yield from tables.calls(ranks.measured(Job(others, _repeats(effort, effort.calls)), 2, effort.blocks))
     torchs = [op for op in ops if OPERATIONS[op].gloo and OPERATIONS[op].torch is not None]
     if "adapter" in sections and torchs:
         job = Job(torchs, _repeats(effort, effort.adapter))
-        found = found._replace(adapter=ranks.adapter_measured(job, 2, effort.blocks))
-        yield from tables.adapter(found.adapter)
+        findings = findings._replace(adapter=ranks.adapter_measured(job, 2, effort.blocks))
+        yield from tables.adapter(findings.adapter)
     if "forms" in sections:
         nbytes = SIZES[effort.form]
-        found = found._replace(forms=forms.measured(nbytes, max(3, int(8 * effort.share)), effort.blocks))
-        yield from tables.forms(found.forms or {}, nbytes)
-    yield from goals.lines(found)
+        findings = findings._replace(forms=forms.measured(nbytes, max(3, int(8 * effort.share)), effort.blocks))
+        yield from tables.forms(findings.forms or {}, nbytes)
+    yield from goals.lines(findings)
     yield from (goals.NOISE, "")
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
 
 
-def _cells(effort: Effort, ops: Sequence[str], found: tables.Measured) -> Iterator[str]:
-    """Each collective on each number of ranks in a world of its own; ``found`` is filled."""
+def _cells(effort: Effort, ops: Sequence[str], measured: tables.Measured) -> Iterator[str]:
+    """Each collective on each number of ranks in a world of its own; ``measured`` is filled."""
     kinds = ("threads", "check off", "engine", *(["check on"] if effort.thorough else []))
     for size in effort.ranks:
         repeats = _repeats(effort, [name for name in effort.sizes if (name, size) not in effort.skipped])
         for op in ops:
-            found[op, size] = ranks.measured(Job([op], repeats, numpy=kinds), size, effort.blocks)[op]
-            yield from tables.cells(op, size, found[op, size])
-    yield from tables.price(found)
+            measured[op, size] = ranks.measured(Job([op], repeats, numpy=kinds), size, effort.blocks)[op]
+            yield from tables.cells(op, size, measured[op, size])
+    yield from tables.price(measured)
 
 
 def _repeats(effort: Effort, sizes: Sequence[str]) -> dict[int, int]:

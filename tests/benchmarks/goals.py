@@ -59,22 +59,22 @@ class Findings(NamedTuple):
     small: Mapping[str, Figure] = MappingProxyType({})
 
 
-def goals(found: Findings) -> Iterator[Goal]:
+def goals(findings: Findings) -> Iterator[Goal]:
     """Every goal that the measured parts can be held against."""
-    if ALL_GATHER in found.small:
-        figure, wanted = found.small[ALL_GATHER], f"< {SMALL_ALL_GATHER:.0f} us"
+    if ALL_GATHER in findings.small:
+        figure, wanted = findings.small[ALL_GATHER], f"< {SMALL_ALL_GATHER:.0f} us"
         yield Goal(ALL_GATHER, wanted, f"{figure} us", figure.median < SMALL_ALL_GATHER)
-    for op, samples in found.host.items():
+    for op, samples in findings.host.items():
         if op in NUMPY:
             yield from _host(op, samples)
-    yield from _threads(found.cells)
-    yield from _torch(found.cells)
-    for op, cells in found.adapter.items():
+    yield from _threads(findings.cells)
+    yield from _torch(findings.cells)
+    for op, cells in findings.adapter.items():
         if op in COLLECTIVES:
             yield _adapter(op, cells)
-    for ranks, among in (found.forms or {}).items():
+    for ranks, among in (findings.forms or {}).items():
         for op in among:
-            yield from _forms(ranks, op, found.forms or {})
+            yield from _forms(ranks, op, findings.forms or {})
 
 
 def _host(op: str, samples: Samples) -> Iterator[Goal]:
@@ -83,11 +83,11 @@ def _host(op: str, samples: Samples) -> Iterator[Goal]:
         yield Goal(f"host time over bare: {op}, {name}", f"<= {wanted:g} us", f"{more:.2f} us", more <= wanted)
 
 
-def _threads(found: Measured) -> Iterator[Goal]:
+def _threads(measured: Measured) -> Iterator[Goal]:
     """Threads, whose calls are always compared, against gloo processes on two ranks that compare theirs or do not."""
     for op, processes in product(OPS, ("check on", "check off")):
-        small = {n: samples for n, samples in found.get((op, 2), {}).items() if n < LARGE}
-        large = {n: samples for n, samples in found.get((op, 2), {}).items() if n >= LARGE}
+        small = {n: samples for n, samples in measured.get((op, 2), {}).items() if n < LARGE}
+        large = {n: samples for n, samples in measured.get((op, 2), {}).items() if n >= LARGE}
         for sizes, factor in ((small, 4.0), (large, 2.0)):
             times = {n: ratio(samples, processes, "threads") for n, samples in sizes.items()}
             wanted = 1.5 if op == "all_to_all" else factor
@@ -100,9 +100,9 @@ def _by_size(times: Mapping[int, float], digits: int) -> str:
     return ", ".join(f"{NAMES[n]} {value:.{digits}f}".strip() for n, value in times.items())
 
 
-def _torch(found: Measured) -> Iterator[Goal]:
+def _torch(measured: Measured) -> Iterator[Goal]:
     """The engine with the check off, or alone, against ``torch.distributed``."""
-    for (op, size), cells in found.items():
+    for (op, size), cells in measured.items():
         ours = "engine" if size == 1 else "check off"
         for mine in (ours, f"{ours}, NumPy"):
             slower = [n for n, samples in cells.items() if slower_beyond_noise(samples, mine, "torch.distributed")]
@@ -112,8 +112,8 @@ def _torch(found: Measured) -> Iterator[Goal]:
             yield Goal(f"{mine} / torch.distributed: {op}, {_ranks(size)}", "not slower", told, not slower)
 
 
-def _adapter(op: str, found: Cells) -> Goal:
-    times = {n: ratio_of_tenths(samples, "collshim.torch", "torch.distributed") for n, samples in found.items()}
+def _adapter(op: str, cells: Cells) -> Goal:
+    times = {n: ratio_of_tenths(samples, "collshim.torch", "torch.distributed") for n, samples in cells.items()}
     subject = f"collshim.torch / torch.distributed, p10: {op}"
     return Goal(subject, f"<= {OF_TORCH}", _by_size(times, 2), max(times.values()) <= OF_TORCH)
 
@@ -122,8 +122,8 @@ def _ranks(size: int) -> str:
     return "1 rank" if size == 1 else f"{size} ranks"
 
 
-def _forms(ranks: str, op: str, found: Forms) -> Iterator[Goal]:
-    samples = found[ranks][op]
+def _forms(ranks: str, op: str, forms: Forms) -> Iterator[Goal]:
+    samples = forms[ranks][op]
     for form in ALLOCATED[op]:
         share = ratio(samples, form, FRESH)
         yield Goal(f"{op}, {form} / stacked: {ranks}", f"<= {OF_STACKED}", f"{share:.2f}", share <= OF_STACKED)
@@ -137,9 +137,9 @@ def _forms(ranks: str, op: str, found: Forms) -> Iterator[Goal]:
             yield Goal(subject, "one copy more", told, enough or more <= OF_STACKED)
 
 
-def lines(found: Findings) -> list[str]:
+def lines(findings: Findings) -> list[str]:
     """The list as a table, with a line of counts."""
-    listed = list(goals(found))
+    listed = list(goals(findings))
     rows = [[goal.subject, goal.wanted, goal.measured, "yes" if goal.reached else "**no**"] for goal in listed]
     count = sum(goal.reached for goal in listed)
     return [

@@ -35,38 +35,38 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [*(f"| {' | '.join(map(str.ljust, line, widths))} |" for line in lines), ""]
 
 
-def cells(op: str, size: int, found: Cells) -> list[str]:
+def cells(op: str, size: int, times: Cells) -> list[str]:
     """One collective on one number of ranks: a row for each size, a column for each contender, then the ratios."""
-    header, rows = _columns({op: found})
+    header, rows = _columns({op: times})
     return [f"### {op}, {size} {'rank' if size == 1 else 'ranks'}", "", *table(header[1:], [row[1:] for row in rows])]
 
 
-def calls(found: Tables) -> list[str]:
+def calls(times: Tables) -> list[str]:
     """The engine's other calls."""
-    return ["### Other calls of the engine, 2 ranks", "", *table(*_columns(found))]
+    return ["### Other calls of the engine, 2 ranks", "", *table(*_columns(times))]
 
 
-def adapter(found: Tables) -> list[str]:
+def adapter(times: Tables) -> list[str]:
     """collshim.torch.distributed beside torch.distributed; the ratio of tenth percentiles comes last."""
-    header, rows = _columns(found)
+    header, rows = _columns(times)
     tenths = [
         f"{ratio_of_tenths(samples, 'collshim.torch', 'torch.distributed'):.2f}"
-        for cells in found.values()
+        for cells in times.values()
         for samples in cells.values()
     ]
     both = [[*row, last] for row, last in zip(rows, tenths, strict=True)]
     return ["### torch.distributed over gloo, check off, 2 ranks", "", *table([*header, "by p10"], both)]
 
 
-def _columns(found: Tables) -> tuple[list[str], list[list[str]]]:
+def _columns(times: Tables) -> tuple[list[str], list[list[str]]]:
     """A header and rows: operation, size, every contender's figure where there is one, ratios of medians."""
-    every = [samples for cells in found.values() for samples in cells.values()]
+    every = [samples for cells in times.values() for samples in cells.values()]
     names = list(dict.fromkeys(name for samples in every for name in samples))
     pairs = [pair for pair in RATIOS if any(samples.keys() >= set(pair) for samples in every)]
     header = ["call", "size", *names, *(f"{_short(name)} / {_short(other)}" for name, other in pairs)]
     return header, [
         [op, NAMES[nbytes], *_row(samples, names), *_ratios(samples, pairs)]
-        for op, cells in found.items()
+        for op, cells in times.items()
         for nbytes, samples in cells.items()
     ]
 
@@ -78,20 +78,20 @@ def _short(name: str) -> str:
 
 
 def _row(samples: Samples, names: Sequence[str]) -> Iterator[str]:
-    told = figures(samples)
-    return (str(told[name]) if name in told else "" for name in names)
+    columns = figures(samples)
+    return (str(columns[name]) if name in columns else "" for name in names)
 
 
 def _ratios(samples: Samples, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     return (f"{ratio(samples, *pair):.2f}" if samples.keys() >= set(pair) else "" for pair in pairs)
 
 
-def price(found: Measured) -> list[str]:
+def price(times: Measured) -> list[str]:
     """What the check adds to a call, by size."""
     lines: list[str] = []
-    for size in sorted({size for _, size in found if size > 1}):
-        ops = [op for op in OPS if (op, size) in found]
-        rows = [[NAMES[nbytes], *(_price(found[op, size][nbytes]) for op in ops)] for nbytes in found[ops[0], size]]
+    for size in sorted({size for _, size in times if size > 1}):
+        ops = [op for op in OPS if (op, size) in times]
+        rows = [[NAMES[nbytes], *(_price(times[op, size][nbytes]) for op in ops)] for nbytes in times[ops[0], size]]
         lines += [f"### The check's price, {size} ranks", "", *table(["size", *ops], rows)]
     return lines
 
@@ -101,20 +101,20 @@ def _price(samples: Samples) -> str:
     return f"{'+' if more >= 0 else '-'}{shown(abs(more) * 1e6)} us ({ratio(samples, 'check on', 'check off'):.2f})"
 
 
-def small(found: Mapping[str, Figure]) -> list[str]:
+def small(times: Mapping[str, Figure]) -> list[str]:
     """Small calls between threads, and the hand-overs that they are made of."""
-    rows = [[name, str(figure)] for name, figure in found.items()]
+    rows = [[name, str(figure)] for name, figure in times.items()]
     return ["### Small calls between threads", "", *table(["what", "us"], rows)]
 
 
-def host(found: Host) -> list[str]:
+def host(times: Host) -> list[str]:
     """Host time of every contender, and of the engine and the adapter over what they are held against."""
     pairs = (("engine", "bare"), ("engine, NumPy", "bare"), ("collshim.torch", "torch.distributed"))
     names = ["bare", "engine", "engine, NumPy", "torch.distributed", "collshim.torch"]
     header = ["call", *names, *(f"{_short(name)} - {_short(other)}" for name, other in pairs), "collshim / torch"]
     rows = [
-        [op, *(_least(samples, name) for name in names), *(_more(samples, *pair) for pair in pairs), _times(samples)]
-        for op, samples in found.items()
+        [op, *(_least(samples, name) for name in names), *(_more(samples, *pair) for pair in pairs), _share(samples)]
+        for op, samples in times.items()
     ]
     return ["### Host time, check off", "", *table(header, rows)]
 
@@ -129,7 +129,7 @@ def _more(samples: Samples, name: str, other: str) -> str:
     return f"{over(samples, name, other):.2f}" if samples.keys() >= {name, other} else ""
 
 
-def _times(samples: Samples) -> str:
+def _share(samples: Samples) -> str:
     if not samples.keys() >= {"collshim.torch", "torch.distributed"}:
         return ""
     return f"{min(samples['collshim.torch']) / min(samples['torch.distributed']):.2f}"
@@ -140,13 +140,13 @@ def over(samples: Samples, name: str, other: str) -> float:
     return (min(samples[name]) - min(samples[other])) * 1e6
 
 
-def forms(found: Forms, nbytes: int) -> list[str]:
+def forms(times: Forms, nbytes: int) -> list[str]:
     """What the forms cost over the stacked one."""
     lines = [f"### Forms of {NAMES[nbytes]}, 2 ranks", ""]
     header = ["ranks", "collective", "form", "us: median (p10)", "over"]
     rows = [
         [ranks, op, form, str(figures(samples)[form]), _over(samples, op, form)]
-        for ranks, among in found.items()
+        for ranks, among in times.items()
         for op, samples in among.items()
         for form in samples
     ]
