@@ -64,8 +64,10 @@ class Posting:
             return None
         if plan is None:
             return None
-        if plan.reduces and (self._finds_nan or block_options() is not None) and _looks_for_nan(self._finds_nan):
-            return None
+        if plan.reduces:
+            block = block_options()
+            if self._finds_nan if block is None else block.find_nan:
+                return None
         inputs = tensor if plan.gives else None
         if out is array and plan.in_place:
             return self._start(plan, inputs, tensor, out, None, None)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from collshim.call import EAGER_BYTES
+from collshim.calls.call import EAGER_BYTES
 from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
 from collshim.conformance.values import REDUCTIONS, Shape
-from collshim.transports.meeting import ALONE
+from collshim.transports.threads.exchange import SHARED_BYTES
 
 LARGE: Shape = (2, 2 * EAGER_BYTES)
 """More, of every dtype and in each row, than goes along with a message or with the ranks' calls."""
-
-SHARED_BYTES = ALONE
-"""Of all that the ranks give, or of all that they get: what goes beyond is work that threads share."""
 
 SHARED: Shape = (2, SHARED_BYTES // (2 * 2 * 4) + 1)
 """So much, of float32 on two ranks, that threads share the work of every collective."""

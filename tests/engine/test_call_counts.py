@@ -16,29 +16,29 @@ Bound = tuple[tuple[int, int], tuple[int, int]]
 # python -m tests.engine.call_counts prints today's.
 BOUNDS: dict[str, dict[str, Bound]] = {
     "threads": {
-        "engine all_reduce 16 B, out=": ((34, 20), (43, 24)),
-        "engine all_reduce 4 B": ((36, 22), (45, 26)),
-        "engine all_reduce 16 B, avg": ((61, 38), (108, 48)),
-        "engine all_gather 16 B, out=list": ((91, 41), (130, 47)),
-        "torch all_reduce 16 B": ((56, 37), (65, 41)),
-        "torch all_gather 16 B, list": ((120, 57), (159, 63)),
-        "torch all_gather_single 16 B": ((63, 40), (71, 44)),
-        "mindspore all_gather_into_tensor 16 B": ((63, 41), (71, 45)),
-        "megengine all_gather 16 B": ((54, 38), (62, 42)),
-        "oneflow all_gather_into_tensor 16 B": ((59, 38), (67, 42)),
-        "torch all_reduce 4 MB": ((133, 80), (146, 75)),  # if one rank does all of the shared work
+        "engine all_reduce 16 B, out=": ((14, 10), (14, 11)),
+        "engine all_reduce 4 B": ((14, 10), (14, 11)),
+        "engine all_reduce 16 B, avg": ((14, 10), (15, 11)),
+        "engine all_gather 16 B, out=list": ((21, 11), (28, 14)),
+        "torch all_reduce 16 B": ((36, 26), (36, 27)),
+        "torch all_gather 16 B, list": ((50, 26), (57, 29)),
+        "torch all_gather_single 16 B": ((45, 30), (56, 33)),
+        "mindspore all_gather_into_tensor 16 B": ((44, 31), (45, 31)),
+        "megengine all_gather 16 B": ((35, 28), (36, 28)),
+        "oneflow all_gather_into_tensor 16 B": ((41, 29), (52, 32)),
+        "torch all_reduce 4 MB": ((51, 38), (57, 42)),
     },
     "processes": {
-        "engine all_reduce 16 B, out=": ((103, 45), (103, 45)),
-        "torch all_gather 16 B, list": ((153, 64), (153, 64)),
-        "engine send 16 B": ((48, 27), (48, 27)),
-        "engine recv 16 B": ((73, 41), (65, 34)),
+        "engine all_reduce 16 B, out=": ((74, 44), (74, 44)),
+        "torch all_gather 16 B, list": ((112, 59), (112, 59)),
+        "engine send 16 B": ((54, 34), (54, 34)),
+        "engine recv 16 B": ((77, 52), (69, 44)),
     },
     "unchecked": {
-        "engine all_reduce 16 B, out=": ((8, 4), (8, 4)),
-        "torch all_gather 16 B, list": ((128, 56), (128, 56)),
-        "engine send 16 B": ((56, 30), (56, 30)),
-        "engine recv 16 B": ((61, 32), (61, 32)),
+        "engine all_reduce 16 B, out=": ((8, 6), (8, 6)),
+        "torch all_gather 16 B, list": ((49, 25), (49, 25)),
+        "engine send 16 B": ((63, 37), (63, 37)),
+        "engine recv 16 B": ((67, 38), (67, 38)),
     },
 }
 

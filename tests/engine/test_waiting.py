@@ -46,7 +46,7 @@ def test_a_work_that_fails_just_as_a_slice_ends_raises_what_it_failed_with() -> 
 def _arrivals_at_the_edge() -> Any:
     """Rank 1 comes when the first slice of rank 0's wait ends, give or take its own jitter."""
     edge = 0.004
-    exchange._FIRST_SLICE = timedelta(seconds=edge)
+    exchange._FIRST_SLICE, exchange.Exchange._first_slice = timedelta(seconds=edge), edge
     comm, drawn = world(), random.Random(5)
     tensor = torch.ones(4)
     for _ in range(CALLS):

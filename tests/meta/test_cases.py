@@ -17,9 +17,10 @@ from collshim.conformance import reference
 from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
-from collshim.conformance.corners import SHARED_BYTES, corners, refusals, share, shared_work
+from collshim.conformance.corners import corners, refusals, share, shared_work
 from collshim.conformance.effort import THOROUGH
 from collshim.conformance.strategies import cases
+from collshim.transports.threads.exchange import SHARED_BYTES
 
 
 def cases_of(binding: Binding) -> st.SearchStrategy[Case]:

@@ -15,7 +15,6 @@ from torch.distributed import DistBackendError
 from collshim.calls.agreement import objection
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
-from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.deferred import DeferredErrors
@@ -23,15 +22,15 @@ from collshim.errors import CollshimError, CommunicationError, DeadlineError, Pe
 from collshim.layout import Parts
 from collshim.transports.compute import computation
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
-from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, Works, barrier, transfer
+from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, Works, transfer
 from collshim.transports.processes.stalls import StallInspector
 from collshim.transports.streams import hold, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 from collshim.work import Work
 
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
-_AT_ONCE = 0.001
-"""Seconds of a first slice that is over already."""
+_OVER = 0.001
+"""Seconds of a first slice that has been waited for already."""
 
 
 class Group(Protocol):
@@ -44,8 +43,7 @@ class Group(Protocol):
     deferred: DeferredErrors
     stalls: StallInspector
     data_group: Any
-    fingerprint_group: Any
-    """The ProcessGroups where data travels, and where barriers meet; None where the group has ended."""
+    """The ProcessGroup where data travels; None where the group has ended."""
 
     latest: Any
     """The last of torch's works that were given data."""
@@ -84,6 +82,7 @@ class Exchange(Work[Any]):
     failure: CollshimError | None = None
     started = True
     _fingerprints: tuple[Any, Tensor] | None = None
+    _first_slice = FIRST_SLICE
     _saw_gone = False
     _next_look: float | None = None
     _on_gpu = False
@@ -122,11 +121,8 @@ class Exchange(Work[Any]):
     def start(self) -> None:
         """Put the data on its way; the calls agree, or were not compared. Failures are kept for ``wait``."""
         group = self.group
-        is_barrier = self.plan.collective is BARRIER
-        process_group = group.fingerprint_group if is_barrier else group.data_group
         try:
-            start = barrier if is_barrier else self._prepared()
-            self.outputs, work, finish = start(process_group, self.inputs, self.outputs)
+            self.outputs, work, finish = self._prepared()(group.data_group, self.inputs, self.outputs)
         except Exception as error:
             self.fail_to_start(error)
             return
@@ -134,8 +130,7 @@ class Exchange(Work[Any]):
             finish = finish or _nothing
         else:
             group.latest = work if type(work) is not Works else work.last or group.latest
-        self.work, self.finish = work, self._look_if_barrier_was_late if is_barrier else finish
-        self.started = True
+        self.work, self.finish, self.started = work, finish, True
 
     def fail_to_start(self, error: Exception) -> None:
         """The data could not be put on its way: the group has ended, or NCCL, or memory, say."""
@@ -189,7 +184,8 @@ class Exchange(Work[Any]):
         self.calls = [fingerprint.call for fingerprint in fingerprints]
         self.joint = any(call.needs_grad for call in self.calls)
         posted = [fingerprint.posted for fingerprint in fingerprints]
-        self._look_if_late(max(posted) - min(posted))
+        if max(posted) - min(posted) > FIRST_SLICE:
+            self.raise_if_ended()  # the others may have given this call up before its last rank came
         mismatch = objection(self.calls, self.group.ranks)
         if mismatch is not None:
             self.fail(mismatch)
@@ -261,25 +257,28 @@ class Exchange(Work[Any]):
                 self.clear()
         return self.failure is not None
 
-    def _complete(self, timeout: float | None) -> Parts | None:
-        """The outputs, once the data is here."""
-        work = self.work
-        if work is None or self._on_gpu or (timeout is not None and timeout < FIRST_SLICE):
-            return self._watch(timeout, FIRST_SLICE)
+    def wait(self, timeout: float | None = None) -> Any:
+        """See ``Work.wait``; what nearly every wait comes to is done here."""
+        work, limit = self.work, self._timeout
+        if timeout is not None or work is None or not self._is_simple or (limit is not None and limit < FIRST_SLICE):
+            return super().wait(timeout)
+        if self.joint or self._on_gpu:
+            return super().wait()
         try:
             work.wait(_FIRST_SLICE)
-        except RuntimeError:
-            return self._watch(timeout, _AT_ONCE)  # it takes longer, or has failed
-        if self.group.deferred:  # this call among them, where it has failed
-            return self._watch(timeout, FIRST_SLICE)
+        except RuntimeError:  # it takes longer, or has failed
+            self._first_slice = _OVER
+            return super().wait()
         if self.finish is not None:
             self._do_the_rest()
-            return self._watch(timeout, FIRST_SLICE) if self.failure else self.outputs
-        self.work = None
-        return self.outputs
+        if self.group.deferred:  # this call among them, where it has failed
+            return super().wait()
+        self._result = result = self.outputs if self._out is None else self._out
+        self._settled, self.work = True, None
+        return result
 
-    def _watch(self, timeout: float | None, first: float) -> Parts | None:
-        """``_complete`` of what is not over within the first slice, or fails, or leaves something to do."""
+    def _complete(self, timeout: float | None) -> Parts | None:
+        """The outputs, once the data is here."""
         limit, group = None if timeout is None else time.monotonic() + timeout, self.group
         try:
             if not self.started:
@@ -288,7 +287,7 @@ class Exchange(Work[Any]):
                 if self._on_gpu:
                     self._order_streams()
                 else:
-                    self.await_work(self.work, limit, first)
+                    self.await_work(self.work, limit)
                     self._do_the_rest()
         finally:
             if group.deferred:
@@ -329,10 +328,10 @@ class Exchange(Work[Any]):
             here.wait_event(done)
         hold(self.outputs, here)
 
-    def await_work(self, work: Any, limit: float | None, first: float = FIRST_SLICE) -> None:
+    def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works."""
         try:
-            watch(self, partial(_is_over, work), limit, first=first)
+            watch(self, partial(_is_over, work), limit, first=self._first_slice)
         except RuntimeError as error:
             if isinstance(error, CollshimError):
                 raise
@@ -351,7 +350,7 @@ class Exchange(Work[Any]):
 
         A rank that left has sent all that it will; what it sent before may still be on its way for one slice.
         """
-        self._raise_if_ended()
+        self.raise_if_ended()
         gone = self.group.stalls.gone(self.group.ranks)
         if gone and self._saw_gone:
             self._end(PeerError, "nobody else will come", None)
@@ -361,16 +360,8 @@ class Exchange(Work[Any]):
         """See ``Watched``."""
         self._end(DeadlineError, "the deadline passed", None)
 
-    def _look_if_barrier_was_late(self, times: Any) -> None:
-        self.outputs = None
-        self._look_if_late(float(times.sum()))
-
-    def _look_if_late(self, seconds: float) -> None:
-        """Raise where the others gave this call up before its last rank came, that long after the first."""
-        if seconds > FIRST_SLICE:
-            self._raise_if_ended()
-
-    def _raise_if_ended(self) -> None:
+    def raise_if_ended(self, outputs: Any = None) -> None:
+        """Raise where a rank has ended the group, in what may be left to do of a call too."""
         failure = self.group.stalls.ended(self.group.key)
         if failure is not None:
             raise self.group.end(PeerError, failure[1])

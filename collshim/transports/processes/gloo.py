@@ -434,17 +434,6 @@ def _lengths(parts: Parts, carried: Tensor) -> list[int]:
     return [part.nbytes // carried.element_size() for part in listed(parts)]
 
 
-_LATEST: Any = AllreduceOptions()
-_LATEST.reduceOp = ReduceOp.MAX
-
-
-def barrier(group: Any, source: Any, target: Any) -> Moving:
-    """Its outputs are when the last rank came, and minus when the first one did, in Unix seconds."""
-    now = time.time()
-    times = torch.tensor((now, -now), dtype=torch.float64, device="cpu")
-    return times, group.allreduce([times], _LATEST), None
-
-
 def send(group: Any, tensor: Tensor, peer: int, tag: int) -> Any:
     """torch's work of sending a contiguous tensor's data."""
     message = _message(tensor)

@@ -31,6 +31,7 @@ from collshim.transports.processes.gloo import all_gather_single, all_to_all_sin
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.store import ProcessWorld, end_nccl, never_free
+from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import Work
 
 _FEW = 32
@@ -50,8 +51,7 @@ class ProcessTransport:
         checks: whether the ranks compare their calls before data moves.
 
     Attributes:
-        data_group, fingerprint_group: the ProcessGroups where data travels, and where fingerprints do and barriers
-            meet, each at its post; None where the group has ended.
+        data_group: the ProcessGroup where data travels; None where the group has ended.
         latest: the last of torch's works that were given data, of gloo. NCCL's need no remembering: its groups are
             ended in a way of their own, and a work that was captured into a graph must not be asked.
         sequence: how many collectives were posted.
@@ -69,8 +69,10 @@ class ProcessTransport:
         self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
         self.sequence = 0
         self.latest: Any = None
-        self.fingerprint_group: Any = world.group(f"{key}/fingerprints", ranks, cuda=False)
+        self._fingerprint_group: Any = world.group(f"{key}/fingerprints", ranks, cuda=False)
+        self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
         self._latest_fingerprints: Any = None
+        self._last_barrier = float("-inf")
         self._store = world.store
         self._store.add(f"{key}/made", 1)
         self._queue: deque[Exchange] = deque()
@@ -101,13 +103,15 @@ class ProcessTransport:
     ) -> Work[Any]:
         """Compared, or behind calls that still are, so that all ranks keep one order."""
         self.refuse_if_broken()
+        if plan.collective is BARRIER and not self.checks:
+            return self._start_barrier(plan)
         with self._posting:
             exchange = Exchange(self, plan, self.sequence, outputs)
             exchange.bring(inputs, caller)
             if self.checks or plan.call.discovers:
                 self._exchange_fingerprints(exchange)
             self.sequence += 1
-            if not exchange.is_compared and (not self._queue or plan.collective is BARRIER):
+            if not exchange.is_compared and not self._queue:
                 exchange.start()
                 return exchange
             self._queue.append(exchange)
@@ -116,14 +120,31 @@ class ProcessTransport:
         self._see_off(exchange)
         return exchange
 
+    def _start_barrier(self, plan: Plan) -> Exchange:
+        """At once, where fingerprints travel: their order is that of the posts, on all ranks.
+
+        A rank that comes late may be the last one that gloo waits for, though the others gave up; so a rank that made
+        no barrier for a while asks whether the group has ended.
+        """
+        last, self._last_barrier = self._last_barrier, time.monotonic()
+        exchange = Exchange(self, plan, self.sequence, None)
+        self.sequence += 1
+        try:
+            exchange.work = self._latest_fingerprints = self._fingerprint_backend.barrier()
+        except Exception as error:
+            exchange.fail_to_start(error)
+        if self._last_barrier - last > FIRST_SLICE:
+            exchange.finish = exchange.raise_if_ended
+        return exchange
+
     def _exchange_fingerprints(self, exchange: Exchange) -> None:
         fingerprint = encode(self._header(exchange), exchange.inputs, self.size)
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
         if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
             own = fingerprint.expand_as(gathered).contiguous()
-            work = all_to_all_single(self.fingerprint_group, gathered, own, [], [])
+            work = all_to_all_single(self._fingerprint_group, gathered, own, [], [])
         else:
-            work = all_gather_single(self.fingerprint_group, gathered.view(-1), fingerprint)
+            work = all_gather_single(self._fingerprint_group, gathered.view(-1), fingerprint)
         self._latest_fingerprints = work
         exchange.compare(work, gathered)
 
@@ -235,10 +256,10 @@ class ProcessTransport:
     def abandon(self) -> None:
         """The process ends: see ``ProcessWorld.abandon``."""
         if not self._is_idle():
-            never_free([group for group in (self.data_group, self.fingerprint_group) if group is not None])
+            never_free([group for group in (self.data_group, self._fingerprint_group) if group is not None])
 
     def __del__(self) -> None:
-        if getattr(self, "fingerprint_group", None) is not None:
+        if getattr(self, "_fingerprint_group", None) is not None:
             self._let_go()
 
     def _let_go(self) -> None:
@@ -247,8 +268,10 @@ class ProcessTransport:
         In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
         ranks, and fails where one of them ends meanwhile.
         """
-        groups: list[ProcessGroup] = [group for group in (self.data_group, self.fingerprint_group) if group is not None]
-        self.data_group = self.fingerprint_group = None
+        groups: list[ProcessGroup] = [
+            group for group in (self.data_group, self._fingerprint_group) if group is not None
+        ]
+        self.data_group = self._fingerprint_group = self._fingerprint_backend = None
         if groups:
             end_nccl(groups[0], failed=not isinstance(self._failure, BrokenCommunicatorError | type(None)))
         if self._is_idle() and self._is_made():

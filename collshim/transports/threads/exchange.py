@@ -266,8 +266,11 @@ class Exchange:
 
     def _share(self, work: list[Share]) -> None:
         """The ranks that wait are woken to take shares too."""
-        self._shares.extend(work)
-        self._open_gates()
+        with self._lock:
+            self._shares.extend(work)
+            gates, self._gates = self._gates, []
+        for gate in gates:
+            gate.release()
         self._take_shares()
 
     def _take_shares(self) -> None:
@@ -335,29 +338,22 @@ class Exchange:
         for arrival in self.arrivals:
             if arrival is not None:
                 arrival.deferred.append(arrival)
-        self._release()
+        self._finish()
 
     def fail_with(self, error: Exception) -> None:
         """The computation has failed."""
-        failure = CommunicationError(f"{self.arrivals[0].plan.call.op}: {type(error).__name__}: {error}")
+        op = next((arrival.plan.call.op for arrival in self._present()), "a call that is over")
+        failure = CommunicationError(f"{op}: {type(error).__name__}: {error}")
         failure.__cause__ = error
         self._shares.clear()
         self.fail(failure)
 
     def _finish(self) -> None:
+        """It is over: wake who waits, and hold no longer what the ranks brought, who hold this exchange."""
         with self._lock:
             self.finished = True
-        self._release()
-
-    def _release(self) -> None:
-        """It is over: wake who waits, and hold no longer what the ranks brought, who hold this exchange."""
-        self.arrivals, self.inputs = [], []
-        if self._gates:
-            self._open_gates()
-
-    def _open_gates(self) -> None:
-        with self._lock:
             gates, self._gates = self._gates, []
+        self.arrivals, self.inputs = [], []
         for gate in gates:
             gate.release()
 
