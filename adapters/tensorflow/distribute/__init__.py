@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collshim.tensorflow.distribute import cluster_resolver, experimental
 from collshim.tensorflow.distribute.context import (
+    experimental_set_strategy,
     get_replica_context,
     get_strategy,
     has_strategy,
@@ -25,7 +26,6 @@ from collshim.tensorflow.distribute.multi_worker import MultiWorkerMirroredStrat
 from collshim.tensorflow.distribute.one_device import OneDeviceStrategy
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
-from collshim.tensorflow.distribute.scope import experimental_set_strategy
 from collshim.tensorflow.distribute.strategy import RunOptions, Strategy
 from collshim.tensorflow.distribute.values import DistributedValues
 

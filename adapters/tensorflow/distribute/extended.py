@@ -7,117 +7,32 @@ that with threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 
 from collshim.arrays import as_torch, like
-from collshim.communicator import Communicator
-from collshim.errors import ArgumentError, ArgumentTypeError, also
-from collshim.tensorflow.distribute import collectives, context, dtypes, in_process, leaves, nest
-from collshim.tensorflow.distribute.experimental import CommunicationOptions, ValueContext, timeout_of
-from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
+from collshim.errors import ArgumentTypeError
+from collshim.tensorflow.distribute import collectives, dtypes, in_process, leaves, nest, stack
+from collshim.tensorflow.distribute.experimental import ValueContext
+from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
+from collshim.tensorflow.distribute.strategy import Extended
 from collshim.tensorflow.distribute.values import PerReplica, component, regroup, select
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
-if TYPE_CHECKING:
-    from collshim.tensorflow.distribute.strategy import Strategy
 
-
-class StrategyExtended:
+class StrategyExtended(Extended):
     """Further methods of a strategy; every strategy has its own, this one has one replica and talks to nobody."""
 
     _wraps_values = True
-    _cluster_resolver: Any = None
-    _options: CommunicationOptions | None = None
-    _communicator: Communicator | None = None
-    _limits_dtypes = True  # as TensorFlow's collective operations do; what it has in their place takes any
-
-    def __init__(self, container_strategy: Strategy) -> None:
-        self._strategy = container_strategy
-        self._devices: tuple[str, ...] = ("/job:localhost/replica:0/task:0/device:CPU:0",)
-        self._num_replicas = 1
-        self._local_replicas: Sequence[int] = (0,)
-
-    @property
-    def worker_devices(self) -> tuple[str, ...]:
-        """The names of the devices that this process's replicas run on, in replica order."""
-        return self._devices
-
-    @property
-    def parameter_devices(self) -> tuple[str, ...]:
-        """The names of the devices that variables would lie on: those of the replicas."""
-        return self._devices
-
-    @property
-    def experimental_require_static_shapes(self) -> bool:
-        """False: a replica's shapes may differ from one call to the next."""
-        return False
-
-    def value_container(self, value: Any) -> Any:
-        """What ``value`` is a component of: itself, as there are no variables here."""
-        return value
-
-    def reduce_to(
-        self,
-        reduce_op: ReduceOp | str,
-        value: Any,
-        destinations: Any,
-        options: CommunicationOptions | None = None,
-    ) -> Any:
-        """The sum or mean of ``value`` over all replicas, left at ``destinations``.
-
-        The MEAN of what is the same on all replicas of a ``MirroredStrategy``, ``Mirrored`` or not distributed, is
-        itself, wherever it is to be left.
-
-        Args:
-            reduce_op: see ``ReplicaContext.all_reduce``.
-            value: a ``PerReplica``, an array, or slices.
-            destinations: a distributed value, for a result on all its devices (a ``Mirrored`` where this process
-                has several replicas), or the name of a device, for one array. Nothing moves between devices here.
-            options: see ``ReplicaContext.all_reduce``.
-
-        Raises:
-            RuntimeError: called from a replica.
-            AssertionError: ``destinations`` is a list.
-            ValueError: ``destinations`` is empty or something else.
-        """
-        context.require_cross_replica(self._strategy)
-        op = reduce_op_of(reduce_op)
-        if isinstance(destinations, list | tuple):
-            raise also(ArgumentError, AssertionError)(f"destinations is {destinations!r}, should be no list or tuple")
-        in_process.require_destinations(destinations)
-        return self._reduce_to(op, value, destinations, self._timeout(options))
-
-    def batch_reduce_to(
-        self,
-        reduce_op: ReduceOp | str,
-        value_destination_pairs: Sequence[tuple[Any, Any]],
-        options: CommunicationOptions | None = None,
-    ) -> list[Any]:
-        """``reduce_to`` for each pair of a value and its destinations, in a list."""
-        context.require_cross_replica(self._strategy)
-        return [
-            self.reduce_to(reduce_op, value, destinations, options) for value, destinations in value_destination_pairs
-        ]
-
-    def _timeout(self, options: CommunicationOptions | None) -> float | None:
-        return timeout_of(options, self._options)
-
-    def _local_index(self, replica_id: int) -> int:
-        """The place of a replica of this process in the components of a distributed value."""
-        return 0
-
-    def _device(self, replica_id: int) -> str:
-        return self._devices[self._local_index(replica_id)]
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         replica = ReplicaContext(self._strategy, self._local_replicas[0])
-        with context.entered(self._strategy, replica):
+        with stack.entered(self._strategy, replica):
             return fn(*select(0, args), **select(0, kwargs))
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
@@ -142,7 +57,6 @@ class StrategyExtended:
         return nest.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
 
     def _reduce_to(self, op: ReduceOp, value: Any, destinations: Any, timeout: float | None) -> Any:
-        """What ``reduce_to`` leaves at ``destinations``."""
         return self._reduce(op, value, timeout)
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.devices import canonical
 from collshim.tensorflow.distribute.extended import StrategyExtended
 from collshim.tensorflow.distribute.replica_context import DefaultReplicaContext
@@ -49,8 +49,8 @@ class _DefaultExtended(_OneReplicaExtended):
 
 
 def _unsupported(method: str) -> Exception:
-    return context.ContextError(f"{method}() method unsupported by default tf.distribute.Strategy.")
+    return stack.ContextError(f"{method}() method unsupported by default tf.distribute.Strategy.")
 
 
 _default = _DefaultStrategy()
-context.set_default(_default, DefaultReplicaContext(_default, 0))
+stack.set_default(_default, DefaultReplicaContext(_default, 0))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from collshim.communicator import Communicator
-from collshim.tensorflow.distribute import collectives, context, dtypes, nest, sparse
+from collshim.tensorflow.distribute import collectives, dtypes, nest, sparse, stack
 from collshim.tensorflow.distribute.experimental import CommunicationOptions
 from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
+from collshim.tensorflow.distribute.strategy import Strategy
 from collshim.tensorflow.distribute.values import select
-
-if TYPE_CHECKING:
-    from collshim.tensorflow.distribute.strategy import Strategy
 
 
 class ReplicaContext:
@@ -52,7 +50,7 @@ class ReplicaContext:
             tf.errors.InvalidArgumentError: a scalar, an axis out of range (also ValueError), or leaves whose other
                 axes differ between replicas, or, under ``MirroredStrategy``, an axis that does.
         """
-        context.require_replica(self)
+        stack.require_replica(self)
         leaves = self._leaves(value)
         refuse_slices(leaves, "all_gather")
         timeout = self._strategy.extended._timeout(options)
@@ -88,7 +86,7 @@ class ReplicaContext:
             tf.errors.InvalidArgumentError: a leaf has another dtype (also ValueError; nothing was sent), or the
                 replicas' shapes differ.
         """
-        context.require_replica(self)
+        stack.require_replica(self)
         op = reduce_op_of(reduce_op)
         leaves = self._leaves(value)
         return nest.pack_sequence_as(value, self._reduced(op, leaves, self._strategy.extended._timeout(options)))
@@ -105,7 +103,7 @@ class ReplicaContext:
         Raises:
             RuntimeError: not called from this replica, or another replica made fewer such calls.
         """
-        context.require_replica(self)
+        stack.require_replica(self)
         return self._merged(merge_fn, tuple(args), dict(kwargs or {}))
 
     @property
@@ -126,7 +124,7 @@ class ReplicaContext:
     @property
     def devices(self) -> tuple[str, ...]:
         """The name of the device this replica was given, in a tuple."""
-        context.require_replica(self)
+        stack.require_replica(self)
         return (self._strategy.extended._device(self._replica_id),)
 
     def _leaves(self, value: Any) -> list[Any]:
@@ -140,7 +138,7 @@ class ReplicaContext:
         """Agree with the replicas of this process, if there are others, on what is about to be exchanged."""
 
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with context.entered(self._strategy, None):
+        with stack.entered(self._strategy, None):
             return select(0, merge_fn(self._strategy, *args, **kwargs))
 
     def _reduced(self, op: ReduceOp, leaves: list[Any], timeout: float | None) -> list[Any]:

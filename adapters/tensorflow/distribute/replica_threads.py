@@ -12,22 +12,20 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from collshim import world
 from collshim.communicator import Communicator
 from collshim.errors import DeadlineError, MismatchError, PeerError
-from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.agreement import Agreement
 from collshim.tensorflow.distribute.devices import cuda_index
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
+from collshim.tensorflow.distribute.strategy import Strategy
 from collshim.tensorflow.distribute.values import regroup, select
 from collshim.tensorflow.errors import as_tensorflow
-
-if TYPE_CHECKING:
-    from collshim.tensorflow.distribute.strategy import Strategy
 
 _UNEQUAL_CALLS = "Some replicas made a different number of replica_context().merge_call() calls."
 
@@ -121,7 +119,7 @@ class ReplicaThreads:
             with (
                 settings.applied(),
                 world.use(self.worlds[replica]),
-                context.entered(self._strategy, context_of_replica),
+                stack.entered(self._strategy, context_of_replica),
             ):
                 result = call.function(*call.args, **call.kwargs)
             self._ended(replica, "has returned", result=result)
@@ -167,7 +165,7 @@ class ReplicaThreads:
             return
         calls = [self._merging.pop(replica) for replica in range(len(self._devices))]
         try:
-            with context.entered(self._strategy, None):
+            with stack.entered(self._strategy, None):
                 args = regroup([call.args for call in calls])
                 merged = calls[0].function(self._strategy, *args, **regroup([call.kwargs for call in calls]))
             self._merged = {replica: select(replica, merged) for replica in range(len(calls))}

@@ -1,18 +1,18 @@
-"""``tf.distribute.Strategy``: the face that all strategies share; what they do differently is in their ``extended``."""
+"""``tf.distribute.Strategy``: the methods that all strategies have, over their ``extended``, where they differ."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from collshim.errors import ArgumentValueError
-from collshim.tensorflow.distribute import context, leaves, nest
+from collshim.communicator import Communicator
+from collshim.errors import ArgumentError, ArgumentValueError, also
+from collshim.tensorflow.distribute import in_process, leaves, nest, stack
+from collshim.tensorflow.distribute.experimental import CommunicationOptions, ValueContext, timeout_of
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.scope import Scope
 from collshim.tensorflow.distribute.values import DistributedValues
-
-if TYPE_CHECKING:
-    from collshim.tensorflow.distribute.extended import StrategyExtended
 
 
 class RunOptions(NamedTuple):
@@ -26,11 +26,11 @@ class RunOptions(NamedTuple):
 class Strategy:
     """How a computation is spread over replicas. Source: TensorFlow 2.21, reference manual and recorded answers."""
 
-    def __init__(self, extended: StrategyExtended) -> None:
+    def __init__(self, extended: Extended) -> None:
         self._extended = extended
 
     @property
-    def extended(self) -> StrategyExtended:
+    def extended(self) -> Extended:
         """Further methods, for those who write optimizers and the like."""
         return self._extended
 
@@ -44,7 +44,7 @@ class Strategy:
         """What the strategy was told about the cluster, or None."""
         return self._extended._cluster_resolver
 
-    def scope(self) -> Scope:
+    def scope(self) -> Scope[Strategy]:
         """A context manager that makes this the current strategy of the thread, in cross-replica context."""
         return Scope(self)
 
@@ -66,7 +66,7 @@ class Strategy:
             ValueError: ``args`` is no list or tuple.
             Exception: the first that a replica raised.
         """
-        context.require_cross_replica(self)
+        stack.require_cross_replica(self)
         if not isinstance(args, list | tuple):
             raise ArgumentValueError(f"positional args must be a list or tuple, got {type(args)}")
         return self._extended._call_for_each_replica(fn, tuple(args), dict(kwargs or {}))
@@ -85,7 +85,7 @@ class Strategy:
             tf.errors.InvalidArgumentError: the replicas' shapes or dtypes differ, or there is no such axis, or it
                 comes twice; bool, or, between workers, a dtype that ``ReplicaContext.all_reduce`` refuses.
         """
-        context.require_cross_replica(self)
+        stack.require_cross_replica(self)
         op = reduce_op_of(reduce_op)
         timeout = self._extended._timeout(None)
         if axis is None:
@@ -103,7 +103,7 @@ class Strategy:
             TypeError: see ``ReplicaContext.all_gather``.
             tf.errors.InvalidArgumentError: see ``ReplicaContext.all_gather``.
         """
-        context.require_cross_replica(
+        stack.require_cross_replica(
             self,
             "tf.distribute.Strategy.gather method requires cross-replica context, "
             "use get_replica_context().all_gather() instead",
@@ -136,3 +136,118 @@ class Strategy:
         """``value`` where it is a single leaf that no ``name`` is given for; else None: nothing waits to be run."""
         results = nest.flatten(list(self.experimental_local_results(value)))
         return results[0] if len(results) == 1 and name is None else None
+
+
+class Extended(ABC):
+    """What strategies do differently: further public methods, over what each kind of strategy defines for itself."""
+
+    _cluster_resolver: Any = None
+    _options: CommunicationOptions | None = None
+    _communicator: Communicator | None = None
+    _limits_dtypes = True  # as TensorFlow's collective operations do; what it has in their place takes any
+
+    def __init__(self, container_strategy: Strategy) -> None:
+        self._strategy = container_strategy
+        self._devices: tuple[str, ...] = ("/job:localhost/replica:0/task:0/device:CPU:0",)
+        self._num_replicas = 1
+        self._local_replicas: Sequence[int] = (0,)
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """The names of the devices that this process's replicas run on, in replica order."""
+        return self._devices
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        """The names of the devices that variables would lie on: those of the replicas."""
+        return self._devices
+
+    @property
+    def experimental_require_static_shapes(self) -> bool:
+        """False: a replica's shapes may differ from one call to the next."""
+        return False
+
+    def value_container(self, value: Any) -> Any:
+        """What ``value`` is a component of: itself, as there are no variables here."""
+        return value
+
+    def reduce_to(
+        self,
+        reduce_op: ReduceOp | str,
+        value: Any,
+        destinations: Any,
+        options: CommunicationOptions | None = None,
+    ) -> Any:
+        """The sum or mean of ``value`` over all replicas, left at ``destinations``.
+
+        The MEAN of what is the same on all replicas of a ``MirroredStrategy``, ``Mirrored`` or not distributed, is
+        itself, wherever it is to be left.
+
+        Args:
+            reduce_op: see ``ReplicaContext.all_reduce``.
+            value: a ``PerReplica``, an array, or slices.
+            destinations: a distributed value, for a result on all its devices (a ``Mirrored`` where this process
+                has several replicas), or the name of a device, for one array. Nothing moves between devices here.
+            options: see ``ReplicaContext.all_reduce``.
+
+        Raises:
+            RuntimeError: called from a replica.
+            AssertionError: ``destinations`` is a list.
+            ValueError: ``destinations`` is empty or something else.
+        """
+        stack.require_cross_replica(self._strategy)
+        op = reduce_op_of(reduce_op)
+        if isinstance(destinations, list | tuple):
+            raise also(ArgumentError, AssertionError)(f"destinations is {destinations!r}, should be no list or tuple")
+        in_process.require_destinations(destinations)
+        return self._reduce_to(op, value, destinations, self._timeout(options))
+
+    def batch_reduce_to(
+        self,
+        reduce_op: ReduceOp | str,
+        value_destination_pairs: Sequence[tuple[Any, Any]],
+        options: CommunicationOptions | None = None,
+    ) -> list[Any]:
+        """``reduce_to`` for each pair of a value and its destinations, in a list."""
+        stack.require_cross_replica(self._strategy)
+        return [
+            self.reduce_to(reduce_op, value, destinations, options) for value, destinations in value_destination_pairs
+        ]
+
+    def _timeout(self, options: CommunicationOptions | None) -> float | None:
+        return timeout_of(options, self._options)
+
+    def _local_index(self, replica_id: int) -> int:
+        """The place of a replica of this process in the components of a distributed value."""
+        return 0
+
+    def _device(self, replica_id: int) -> str:
+        return self._devices[self._local_index(replica_id)]
+
+    @abstractmethod
+    def _call_for_each_replica(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What ``Strategy.run`` returns."""
+
+    @abstractmethod
+    def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
+        """What ``Strategy.reduce`` returns without an axis."""
+
+    @abstractmethod
+    def _reduce_along(self, op: ReduceOp, value: Any, axis: int | tuple[int, ...], timeout: float | None) -> Any:
+        """What ``Strategy.reduce`` returns of one leaf with an axis."""
+
+    @abstractmethod
+    def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
+        """What ``Strategy.gather`` returns."""
+
+    @abstractmethod
+    def _reduce_to(self, op: ReduceOp, value: Any, destinations: Any, timeout: float | None) -> Any:
+        """What ``reduce_to`` leaves at ``destinations``."""
+
+    @abstractmethod
+    def _local_results(self, value: Any) -> tuple[Any, ...]:
+        """``value`` as each replica of this process has it."""
+
+    @abstractmethod
+    def _distribute_values(self, value_fn: Callable[[ValueContext], Any]) -> Any:
+        """What ``Strategy.experimental_distribute_values_from_function`` returns."""

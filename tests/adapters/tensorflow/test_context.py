@@ -11,7 +11,7 @@ import torch
 
 import collshim
 import collshim.tensorflow as tf
-from collshim.tensorflow.distribute import context as distribution_context
+from collshim.tensorflow.distribute import stack
 from tests.adapters.tensorflow.conftest import Run, context, mirrored, replica
 
 ENTER_FROM_REPLICA = r"^Method requires being in cross-replica context, use get_replica_context\(\)\.merge_call\(\)$"
@@ -58,7 +58,7 @@ def test_a_scope_that_nobody_keeps_is_not_left() -> None:
         gc.collect()
         assert tf.distribute.get_strategy() is strategy
     finally:
-        distribution_context.leave(0)
+        stack.leave(0)
 
 
 def test_values_are_made_where_the_caller_stands() -> None:

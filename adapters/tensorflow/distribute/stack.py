@@ -1,0 +1,122 @@
+"""Which strategy and which replica a thread is in: a stack for each thread over one default entry.
+
+Source: TensorFlow 2.21, ``tf.distribute`` and its recorded answers to calls from a wrong context.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
+
+from collshim.errors import ArgumentError, also
+
+S = TypeVar("S")
+
+ContextError = also(ArgumentError, RuntimeError)
+
+
+class Replica(Protocol):
+    """What the stack knows of a replica context: the strategy that it belongs to."""
+
+    @property
+    def strategy(self) -> object:
+        """The strategy that the replica is one of."""
+
+
+class Entry(NamedTuple):
+    """The context of a caller: across the replicas of a strategy (None), or in one of them."""
+
+    strategy: Any
+    replica_context: Any
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+
+_STACK = _Stack()
+_DEFAULT: list[Entry] = []
+
+
+def set_default(strategy: object, replica_context: Replica) -> None:
+    """Set the entry of every thread that entered no strategy."""
+    _DEFAULT[:] = [Entry(strategy, replica_context)]
+
+
+def current() -> Entry:
+    """The calling thread's entry."""
+    return _STACK.entries[-1] if _STACK.entries else _DEFAULT[0]
+
+
+@contextmanager
+def entered(strategy: S, replica_context: Replica | None) -> Iterator[S]:
+    """Put an entry on this thread's stack for as long as the block runs."""
+    height = enter(strategy, replica_context)
+    try:
+        yield strategy
+    finally:
+        leave(height)
+
+
+def enter(strategy: object, replica_context: Replica | None) -> int:
+    """Put an entry on this thread's stack; the height of the stack below it, for ``leave``."""
+    _STACK.entries.append(Entry(strategy, replica_context))
+    return len(_STACK.entries) - 1
+
+
+def leave(height: int) -> None:
+    """Cut this thread's stack down to ``height``."""
+    del _STACK.entries[height:]
+
+
+def depth() -> int:
+    """How many entries this thread's stack has."""
+    return len(_STACK.entries)
+
+
+def is_default(strategy: object) -> bool:
+    """Whether ``strategy`` is the one of every thread that entered none."""
+    return strategy is _DEFAULT[0].strategy
+
+
+_USE_MERGE_CALL = "Method requires being in cross-replica context, use get_replica_context().merge_call()"
+
+
+def require_cross_replica(strategy: object, message: str = _USE_MERGE_CALL) -> None:
+    """Refuse a caller that is in a replica, with ``message``, or in another strategy.
+
+    Raises:
+        RuntimeError: with the reason.
+    """
+    entry = current()
+    if entry is _DEFAULT[0] or (entry.strategy is strategy and entry.replica_context is None):
+        return
+    if entry.strategy is strategy:
+        raise ContextError(message)
+    _wrong_strategy(strategy)
+
+
+def require_replica(context: Replica) -> None:
+    """Refuse a caller that is not in this very replica.
+
+    Raises:
+        RuntimeError: with the reason.
+    """
+    entry = current()
+    if entry.replica_context is context:
+        return
+    if entry.replica_context is None:
+        raise ContextError("Need to be inside `call_for_each_replica()`")
+    if entry.strategy is context.strategy:
+        raise ContextError("Mismatching ReplicaContext.")
+    raise ContextError(f"Mismatching tf.distribute.Strategy objects: {entry.strategy} is not {context.strategy}.")
+
+
+def _wrong_strategy(strategy: object) -> NoReturn:
+    entered_strategy = current().strategy
+    if is_default(entered_strategy):
+        raise ContextError(f'Need to be inside "with strategy.scope()" for {strategy}')
+    raise ContextError(f"Mixing different tf.distribute.Strategy objects: {entered_strategy} is not {strategy}")
