@@ -1,8 +1,8 @@
-"""What the scorer tells: rows of words, for a terminal with or without rich and for a page."""
+"""What the scorer reports: rows of words, for a terminal and for a page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from collshim.conformance.faults.program import place
@@ -106,29 +106,3 @@ def record(result: Result) -> dict[str, object]:
         "twin": result.alarm,
         "texts": dict(score.texts),
     }
-
-
-def show(results: Sequence[Result], faces: Sequence[str]) -> None:
-    """Print both tables, what was missed, and the line of counts."""
-    render = _renderer()
-    render(("", *faces), fault_rows(results, faces))
-    render(("", *faces), count_rows(results, faces))
-    for line in [*misses(results), summary(results, faces)]:
-        print(line)
-
-
-def _renderer() -> Callable[[Row, Sequence[Row]], None]:
-    try:
-        from collshim.conformance.faults.terminal import render
-    except ModuleNotFoundError:  # rich is an extra
-        return _render_plainly
-    return render
-
-
-def _render_plainly(heads: Row, rows: Sequence[Row]) -> None:
-    full = [heads, *(row for row in rows if len(row) > 1)]
-    widths = [max(len(row[place]) for row in full) for place in range(len(heads))]
-    for row in [heads, *rows]:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        print("  ".join(cells).rstrip())
-    print()

@@ -1,14 +1,11 @@
-"""The scorer's tables in colour, where rich is installed."""
+"""The scorer's tables on a terminal, in colour where rich is installed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from collshim.conformance.faults.report import Row
+from collshim.conformance.faults.report import Row, count_rows, fault_rows, misses, summary
+from collshim.conformance.faults.scorer import Result
 
 _WIDTH = 120
 """Columns that the tables need; a terminal that has fewer wraps them."""
@@ -16,8 +13,23 @@ _WIDTH = 120
 _STYLES = {"✓": "green", "✗": "red", "·": "dim"}
 
 
-def render(heads: Row, rows: Sequence[Row]) -> None:
+def show(results: Sequence[Result], faces: Sequence[str]) -> None:
+    """Print both tables, what was missed, and the line of counts."""
+    _print_table(("", *faces), fault_rows(results, faces))
+    _print_table(("", *faces), count_rows(results, faces))
+    for line in [*misses(results), summary(results, faces)]:
+        print(line)
+
+
+def _print_table(heads: Row, rows: Sequence[Row]) -> None:
     """Print one table; a row of one cell heads those below it."""
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ModuleNotFoundError:  # rich is an extra
+        _print_plainly(heads, rows)
+        return
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     for head in heads:
         table.add_column(head, no_wrap=True)
@@ -29,3 +41,12 @@ def render(heads: Row, rows: Sequence[Row]) -> None:
     console = Console(highlight=False)
     console.width = max(console.width, _WIDTH)
     console.print(table, "")
+
+
+def _print_plainly(heads: Row, rows: Sequence[Row]) -> None:
+    full = [heads, *(row for row in rows if len(row) > 1)]
+    widths = [max(len(row[place]) for row in full) for place in range(len(heads))]
+    for row in [heads, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join(cells).rstrip())
+    print()
