@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TRAINING = ROOT / "collshim" / "demo" / "training"
+TRAINING = ROOT / "demo" / "training"
 DIALECTS = {"OneFlow": "oneflow", "PyTorch": "torch", "TensorFlow": "tensorflow", "MindSpore": "mindspore"}
 DIALECTS["MegEngine"] = "megengine"
 REAL = "docs/real-frameworks.md"
@@ -23,7 +23,7 @@ as processes on this machine and
 1. runs every documented example of the five frameworks through its adapter: the call as it is run, the structure that
    came back, what went in and came out on each rank, and a tick where that is what the document prints. Notes tell
    where a document errs. `--expected DIR` compares with other results than the documented ones, which lie in
-   `collshim/demo/expected/`;
+   `demo/expected/`;
 2. trains a small network on scikit-learn's digits five times, each time in one framework's own calls. All five reduce
    the same numbers in the same order, so the five curves of the loss are equal to the last bit, and close to that of a
    single process; `--picture PATH` says where the picture goes.
@@ -32,7 +32,7 @@ The last line counts; the exit code is 1 if anything differs.
 
 ## The training step, five times
 
-The model, the data and the descent are shared (`collshim/demo/training/`); only the communication differs.
+The model, the data and the descent are shared (`demo/training/`); only the communication differs.
 """
 
 

@@ -43,7 +43,12 @@ SPOKEN = ("record", "recorder", "bindings", "cases", "values", "reference", "gra
 STAND_ALONE = tuple(f"collshim.conformance.{name}{more}" for name in SPOKEN for more in ("", ".*"))
 THERE = {*sys.stdlib_module_names, "numpy", *FRAMEWORKS}
 
-FOLDERS = {"collshim": "collshim", "adapters": "collshim", "conformance": "collshim.conformance"}
+FOLDERS = {
+    "collshim": "collshim",
+    "adapters": "collshim",
+    "conformance": "collshim.conformance",
+    "demo": "collshim.demo",
+}
 
 Modules = dict[str, Path]
 
@@ -77,7 +82,7 @@ def _absolute(name: str, path: Path, node: ast.ImportFrom) -> str:
 
 
 def _neighbours(name: str, modules: Modules) -> set[str]:
-    """Modules of the three folders that a module imports."""
+    """Modules of the four folders that a module imports."""
     found = set()
     for target in _imports(name, modules[name]):
         parts = target.split(".")

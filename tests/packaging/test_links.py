@@ -22,9 +22,12 @@ def links(checkout: Path) -> dict[str, Path]:
     return {path.name: path for path in (checkout / "collshim").iterdir() if path.is_symlink()}
 
 
-def test_each_framework_and_the_suite_has_its_link(links: dict[str, Path], root: Path, frameworks: set[str]) -> None:
-    wanted = {name: root / "adapters" / name for name in frameworks} | {"conformance": root / "conformance"}
-    assert {name: link.resolve() for name, link in links.items()} == wanted
+def test_each_framework_the_suite_and_the_demo_has_its_link(
+    links: dict[str, Path], root: Path, frameworks: set[str]
+) -> None:
+    targets = {name: root / "adapters" / name for name in frameworks}
+    targets |= {name: root / name for name in ("conformance", "demo")}
+    assert {name: link.resolve() for name, link in links.items()} == targets
 
 
 def test_links_are_relative(links: dict[str, Path]) -> None:

@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.packaging.conftest import Run
 
-ROOMS = ("conformance", "megengine", "mindspore", "oneflow", "tensorflow", "torch")
+ROOMS = ("conformance", "demo", "megengine", "mindspore", "oneflow", "tensorflow", "torch")
 
 IMPORT_ALL = f"""
 import importlib, json
@@ -63,10 +63,11 @@ def test_importing_collshim_binds_no_frameworks_name(python: Run, root: Path, fr
     assert done.stdout.split() == ["[]"]
 
 
-def test_the_suite_refuses_to_be_imported_under_another_name(python: Run, root: Path) -> None:
-    done = python("-c", "import conformance", path=root)
+@pytest.mark.parametrize("folder", ["conformance", "demo"])
+def test_a_folder_of_the_root_refuses_to_be_imported_under_its_own_name(python: Run, root: Path, folder: str) -> None:
+    done = python("-c", f"import {folder}", path=root)
     assert done.returncode != 0
-    assert "imported as 'conformance', should be 'collshim.conformance'" in done.stderr
+    assert f"imported as '{folder}', should be 'collshim.{folder}'" in done.stderr
 
 
 def test_the_command_named_in_the_wheel_can_be_called(python: Run, installed: Path) -> None:

@@ -21,9 +21,9 @@ def test_mypy_knows_the_adapters_as_parts_of_collshim(python: Run, checkout: Pat
     done = python("-c", MODULES_OF_MYPY, cwd=checkout)
     assert done.returncode == 0, done.stderr
     modules = set(json.loads(done.stdout))
-    assert {f"collshim.{name}" for name in frameworks | {"conformance"}} <= modules
+    assert {f"collshim.{name}" for name in frameworks | {"conformance", "demo"}} <= modules
     assert {name.partition(".")[0] for name in modules} == {"collshim", "collshim_pytest", "docs", "tests"}
 
 
 def test_pyright_reads_the_real_folders(settings: dict[str, Any]) -> None:
-    assert {"collshim", "adapters", "conformance", "tests"} <= set(settings["tool"]["pyright"]["include"])
+    assert {"collshim", "adapters", "conformance", "demo", "tests"} <= set(settings["tool"]["pyright"]["include"])

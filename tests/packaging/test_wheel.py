@@ -9,11 +9,16 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-PACKAGES = {"collshim": "collshim", "adapters": "collshim", "conformance": "collshim/conformance"}
+PACKAGES = {
+    "collshim": "collshim",
+    "adapters": "collshim",
+    "conformance": "collshim/conformance",
+    "demo": "collshim/demo",
+}
 
 
 def _tree(root: Path) -> set[str]:
-    """Every file of the three folders, and pytest's plugin, by its name in the wheel; links are not followed."""
+    """Every file of the four folders, and pytest's plugin, by its name in the wheel; links are not followed."""
     return {"collshim_pytest.py"} | {
         (package / Path(parent).relative_to(root / folder) / name).as_posix()
         for folder, package in ((folder, Path(package)) for folder, package in PACKAGES.items())
@@ -62,6 +67,7 @@ def test_the_sdist_holds_what_the_tests_and_the_makefile_need(release: Path) -> 
         "collshim",
         "collshim_pytest.py",
         "conformance",
+        "demo",
         "docs",
         "tests",
         "Makefile",
