@@ -1,8 +1,8 @@
 """Who may know whom, read from the imports of the code.
 
 A room reaches itself and the rooms before it in the table, nothing else. A module that no table names is seen
-through: what it imports counts as imported by whoever imports it. Every import counts, in a function or
-for annotations alone too.
+through: what it imports counts as imported by whoever imports it. No modules import each other in a circle.
+Every import counts, in a function or for annotations alone too.
 """
 
 from __future__ import annotations
@@ -50,6 +50,9 @@ FOLDERS = {
     "demo": "collshim.demo",
 }
 
+# Whose modules must be free of circles, beside the engine's.
+PARTS = (*(f"adapters/{framework}" for framework in FRAMEWORKS), "conformance", "demo")
+
 Modules = dict[str, Path]
 
 
@@ -89,6 +92,23 @@ def _neighbours(name: str, modules: Modules) -> set[str]:
         prefixes = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
         found.add(next((prefix for prefix in prefixes if prefix in modules), name))
     return found - {name}
+
+
+def _reached(name: str, neighbours: dict[str, set[str]]) -> set[str]:
+    """Every module that a module imports, itself or through others."""
+    reached, waiting = set[str](), neighbours.get(name, set())
+    while waiting:
+        reached |= waiting
+        waiting = set[str]().union(*(neighbours[target] for target in waiting)) - reached
+    return reached
+
+
+def circles(modules: Modules, root: Path) -> list[list[str]]:
+    """The files of each circle of imports."""
+    neighbours = {name: _neighbours(name, modules) for name in modules}
+    reached = {name: _reached(name, neighbours) for name in modules}
+    members = {frozenset(other for other in reached[name] if name in reached[other]) for name in modules}
+    return sorted(sorted(modules[name].relative_to(root).as_posix() for name in circle) for circle in members if circle)
 
 
 def room(name: str) -> str:
@@ -162,8 +182,29 @@ def modules(root: Path) -> Modules:
     return find_modules(root)
 
 
+@pytest.fixture(scope="module")
+def circles_of_the_tree(modules: Modules, root: Path) -> list[list[str]]:
+    return circles(modules, root)
+
+
 def test_no_room_knows_a_higher_one(modules: Modules) -> None:
     assert upward_trails(modules) == []
+
+
+def _circles_in(part: str, tree: list[list[str]]) -> str:
+    """A line for each circle that has a file of this part of the tree."""
+    return "\n".join(" <-> ".join(files) for files in tree if any(file.startswith(f"{part}/") for file in files))
+
+
+def test_no_module_of_the_engine_is_in_a_circle(circles_of_the_tree: list[list[str]]) -> None:
+    assert not (lines := _circles_in("collshim", circles_of_the_tree)), lines
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_module_of_an_adapter_the_suite_or_the_demo_is_in_a_circle(
+    circles_of_the_tree: list[list[str]], part: str
+) -> None:
+    assert not (lines := _circles_in(part, circles_of_the_tree)), lines
 
 
 def test_every_adapter_is_in_the_table(frameworks: set[str]) -> None:
@@ -175,11 +216,9 @@ def test_process_groups_are_named_where_the_table_says_alone(modules: Modules) -
 
 
 def test_ranks_as_threads_need_no_process_groups(modules: Modules) -> None:
-    reached, waiting = set[str](), {NEVER_REACHES_PROCESS_GROUPS} & modules.keys()
-    while waiting:
-        reached |= waiting
-        waiting = set[str]().union(*(_neighbours(name, modules) for name in waiting)) - reached
-    assert [name for name in sorted(reached) if names_process_groups(name, modules)] == []
+    reached = _reached(NEVER_REACHES_PROCESS_GROUPS, {name: _neighbours(name, modules) for name in modules})
+    ranks = {NEVER_REACHES_PROCESS_GROUPS, *reached} & modules.keys()
+    assert [name for name in sorted(ranks) if names_process_groups(name, modules)] == []
 
 
 def test_the_suite_knows_no_adapters_private_imports(modules: Modules) -> None:
@@ -221,6 +260,43 @@ def test_a_step_upward_is_seen(tmp_path: Path, file: str, text: str) -> None:
 def test_a_step_upward_is_seen_through_a_module_that_no_table_names(tmp_path: Path) -> None:
     files = {**WORLD, "collshim/work.py": "import collshim.call", "collshim/call.py": "import collshim.world"}
     assert upward_trails(_built(tmp_path, files)) == ["collshim.work -> collshim.call -> collshim.world"]
+
+
+B_IMPORTS_A = {"collshim/b.py": "from collshim import a"}
+ANNOTATIONS_OF_B = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from collshim.b import B"
+PACKAGE_AND_MODULE = {
+    "adapters/torch/distributed/__init__.py": "from collshim.torch.distributed import gathers",
+    "adapters/torch/distributed/gathers.py": "import collshim.torch.distributed",
+}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"collshim/a.py": "import collshim.b", **B_IMPORTS_A}, id="two"),
+        pytest.param(
+            {"collshim/a.py": "import collshim.c", "collshim/c.py": "import collshim.b", **B_IMPORTS_A}, id="three"
+        ),
+        pytest.param({"collshim/a.py": ANNOTATIONS_OF_B, **B_IMPORTS_A}, id="for annotations"),
+        pytest.param({"collshim/a.py": "def late():\n    from collshim.b import B", **B_IMPORTS_A}, id="function"),
+        pytest.param(PACKAGE_AND_MODULE, id="package and module"),
+    ],
+)
+def test_a_circle_is_seen(tmp_path: Path, files: dict[str, str]) -> None:
+    assert circles(_built(tmp_path, {**WORLD, **files}), tmp_path) == [sorted(files)]
+
+
+def test_circles_apart_are_listed_apart(tmp_path: Path) -> None:
+    files = {"collshim/a.py": "import collshim.b", **B_IMPORTS_A, **PACKAGE_AND_MODULE}
+    assert circles(_built(tmp_path, files), tmp_path) == [
+        sorted(PACKAGE_AND_MODULE),
+        ["collshim/a.py", "collshim/b.py"],
+    ]
+
+
+def test_two_ways_to_one_module_are_no_circle(tmp_path: Path) -> None:
+    files = {"collshim/a.py": "import collshim.b, collshim.c", "collshim/b.py": "import collshim.c"}
+    assert circles(_built(tmp_path, {**files, "collshim/c.py": ""}), tmp_path) == []
 
 
 @pytest.mark.parametrize(
