@@ -7,7 +7,7 @@
     flow.Tensor, flow.int64, ...    torch's tensor class and dtypes
 
 There is no init call, as in OneFlow: the first use joins the world that MASTER_ADDR, MASTER_PORT, WORLD_SIZE
-and RANK tell of, or a world of one. (Where some of the four are missing OneFlow warns and takes a world of
+and RANK describe, or a world of one. (Where some of the four are missing OneFlow warns and takes a world of
 one; here that is a WorldError.) Tensors are torch tensors (their ``repr`` says ``torch.int64`` where OneFlow's
 says ``oneflow.int64``), NumPy arrays, CuPy arrays or anything with DLPack. ``device="cuda"`` is this rank's
 GPU, number ``get_local_rank()``, as in OneFlow.

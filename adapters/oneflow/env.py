@@ -1,6 +1,6 @@
-"""``oneflow.env``: where this rank stands among the others. Conventions of OneFlow 0.9.0.
+"""``oneflow.env``: this rank's number among the others. Conventions of OneFlow 0.9.0.
 
-A call in a process without a world joins the one that the launcher's environment tells of; without a
+A call in a process without a world joins the one that the launcher's environment describes; without a
 launcher, a world of one rank.
 """
 
@@ -26,5 +26,5 @@ def get_local_rank() -> int:
 
 def get_node_size() -> int:
     """How many machines the ranks run on, each with as many ranks as this one."""
-    here = world.current()
-    return -(-here.size // here.local_size)
+    current_world = world.current()
+    return -(-current_world.size // current_world.local_size)

@@ -21,7 +21,7 @@ def patch(name: str) -> Patch:
 @pytest.mark.timeout(240)
 def test_a_fault_is_caught_by_a_comparison_that_names_its_collective() -> None:
     fault = patch("oneflow-recv-returns-nothing")
-    harmless = replace(fault, name="harmless", new="return (awaited)", transport="threads")
+    harmless = replace(fault, name="harmless", new="return (output)", transport="threads")
     dead = replace(fault, name="dead", within="", old="from __future__ import annotations", new="import nothing_there")
     verdicts = hunt([fault, harmless, dead])
     assert [verdict.outcome for verdict in verdicts] == [CAUGHT, SURVIVED, DEAD]

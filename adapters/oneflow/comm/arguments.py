@@ -1,4 +1,4 @@
-"""What ``oneflow.comm`` asks of its arguments, judged before anything is sent; and how it rebinds them.
+"""What ``oneflow.comm`` requires of its arguments, validated before anything is sent; and how it rebinds them.
 
 OneFlow's own checks are ``assert`` statements without a text: what is raised here is an AssertionError too,
 and says what came.
@@ -19,49 +19,49 @@ from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, CollshimError, also, refusal
 
 
-def everybody() -> Communicator:
+def world_communicator() -> Communicator:
     """The communicator of all ranks; the first use joins this rank's world."""
     return world.current().communicator
 
 
-def refused(theirs: type[Exception], collective: str, what: str, got: object, wanted: object) -> CollshimError:
-    """What is raised for a wrong argument: an ArgumentError that is also ``theirs``."""
-    ranks = everybody()
-    kind = also(ArgumentError, cast(Any, theirs))  # mypy: a type[Exception] is no Hashable
-    return kind(refusal(collective, what, got, wanted, ranks.rank, ranks.size))
+def refused(exception: type[Exception], collective: str, what: str, got: object, expected: object) -> CollshimError:
+    """What is raised for a wrong argument: an ArgumentError that is also an ``exception``."""
+    comm = world_communicator()
+    kind = also(ArgumentError, cast(Any, exception))  # mypy: a type[Exception] is no Hashable
+    return kind(refusal(collective, what, got, expected, comm.rank, comm.size))
 
 
-def require_tensor(collective: str, what: str, value: Array, theirs: type[Exception] = AssertionError) -> None:
+def require_tensor(collective: str, what: str, value: Array, exception: type[Exception] = AssertionError) -> None:
     """Refuse what is no array."""
     if not is_array(value):
-        raise refused(theirs, collective, what, type(value), "a tensor")
+        raise refused(exception, collective, what, type(value), "a tensor")
 
 
 def require_attribute(collective: str, what: str, value: object, attribute: str) -> None:
-    """Refuse what is no array, where OneFlow asks it for ``attribute`` before it looks whether it is a tensor."""
+    """Refuse what is no array, where OneFlow reads ``attribute`` before it checks that it is a tensor."""
     if not is_array(value):
         kind = type(value).__name__
-        wanted = f"a tensor ({kind!r} object has no attribute {attribute!r})"
-        raise refused(AttributeError, collective, what, kind, wanted)
+        expected = f"a tensor ({kind!r} object has no attribute {attribute!r})"
+        raise refused(AttributeError, collective, what, kind, expected)
 
 
 def values(collective: str, what: str, value: Array) -> Tensor:
-    """``value`` to read from, out of autograd's sight."""
+    """``value`` to read from, detached."""
     require_tensor(collective, what, value)
-    return _taken(collective, lambda: as_torch(value, what=what))
+    return _detached(collective, lambda: as_torch(value, what=what))
 
 
 def storage(collective: str, what: str, value: Array) -> Tensor:
-    """``value`` to write into, out of autograd's sight: the same memory."""
+    """``value`` to write into, detached: the same memory."""
     require_tensor(collective, what, value)
-    return _taken(collective, lambda: as_output(value, what=what))
+    return _detached(collective, lambda: as_output(value, what=what))
 
 
 def require_target(collective: str, what: str, value: Array) -> None:
     """Refuse what ``rebind`` cannot make the result, before anything is sent."""
     require_tensor(collective, what, value)
     if isinstance(value, Tensor):
-        refuse_kind(everybody(), collective, value)
+        refuse_kind(world_communicator(), collective, value)
     else:
         storage(collective, what, value)
 
@@ -69,13 +69,13 @@ def require_target(collective: str, what: str, value: Array) -> None:
 def require_no_leaf(collective: str, tensor: Array) -> None:
     """Refuse a leaf that requires a gradient, as OneFlow's reductions do."""
     if isinstance(tensor, Tensor) and tensor.is_leaf and tensor.requires_grad and torch.is_grad_enabled():
-        wanted = "no leaf: a leaf Tensor that requires grad is being used in an in-place operation"
-        raise refused(RuntimeError, collective, "tensor", "a leaf that requires grad", wanted)
+        expected = "no leaf: a leaf Tensor that requires grad is being used in an in-place operation"
+        raise refused(RuntimeError, collective, "tensor", "a leaf that requires grad", expected)
 
 
 def require_list(collective: str, what: str, value: object) -> list[Any]:
     """Refuse what is no list, or has not one entry per rank."""
-    size = everybody().size
+    size = world_communicator().size
     if not isinstance(value, list):
         raise refused(AssertionError, collective, what, type(value), "a list")
     if len(value) != size:
@@ -97,10 +97,10 @@ def rebind(target: Array, source: Array) -> None:
         as_output(target).copy_(as_torch(source))
 
 
-def _taken(collective: str, take: Callable[[], Tensor]) -> Tensor:
-    """A tensor out of autograd's sight; where it is refused, in which function and on which rank."""
+def _detached(collective: str, convert: Callable[[], Tensor]) -> Tensor:
+    """A detached tensor; an error names the function and the rank."""
     try:
-        return take().detach()
+        return convert().detach()
     except ArgumentError as error:
-        ranks = everybody()
-        raise type(error)(f"{collective}: {error} (rank {ranks.rank} of {ranks.size})") from error
+        comm = world_communicator()
+        raise type(error)(f"{collective}: {error} (rank {comm.rank} of {comm.size})") from error

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from collshim.arrays import Array
 from collshim.oneflow.comm.arguments import (
-    everybody,
     rebind,
     refused,
     require_attribute,
@@ -19,6 +18,7 @@ from collshim.oneflow.comm.arguments import (
     require_tensor,
     storage,
     values,
+    world_communicator,
 )
 from collshim.oneflow.comm.forms import require_rows
 
@@ -26,7 +26,7 @@ from collshim.oneflow.comm.forms import require_rows
 def all_gather(tensor_list: list[Array], tensor: Array) -> None:
     """Every rank's ``tensor_list[r]`` is a new tensor with rank r's ``tensor``.
 
-    The entries are replaced, not written into: what stood in the list (None will do) is untouched. The new
+    The entries are replaced, not written into: the old entries (None will do) are untouched. The new
     entries are of the kind of ``tensor`` and carry its gradient: the sum of what every rank's loss gives to
     this rank's entry.
 
@@ -39,7 +39,7 @@ def all_gather(tensor_list: list[Array], tensor: Array) -> None:
     """
     require_list("all_gather", "tensor_list", tensor_list)
     require_tensor("all_gather", "tensor", tensor)
-    tensor_list[:] = everybody().all_gather(tensor).then(_entries).wait()
+    tensor_list[:] = world_communicator().all_gather(tensor).then(_entries).wait()
 
 
 def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
@@ -69,19 +69,19 @@ def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
             [10, 11, 12]])
     """
     target, part = require_rows("all_gather_into_tensor", output_tensor, input_tensor, shares=False)
-    ranks = everybody()
+    comm = world_communicator()
     if target.is_contiguous():
-        ranks.all_gather(part, out=target.view(ranks.size, *part.shape)).wait()
+        comm.all_gather(part, out=target.view(comm.size, *part.shape)).wait()
     else:
-        target.copy_(ranks.all_gather(part).wait().view(target.shape))
+        target.copy_(comm.all_gather(part).wait().view(target.shape))
 
 
 def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) -> None:
     """On every rank that gives a ``gather_list``, its r-th entry is a new tensor with rank r's ``tensor``.
 
-    ``dst`` is not looked at, as in OneFlow: a list is filled wherever one is given, and its entries are
+    ``dst`` is ignored, as in OneFlow: a list is filled wherever one is given, and its entries are
     replaced, not written into. (Every rank gets every tensor for that: in a world of several dialects this
-    meets their all_gather.)
+    matches their all_gather.)
 
     Args:
         tensor: shape and dtype alike on every rank.
@@ -94,7 +94,7 @@ def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) 
     require_tensor("gather", "tensor", tensor)
     if gather_list is not None:
         require_list("gather", "gather_list", gather_list)
-    entries = everybody().all_gather(tensor).then(_entries).wait()
+    entries = world_communicator().all_gather(tensor).then(_entries).wait()
     if gather_list is not None:
         gather_list[:] = entries
 
@@ -112,7 +112,7 @@ def broadcast(tensor: Array, src: int) -> None:
     """
     target = storage("broadcast", "tensor", tensor)
     require_rank("broadcast", "src", src)
-    everybody().broadcast(target, int(src), out=target).wait()
+    world_communicator().broadcast(target, int(src), out=target).wait()
 
 
 def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0) -> None:
@@ -135,14 +135,14 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
     """
     target = storage("scatter", "tensor", tensor)
     require_rank("scatter", "src", src)
-    ranks = everybody()
+    comm = world_communicator()
     src = int(src)  # OneFlow takes True for 1
-    if ranks.rank != src:
-        ranks.scatter(None, src, out=target).wait()
+    if comm.rank != src:
+        comm.scatter(None, src, out=target).wait()
         return
     parts = [values("scatter", "scatter_list", part) for part in require_list("scatter", "scatter_list", scatter_list)]
     _require_parts(parts, target, src)
-    ranks.scatter([*parts[:src], target, *parts[src + 1 :]], src).wait()
+    comm.scatter([*parts[:src], target, *parts[src + 1 :]], src).wait()
     rebind(tensor, parts[src])
 
 
@@ -161,7 +161,7 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
         AssertionError: no list, not one entry per rank, an entry that is no tensor, or of another shape or dtype.
         AttributeError: instead, where the entry that is no tensor is a list's first.
     """
-    ranks = everybody()
+    comm = world_communicator()
     sources = require_list("all_to_all", "input_tensor_list", input_tensor_list)
     outputs = require_list("all_to_all", "output_tensor_list", output_tensor_list)
     require_attribute("all_to_all", "input_tensor_list[0]", sources[0], "shape")
@@ -169,9 +169,9 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
     parts = [values("all_to_all", "input_tensor_list", part) for part in sources]
     targets = [storage("all_to_all", "output_tensor_list", out) for out in outputs]
     _require_alike([*parts, *targets])
-    own, source = outputs[ranks.rank], sources[ranks.rank]
-    targets[ranks.rank] = torch.empty_like(parts[ranks.rank])
-    ranks.all_to_all(parts, out=targets).wait()
+    own, source = outputs[comm.rank], sources[comm.rank]
+    targets[comm.rank] = torch.empty_like(parts[comm.rank])
+    comm.all_to_all(parts, out=targets).wait()
     rebind(own, source)
 
 
@@ -183,8 +183,8 @@ def _entries(stacked: Tensor) -> list[Tensor]:
 def _require_alike(tensors: list[Tensor]) -> None:
     kinds = [(tuple(tensor.shape), tensor.dtype) for tensor in tensors]
     if len(set(kinds)) > 1:
-        wanted = "of one shape and dtype, in both lists"
-        raise refused(AssertionError, "all_to_all", "what the lists hold", f"of {kinds}", wanted)
+        expected = "of one shape and dtype, in both lists"
+        raise refused(AssertionError, "all_to_all", "what the lists hold", f"of {kinds}", expected)
 
 
 def _require_parts(parts: list[Tensor], target: Tensor, src: int) -> None:
@@ -192,7 +192,7 @@ def _require_parts(parts: list[Tensor], target: Tensor, src: int) -> None:
     for index, part in enumerate(parts):
         if index != src and part.shape != target.shape:
             own, got = (f"oneflow.Size({list(tensor.shape)})" for tensor in (target, part))
-            wanted = f"that of tensor: invalid tensor size at index {index}: {own} vs {got}"
-            raise refused(AssertionError, "scatter", f"shape of scatter_list[{index}]", got, wanted)
+            expected = f"that of tensor: invalid tensor size at index {index}: {own} vs {got}"
+            raise refused(AssertionError, "scatter", f"shape of scatter_list[{index}]", got, expected)
         if part.dtype != target.dtype:
             raise refused(RuntimeError, "scatter", f"dtype of scatter_list[{index}]", part.dtype, target.dtype)

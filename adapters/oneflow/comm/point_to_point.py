@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from collshim.arrays import Array
-from collshim.oneflow.comm.arguments import everybody, refused, require_tensor, storage, values
+from collshim.oneflow.comm.arguments import refused, require_tensor, storage, values, world_communicator
 from collshim.oneflow.creation import Device, own_device
 
 
@@ -18,7 +18,7 @@ def send(input: Array, dst: int, send_meta: bool = True) -> None:
     Args:
         input: what is sent.
         dst: the rank that receives; not this one.
-        send_meta: whether shape and dtype travel along, for a ``recv`` that is told neither. (They always do
+        send_meta: whether shape and dtype travel along, for a ``recv`` without either. (They always do
             while the check is on.)
 
     Raises:
@@ -29,10 +29,10 @@ def send(input: Array, dst: int, send_meta: bool = True) -> None:
     require_tensor("send(): argument 'input'", "input", input, TypeError)
     _require_int64("send", "dst", dst)
     _require_bool("send", "send_meta", send_meta)
-    ranks = everybody()
-    if dst == ranks.rank:
+    comm = world_communicator()
+    if dst == comm.rank:
         raise refused(ValueError, "send", "dst", f"{dst}, this rank", "another rank")
-    ranks.send(values("send", "input", input), int(dst), discovers=bool(send_meta)).wait()
+    comm.send(values("send", "input", input), int(dst), discovers=bool(send_meta)).wait()
 
 
 def recv(
@@ -66,20 +66,20 @@ def recv(
         require_tensor(f"recv(): argument 'out' must be tensor, not {type(out)}", "out", out, TypeError)
     missing = [name for name, value in (("shape", shape), ("dtype", dtype), ("device", device)) if value is None]
     if len(missing) in (1, 2):
-        wanted = (
+        expected = (
             "given: shape, dtype and device, or none of them (All or none of shape, dtype and device should have value)"
         )
-        raise refused(NotImplementedError, "recv", " and ".join(missing), None, wanted)
+        raise refused(NotImplementedError, "recv", " and ".join(missing), None, expected)
     if out is None and shape is None:
-        return everybody().recv(int(src), discovers=True).wait()
-    awaited = _place(shape, dtype, device) if out is None else out
-    everybody().recv(int(src), out=storage("recv", "out", awaited), discovers=shape is None).wait()
-    return awaited
+        return world_communicator().recv(int(src), discovers=True).wait()
+    output = _place(shape, dtype, device) if out is None else out
+    world_communicator().recv(int(src), out=storage("recv", "out", output), discovers=shape is None).wait()
+    return output
 
 
 def barrier() -> None:
     """No rank leaves before every rank has come."""
-    everybody().barrier().wait()
+    world_communicator().barrier().wait()
 
 
 def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Device) -> torch.Tensor:
@@ -87,18 +87,18 @@ def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Devic
     try:
         return torch.empty(() if shape is None else tuple(shape), dtype=dtype, device=own_device(device))
     except (TypeError, RuntimeError) as error:
-        theirs = TypeError if isinstance(error, TypeError) else RuntimeError
-        got, wanted = f"{shape!r}, {dtype!r}, {device!r}", f"those of a tensor: {error}"
-        raise refused(theirs, "recv", "shape, dtype and device", got, wanted) from error
+        exception = TypeError if isinstance(error, TypeError) else RuntimeError
+        got, expected = f"{shape!r}, {dtype!r}, {device!r}", f"those of a tensor: {error}"
+        raise refused(exception, "recv", "shape, dtype and device", got, expected) from error
 
 
 def _require_int64(function: str, what: str, value: object) -> None:
     if not isinstance(value, int | np.integer):
-        wanted = f"an int: {function}(): argument {what!r} must be int64, not {type(value)}"
-        raise refused(TypeError, function, what, f"{value!r}", wanted)
+        expected = f"an int: {function}(): argument {what!r} must be int64, not {type(value)}"
+        raise refused(TypeError, function, what, f"{value!r}", expected)
 
 
 def _require_bool(function: str, what: str, value: object) -> None:
     if not isinstance(value, int | np.integer):  # OneFlow takes integers for bools, and refuses NumPy's bools
-        wanted = f"a bool: {function}(): argument {what!r} must be bool, not {type(value)}"
-        raise refused(TypeError, function, what, f"{value!r}", wanted)
+        expected = f"a bool: {function}(): argument {what!r} must be bool, not {type(value)}"
+        raise refused(TypeError, function, what, f"{value!r}", expected)

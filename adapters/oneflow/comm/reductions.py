@@ -9,7 +9,6 @@ from torch import Tensor
 
 from collshim.arrays import Array
 from collshim.oneflow.comm.arguments import (
-    everybody,
     rebind,
     refused,
     require_attribute,
@@ -19,6 +18,7 @@ from collshim.oneflow.comm.arguments import (
     require_target,
     storage,
     values,
+    world_communicator,
 )
 from collshim.oneflow.comm.forms import require_rows
 
@@ -41,7 +41,7 @@ def all_reduce(tensor: Array) -> None:
     """
     target = storage("all_reduce", "tensor", tensor)
     require_no_leaf("all_reduce", tensor)
-    everybody().all_reduce(target, out=target).wait()
+    world_communicator().all_reduce(target, out=target).wait()
 
 
 def reduce(tensor: Array, dst: int) -> None:
@@ -61,8 +61,8 @@ def reduce(tensor: Array, dst: int) -> None:
     target = storage("reduce", "tensor", tensor)
     require_rank("reduce", "dst", dst)
     require_no_leaf("reduce", tensor)
-    ranks = everybody()
-    ranks.reduce(target, int(dst), out=target if ranks.rank == dst else None).wait()
+    comm = world_communicator()
+    comm.reduce(target, int(dst), out=target if comm.rank == dst else None).wait()
 
 
 def reduce_scatter(output: Array, input_list: list[Array]) -> None:
@@ -84,9 +84,9 @@ def reduce_scatter(output: Array, input_list: list[Array]) -> None:
     require_target("reduce_scatter", "output", output)
     shapes = [tuple(part.shape) for part in parts]
     if any(shape != tuple(output.shape) for shape in shapes):
-        wanted = f"that of each entry of input_list, {shapes}"
-        raise refused(AssertionError, "reduce_scatter", "shape of output", tuple(output.shape), wanted)
-    rebind(output, everybody().reduce_scatter(parts).wait())
+        expected = f"that of each entry of input_list, {shapes}"
+        raise refused(AssertionError, "reduce_scatter", "shape of output", tuple(output.shape), expected)
+    rebind(output, world_communicator().reduce_scatter(parts).wait())
 
 
 def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
@@ -106,8 +106,8 @@ def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
         AttributeError: not a tensor.
     """
     target, whole = require_rows("reduce_scatter_tensor", output_tensor, input_tensor, shares=True)
-    ranks = everybody()
-    ranks.reduce_scatter(whole.reshape(ranks.size, *target.shape), out=target).wait()
+    comm = world_communicator()
+    comm.reduce_scatter(whole.reshape(comm.size, *target.shape), out=target).wait()
 
 
 def _parts(input_list: list[Array]) -> list[Tensor]:
