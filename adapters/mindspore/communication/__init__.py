@@ -1,8 +1,8 @@
 """``mindspore.communication``: ranks and named groups, as MindSpore 2.10.0 was seen to behave.
 
 What sets it apart from its neighbours: a group is a string. ``init`` comes first; before it only the numbers
-that the launcher's environment tells are answered. Defaults are literally ``"hccl_world_group"``, a name that
-stands for the world whatever the backend; ``GlobalComm.WORLD_COMM_GROUP`` is ``"hccl_world_group"`` before
+that the launcher's environment gives are answered. Defaults are literally ``"hccl_world_group"``, a name that
+means the world whatever the backend; ``GlobalComm.WORLD_COMM_GROUP`` is ``"hccl_world_group"`` before
 ``init`` and ``"<backend>_world_group"`` after it. Only the members of a group create it; they keep the order
 of its ``rank_ids``.
 
@@ -17,7 +17,7 @@ Differences from MindSpore 2.10.0:
   MindSpore's CPU; MindSpore's other backends tear the world down;
 * ``create_group`` takes no ``options`` but None.
 
-``GlobalComm`` tells of this rank: ranks that are threads of one process each see their own.
+``GlobalComm`` holds this rank's values: ranks that are threads of one process each see their own.
 """
 
 from __future__ import annotations

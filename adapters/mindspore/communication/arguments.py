@@ -1,4 +1,4 @@
-"""What the functions on ranks and groups ask of their arguments, in MindSpore's words."""
+"""What the functions on ranks and groups require of their arguments, in MindSpore's words."""
 
 from __future__ import annotations
 

@@ -42,17 +42,17 @@ class Groups:
 
 
 class _PerRank(type):
-    """The attributes of ``GlobalComm``, answered for the rank that asks."""
+    """The attributes of ``GlobalComm``, for the calling rank."""
 
     @property
     def BACKEND(cls) -> str:
-        known = initialised()
-        return known.backend if known else "hccl"
+        state = initialised()
+        return state.backend if state else "hccl"
 
     @property
     def WORLD_COMM_GROUP(cls) -> str:
-        known = initialised()
-        return known.world_name if known else HCCL_WORLD_COMM_GROUP
+        state = initialised()
+        return state.world_name if state else HCCL_WORLD_COMM_GROUP
 
     @property
     def INITED(cls) -> bool:
@@ -76,17 +76,17 @@ class GlobalComm(metaclass=_PerRank):
 
 def initialised() -> Groups | None:
     """This rank's groups; None before ``init``."""
-    here = world.peek()
-    known = here.state.get("mindspore") if here else None
-    return known if isinstance(known, Groups) else None
+    current_world = world.peek()
+    state = current_world.state.get("mindspore") if current_world else None
+    return state if isinstance(state, Groups) else None
 
 
 def groups() -> Groups:
     """This rank's groups; an error before ``init``."""
-    known = initialised()
-    if known is None:
+    state = initialised()
+    if state is None:
         raise WorldError(NOT_INITED)
-    return known
+    return state
 
 
 def named(group: str) -> Group:
@@ -95,12 +95,12 @@ def named(group: str) -> Group:
     Raises:
         RuntimeError: "The group x does not exist." for this rank.
     """
-    known = groups()
-    if group in known.by_name:
-        return known.by_name[group]
-    if group == known.world_name:
-        everybody = world.current().communicator
-        return Group(group, list(range(everybody.size)), everybody)
+    state = groups()
+    if group in state.by_name:
+        return state.by_name[group]
+    if group == state.world_name:
+        comm = world.current().communicator
+        return Group(group, list(range(comm.size)), comm)
     refuse(RuntimeError, f"The group {group} does not exist.")
 
 
@@ -109,9 +109,9 @@ def resolved(group: str) -> Group:
     return named(groups().world_name if group == HCCL_WORLD_COMM_GROUP else group)
 
 
-def refuse(theirs: type[Exception], text: str) -> NoReturn:
-    """Raise an ArgumentError that is also ``theirs``: MindSpore's words, and on which rank."""
-    here = world.peek()
-    where = f" (rank {here.rank} of {here.size})" if here else ""
-    kind = also(ArgumentError, cast(Any, theirs))  # mypy: a type[Exception] is no Hashable
-    raise kind(text + where)
+def refuse(exception: type[Exception], text: str) -> NoReturn:
+    """Raise an ArgumentError that is also an ``exception``: MindSpore's words, and on which rank."""
+    current_world = world.peek()
+    place = f" (rank {current_world.rank} of {current_world.size})" if current_world else ""
+    kind = also(ArgumentError, cast(Any, exception))  # mypy: a type[Exception] is no Hashable
+    raise kind(text + place)

@@ -38,8 +38,8 @@ def init(backend_name: str | None = None) -> None:
         RuntimeError: another name; or no world can be joined.
     """
     backend = _backend(backend_name)
-    known = _joined().state.setdefault("mindspore", Groups(backend))
-    known.backend = backend
+    state = _join_world().state.setdefault("mindspore", Groups(backend))
+    state.backend = backend
 
 
 def release() -> None:
@@ -58,7 +58,7 @@ def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """
     require_name("get_rank", group)
     if initialised() is None:
-        return _foretold("rank", 0, "RANK_ID", "RANK")
+        return _number_before_init("rank", 0, "RANK_ID", "RANK")
     return resolved(group).communicator.rank
 
 
@@ -71,7 +71,7 @@ def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """
     require_name("get_group_size", group)
     if initialised() is None:
-        return _foretold("size", 1, "RANK_SIZE", "WORLD_SIZE")
+        return _number_before_init("size", 1, "RANK_SIZE", "WORLD_SIZE")
     return resolved(group).communicator.size
 
 
@@ -84,7 +84,7 @@ def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """
     require_name("get_local_rank", group)
     if initialised() is None:
-        return _foretold("local_rank", 0, "LOCAL_RANK")
+        return _number_before_init("local_rank", 0, "LOCAL_RANK")
     return _neighbours(resolved(group)).index(world.current().rank)
 
 
@@ -97,7 +97,7 @@ def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """
     require_name("get_local_rank_size", group)
     if initialised() is None:
-        return _foretold("local_size", 1, "LOCAL_RANK_SIZE", "LOCAL_WORLD_SIZE")
+        return _number_before_init("local_size", 1, "LOCAL_RANK_SIZE", "LOCAL_WORLD_SIZE")
     return len(_neighbours(resolved(group)))
 
 
@@ -139,8 +139,8 @@ def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
         RuntimeError: not initialised; "Group x doesn't include this rank r process."
     """
     require_name("get_process_group_ranks", group)
-    known = groups()
-    if group not in (*known.by_name, known.world_name, HCCL_WORLD_COMM_GROUP):
+    state = groups()
+    if group not in (*state.by_name, state.world_name, HCCL_WORLD_COMM_GROUP):
         refuse(RuntimeError, f"Group {group} doesn't include this rank {world.current().rank} process.")
     return list(resolved(group).ranks)
 
@@ -173,20 +173,20 @@ def create_group(group: str, rank_ids: list[int], options: None = None) -> None:
         IndexError: a rank that the world does not have.
         RuntimeError: not initialised; or this rank is no member.
     """
-    known = groups()
+    state = groups()
     require_name("create_group", group)
-    if group in known.by_name:
-        return require_same(known.by_name[group], rank_ids)
+    if group in state.by_name:
+        return require_same(state.by_name[group], rank_ids)
     require_ranks(group, rank_ids, options)
     communicator = world.current().communicator.subgroup(rank_ids)
     if communicator is None:
-        here = world.current().rank
+        rank = world.current().rank
         refuse(
             RuntimeError,
             f"Failed to create communication group for {group} with rank ids {rank_ids}: only members call "
-            f"create_group, rank {here} is none",
+            f"create_group, rank {rank} is none",
         )
-    known.by_name[group] = Group(group, list(rank_ids), communicator)
+    state.by_name[group] = Group(group, list(rank_ids), communicator)
 
 
 def destroy_group(group: str) -> None:
@@ -198,13 +198,13 @@ def destroy_group(group: str) -> None:
         KeyError: this rank knows no such group.
         RuntimeError: not initialised.
     """
-    known = groups()
+    state = groups()
     require_name("destroy_group", group)
-    if group in (known.world_name, HCCL_WORLD_COMM_GROUP):
+    if group in (state.world_name, HCCL_WORLD_COMM_GROUP):
         refuse(ValueError, "The world_group does not support destruction.")
-    if group not in known.by_name:
+    if group not in state.by_name:
         raise also(ArgumentError, KeyError)(group)
-    del known.by_name[group]
+    del state.by_name[group]
 
 
 def _backend(name: object) -> str:
@@ -219,25 +219,31 @@ def _backend(name: object) -> str:
     return name
 
 
-def _joined() -> World:
+def _join_world() -> World:
     """This rank's world: by MindSpore's variables where only those are set."""
-    told = os.environ
-    if world.peek() is not None or "RANK" in told or not {"RANK_ID", "RANK_SIZE"} <= told.keys():
+    environment = os.environ
+    if world.peek() is not None or "RANK" in environment or not {"RANK_ID", "RANK_SIZE"} <= environment.keys():
         return world.current()
-    port = told.get("MS_SCHED_PORT")
-    address = told.get("MS_SCHED_HOST")
-    return world.init(int(told["RANK_ID"]), int(told["RANK_SIZE"]), address=address, port=int(port) if port else None)
+    port = environment.get("MS_SCHED_PORT")
+    address = environment.get("MS_SCHED_HOST")
+    return world.init(
+        int(environment["RANK_ID"]), int(environment["RANK_SIZE"]), address=address, port=int(port) if port else None
+    )
 
 
-def _foretold(attribute: str, otherwise: int, *variables: str) -> int:
-    """What is known of this rank before ``init``: its world's answer, else its launcher's."""
-    here = world.peek()
-    if here is not None:
-        return int(getattr(here, attribute))
-    return next((int(os.environ[name]) for name in variables if name in os.environ), otherwise)
+def _number_before_init(attribute: str, default: int, *variables: str) -> int:
+    """A number of this rank before ``init``: its world's, else its launcher's."""
+    current_world = world.peek()
+    if current_world is not None:
+        return int(getattr(current_world, attribute))
+    return next((int(os.environ[name]) for name in variables if name in os.environ), default)
 
 
 def _neighbours(group: Group) -> list[int]:
     """The group's members on this rank's machine, in group order; each machine has as many consecutive ranks."""
-    here = world.current()
-    return [rank for rank in group.ranks if rank // here.local_size == here.rank // here.local_size]
+    current_world = world.current()
+    return [
+        rank
+        for rank in group.ranks
+        if rank // current_world.local_size == current_world.rank // current_world.local_size
+    ]

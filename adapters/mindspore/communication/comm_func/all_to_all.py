@@ -53,12 +53,12 @@ def all_to_all_with_output_shape(
     """
     tensors = tensors_of(input_tensor_list)
     shapes = [shape_of(shape) for shape in sequence_of(output_shape_list)]
-    ranks = group_or_world(group).communicator
+    comm = group_or_world(group).communicator
     for tensor in tensors:
-        dense(ranks, "all_to_all_with_output_shape", tensor)
-    require_one_per_rank(ranks, "input_tensor_list", tensors)
-    require_one_per_rank(ranks, "output_shape_list", shapes)
-    return _exchange(ranks, input_tensor_list[0], tensors, shapes, tuple, async_op)
+        dense(comm, "all_to_all_with_output_shape", tensor)
+    require_one_per_rank(comm, "input_tensor_list", tensors)
+    require_one_per_rank(comm, "output_shape_list", shapes)
+    return _exchange(comm, input_tensor_list[0], tensors, shapes, tuple, async_op)
 
 
 def all_to_all_single_with_output_shape(
@@ -93,12 +93,12 @@ def all_to_all_single_with_output_shape(
     """
     require_tensor("all_to_all_single_with_output_shape", tensor)
     shape = shape_of(output_shape)
-    ranks = group_or_world(group).communicator
-    whole = dense(ranks, "all_to_all_single_with_output_shape", tensor)
-    sent = rows_of(ranks, "input", tuple(whole.shape), input_split_sizes)
-    awaited = rows_of(ranks, "output", shape, output_split_sizes)
-    shapes = [(rows, *shape[1:]) for rows in awaited]
-    return _exchange(ranks, tensor, list(whole.split(sent)), shapes, joined_rows, async_op)
+    comm = group_or_world(group).communicator
+    whole = dense(comm, "all_to_all_single_with_output_shape", tensor)
+    input_rows = rows_of(comm, "input", tuple(whole.shape), input_split_sizes)
+    output_rows = rows_of(comm, "output", shape, output_split_sizes)
+    shapes = [(rows, *shape[1:]) for rows in output_rows]
+    return _exchange(comm, tensor, list(whole.split(input_rows)), shapes, joined_rows, async_op)
 
 
 def all_to_all_v_c(
@@ -130,11 +130,11 @@ def all_to_all_v_c(
     """
     require_tensor("all_to_all_v_c", input)
     require_tensor("all_to_all_v_c", output)
-    ranks = group_or_world(group).communicator
-    sent, awaited = matrix_counts(ranks, send_count_matrix)
-    given = dense(ranks, "all_to_all_v_c", input)
-    parts = pieces("input", given.detach().reshape(-1), sent)
-    work = ranks.all_to_all(parts, out=pieces("output", flat_output(output), awaited))
+    comm = group_or_world(group).communicator
+    input_counts, output_counts = matrix_counts(comm, send_count_matrix)
+    source = dense(comm, "all_to_all_v_c", input)
+    parts = pieces("input", source.detach().reshape(-1), input_counts)
+    work = comm.all_to_all(parts, out=pieces("output", flat_output(output), output_counts))
     if async_op:
         return CommHandle(work)
     work.wait()
@@ -142,21 +142,21 @@ def all_to_all_v_c(
 
 
 def _exchange(
-    ranks: Communicator,
-    given: Array,
+    comm: Communicator,
+    array: Array,
     parts: list[Tensor],
     shapes: list[Shape],
     form: Callable[[Sequence[Tensor]], Any],
     async_op: bool,
 ) -> tuple[Any, CommHandle | None]:
-    """Post ``parts``; what comes has ``shapes``, lies in one piece of memory and is seen through ``form``."""
+    """Post ``parts``; the outputs have ``shapes``, lie in one piece of memory and are viewed by ``form``."""
     counts = [torch.Size(shape).numel() for shape in shapes]
     return output_and_handle(
-        given,
+        array,
         parts,
-        lambda out: ranks.all_to_all(parts, out=out, discovers=out is None),
+        lambda out: comm.all_to_all(parts, out=out, discovers=out is None),
         lambda: cut(parts[0].new_empty(sum(counts)), shapes),
-        lambda received: form(require_shapes(ranks, received, shapes)),
+        lambda outputs: form(require_shapes(comm, outputs, shapes)),
         async_op=async_op,
-        known=True,
+        fixed_shapes=True,
     )

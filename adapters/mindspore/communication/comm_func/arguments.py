@@ -1,4 +1,4 @@
-"""What ``comm_func`` asks of its arguments, judged before anything is sent, in MindSpore's words."""
+"""What ``comm_func`` requires of its arguments, validated before anything is sent, in MindSpore's words."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def require_tensor(function: str, tensor: Array) -> None:
         refuse(TypeError, f"For {function}, the input tensor must be tensor, but got {type(tensor)}")
 
 
-def dense(ranks: Communicator, function: str, tensor: Array) -> Tensor:
+def dense(comm: Communicator, function: str, tensor: Array) -> Tensor:
     """What is cut before the engine sees it, as a tensor; a sparse one, or one without memory, is refused."""
-    found = tensor_of(ranks, function, tensor)
-    refuse_kind(ranks, function, found)
-    return found
+    dense_tensor = tensor_of(comm, function, tensor)
+    refuse_kind(comm, function, dense_tensor)
+    return dense_tensor
 
 
 def require_rank(function: str, what: str, rank: int) -> None:

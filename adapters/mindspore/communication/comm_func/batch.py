@@ -20,12 +20,12 @@ class P2POp:
 
     Args:
         op: "isend" or "irecv", or the function of that name.
-        tensor: what is sent; or what tells shape and dtype of what is received: a tensor, or a shape with
+        tensor: what is sent; or what gives shape and dtype of what is received: a tensor, or a shape with
             ``recv_dtype``.
         peer: the global rank at the other end.
         group: the group's name; None for all ranks.
         tag: 0.
-        recv_dtype: the dtype received where ``tensor`` is a shape; a NumPy dtype asks for a NumPy array.
+        recv_dtype: the dtype received where ``tensor`` is a shape; a NumPy dtype gives a NumPy array.
 
     Raises:
         TypeError: an argument of another type.
@@ -74,11 +74,11 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> tuple[Array, ...]:
         refuse(TypeError, "p2p_op_list can not be empty list.")
     for index, operation in enumerate(p2p_op_list):
         _require_operation(index, operation)
-    described = [_described(operation) for operation in p2p_op_list]
-    posted = [_posted(operation, tensor) for operation, tensor in zip(p2p_op_list, described, strict=True)]
-    for _, handle in posted:
+    arrays = [_array_of(operation) for operation in p2p_op_list]
+    outputs_and_handles = [_post(operation, tensor) for operation, tensor in zip(p2p_op_list, arrays, strict=True)]
+    for _, handle in outputs_and_handles:
         handle.wait()
-    return tuple(output for output, _ in posted)
+    return tuple(output for output, _ in outputs_and_handles)
 
 
 def _name(op: str | Callable[..., Any]) -> str:
@@ -120,7 +120,7 @@ def _require_operation(index: int, operation: P2POp) -> None:
         )
 
 
-def _described(operation: P2POp) -> Array:
+def _array_of(operation: P2POp) -> Array:
     """What is sent, or an array like the one that is received."""
     if not isinstance(operation.tensor, tuple):
         return operation.tensor
@@ -129,7 +129,7 @@ def _described(operation: P2POp) -> Array:
     return np.empty(operation.tensor, dtype=operation.recv_dtype)
 
 
-def _posted(operation: P2POp, tensor: Array) -> tuple[Array, CommHandle]:
+def _post(operation: P2POp, tensor: Array) -> tuple[Array, CommHandle]:
     group = group_or_world(operation.group).name
     if _name(operation.op) == "irecv":
         return irecv(tensor, operation.peer, group)

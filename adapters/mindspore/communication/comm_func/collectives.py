@@ -48,12 +48,12 @@ def all_gather_into_tensor(
     (torch.Size([4, 8]), None)
     """
     require_tensor("all_gather_into_tensor", tensor)
-    ranks, own = require_group(group).communicator, as_torch(tensor)
+    comm, own = require_group(group).communicator, as_torch(tensor)
     return output_and_handle(
         tensor,
         [own],
-        lambda out: ranks.all_gather(own, out=out),
-        lambda: own.new_empty((ranks.size, *own.shape)),
+        lambda out: comm.all_gather(own, out=out),
+        lambda: own.new_empty((comm.size, *own.shape)),
         _gathered_form(),
         async_op=async_op,
     )
@@ -85,11 +85,11 @@ def all_reduce(
             TypeError,
             f"For all_reduce, the input op value must be one of sum, prod, min, max, but got {op!r}",
         )
-    ranks, own = require_group(group).communicator, as_torch(tensor)
+    comm, own = require_group(group).communicator, as_torch(tensor)
     return output_and_handle(
         tensor,
         [own],
-        lambda out: ranks.all_reduce(own, op, out=out),
+        lambda out: comm.all_reduce(own, op, out=out),
         lambda: own.new_empty(own.shape),
         _as_is,
         async_op=async_op,
@@ -119,12 +119,12 @@ def reduce_scatter_tensor(
         RuntimeError: not initialised, or this rank knows no such group.
     """
     require_tensor("reduce_scatter_tensor", tensor)
-    ranks = require_group(group).communicator
-    parts = divided(tensor, ranks.size)
+    comm = require_group(group).communicator
+    parts = divided(tensor, comm.size)
     return output_and_handle(
         tensor,
         [parts],
-        lambda out: ranks.reduce_scatter(parts, op, out=out),
+        lambda out: comm.reduce_scatter(parts, op, out=out),
         lambda: parts.new_empty(parts.shape[1:]),
         _as_is,
         async_op=async_op,

@@ -1,4 +1,4 @@
-"""``(output, handle)``: how ``comm_func`` hands over what may still be under way."""
+"""``(output, handle)``: how ``comm_func`` returns what may not be complete yet."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class CommHandle:
 
 
 def output_and_handle(
-    given: Array,
-    sent: Sequence[Tensor],
+    array: Array,
+    tensors: Sequence[Tensor],
     post: Callable[[Parts | None], Work[Any]],
     allocate: Callable[[], Parts],
     view: Callable[[Any], Any],
     *,
     async_op: bool,
-    known: bool = False,
+    fixed_shapes: bool = False,
 ) -> tuple[Any, CommHandle | None]:
-    """Post ``sent``; the output through ``view``, in the kind of ``given``, and a handle or None.
+    """Post ``tensors``; the output through ``view``, in the kind of ``array``, and a handle or None.
 
-    An asynchronous output is handed out before it is filled, so it is allocated here; one with ``known``
-    shapes that the senders must meet likewise. A differentiable output cannot be: the engine makes it, and it
+    An asynchronous output is returned before it is filled, so it is allocated here; so is one with ``fixed_shapes``,
+    which the senders must match. A differentiable output cannot be: the engine makes it, and it
     is waited for.
     """
-    if differentiated(sent) or not (async_op or known):
+    if differentiated(tensors) or not (async_op or fixed_shapes):
         work = post(None).then(view)
         output = work.wait()
     else:
@@ -49,7 +49,7 @@ def output_and_handle(
         work, output = post(out), view(out)
     if not async_op:
         work.wait()
-    return in_kind_of(given, output), CommHandle(work) if async_op else None
+    return in_kind_of(array, output), CommHandle(work) if async_op else None
 
 
 def differentiated(tensors: Sequence[Tensor]) -> bool:

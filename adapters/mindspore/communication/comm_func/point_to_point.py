@@ -40,7 +40,7 @@ def recv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: i
     ``tensor`` is unchanged.
 
     Args:
-        tensor: tells shape and dtype of what comes.
+        tensor: gives shape and dtype of what comes.
         src: the global rank that sends.
         group: the group's name.
         tag: that of the ``send``.
@@ -73,9 +73,9 @@ def irecv_for(function: str, tensor: Array, src: int, group: str, tag: int) -> t
     require_tensor(function, tensor)
     require_rank(function, "src", src)
     members = require_group(group)
-    awaited = _empty_like(dense(members.communicator, function, tensor))
-    work = members.communicator.recv(peer_in(members, src), out=awaited, tag=tag)
-    return in_kind_of(tensor, awaited), CommHandle(work)
+    output = _empty_like(dense(members.communicator, function, tensor))
+    work = members.communicator.recv(peer_in(members, src), out=output, tag=tag)
+    return in_kind_of(tensor, output), CommHandle(work)
 
 
 def _sent(function: str, tensor: Array, dst: int, group: str, tag: int) -> Work[Any]:

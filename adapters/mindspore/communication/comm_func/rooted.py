@@ -46,10 +46,10 @@ def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -
     require_rank("broadcast", "src", src)
     members = require_group(group)
     own = as_torch(tensor)
-    received = members.communicator.broadcast(own.detach(), root_in(members, src)).wait()
+    output = members.communicator.broadcast(own.detach(), root_in(members, src)).wait()
     if own.requires_grad and torch.is_grad_enabled():
-        received = _OwnGradient.apply(own, received)  # type: ignore[no-untyped-call]
-    return in_kind_of(tensor, received)
+        output = _OwnGradient.apply(own, output)  # type: ignore[no-untyped-call]
+    return in_kind_of(tensor, output)
 
 
 def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> Array:
@@ -120,18 +120,18 @@ def scatter_tensor(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GRO
     require_tensor("scatter_tensor", tensor)
     require_rank("scatter_tensor", "src", src)
     members = require_group(group)
-    ranks, root = members.communicator, root_in(members, src)
-    parts = divided(tensor, ranks.size)
-    given = parts if ranks.rank == root else None
-    return in_kind_of(tensor, ranks.scatter(given, root, like=parts[0].detach()).wait())
+    comm, root = members.communicator, root_in(members, src)
+    parts = divided(tensor, comm.size)
+    source = parts if comm.rank == root else None
+    return in_kind_of(tensor, comm.scatter(source, root, like=parts[0].detach()).wait())
 
 
 class _OwnGradient(torch.autograd.Function):
-    """What was received, with the gradient of what this rank gave."""
+    """The output, with its gradient as that of this rank's own input."""
 
     @staticmethod
-    def forward(ctx: Any, own: Tensor, received: Tensor) -> Tensor:
-        return received.view_as(received)
+    def forward(ctx: Any, own: Tensor, output: Tensor) -> Tensor:
+        return output.view_as(output)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:

@@ -1,4 +1,4 @@
-"""How the all_to_all functions divide tensors; judged before anything is sent, in MindSpore's words."""
+"""How the all_to_all functions divide tensors; validated before anything is sent, in MindSpore's words."""
 
 from __future__ import annotations
 
@@ -54,43 +54,43 @@ def shape_of(value: Any) -> Shape:
     return value
 
 
-def require_one_per_rank(ranks: Communicator, what: str, values: Sequence[Any]) -> None:
+def require_one_per_rank(comm: Communicator, what: str, values: Sequence[Any]) -> None:
     """Refuse a list with another length than the group has ranks."""
-    if len(values) != ranks.size:
+    if len(values) != comm.size:
         text = f"The argument list tensor len must be equal to group rank size, but got {len(values)} in {what}"
         refuse(TypeError, f"{text}")
 
 
-def rows_of(ranks: Communicator, what: str, shape: Shape, sizes: Sequence[int] | None) -> list[int]:
+def rows_of(comm: Communicator, what: str, shape: Shape, sizes: Sequence[int] | None) -> list[int]:
     """How many rows go to, or come from, each rank: ``sizes``, or equally many."""
     if not shape:
         refuse(
             ValueError,
-            f"{what} shape must have a dim 0 to divide, but got () (rank {ranks.rank} of {ranks.size})",
+            f"{what} shape must have a dim 0 to divide, but got () (rank {comm.rank} of {comm.size})",
         )
     length = shape[0]
     if sizes is None:
-        if length % ranks.size:
-            text = f"{what} shape at dim 0 must be divided by world_size, but got {length} and {ranks.size}."
+        if length % comm.size:
+            text = f"{what} shape at dim 0 must be divided by world_size, but got {length} and {comm.size}."
             refuse(ValueError, text)
-        return [length // ranks.size] * ranks.size
+        return [length // comm.size] * comm.size
     rows = list(sequence_of(sizes))
     if not all(isinstance(row, int) for row in rows):
         refuse(TypeError, f"{what}_split_sizes must be a list of int, but got {rows}")
-    if len(rows) != ranks.size or any(row < 0 for row in rows) or sum(rows) != length:
-        text = f"{what}_split_sizes must be {ranks.size} counts that add up to {length}, but got {rows}"
+    if len(rows) != comm.size or any(row < 0 for row in rows) or sum(rows) != length:
+        text = f"{what}_split_sizes must be {comm.size} counts that add up to {length}, but got {rows}"
         refuse(ValueError, f"{text}")
     return rows
 
 
-def matrix_counts(ranks: Communicator, matrix: Sequence[int]) -> tuple[list[int], list[int]]:
-    """How many elements go to each rank, and how many come from each, by the matrix that all ranks know."""
-    counts, size = list(sequence_of(matrix)), ranks.size
+def matrix_counts(comm: Communicator, matrix: Sequence[int]) -> tuple[list[int], list[int]]:
+    """How many elements go to each rank, and how many come from each, by the matrix that all ranks have."""
+    counts, size = list(sequence_of(matrix)), comm.size
     if not all(isinstance(count, int) for count in counts):
         refuse(TypeError, f"send_count_matrix must be a list of int, but got {counts}")
     if len(counts) != size * size or any(count < 0 for count in counts):
         refuse(ValueError, f"send_count_matrix must be {size} * {size} counts, none negative, but got {counts}")
-    return counts[ranks.rank * size : (ranks.rank + 1) * size], counts[ranks.rank :: size]
+    return counts[comm.rank * size : (comm.rank + 1) * size], counts[comm.rank :: size]
 
 
 def pieces(what: str, flat: Tensor, counts: list[int]) -> list[Tensor]:
@@ -112,13 +112,13 @@ def flat_output(output: Array) -> Tensor:
     return target.view(-1)
 
 
-def require_shapes(ranks: Communicator, received: Sequence[Tensor], shapes: Sequence[Shape]) -> Sequence[Tensor]:
-    """What was received, where it has the shapes that were awaited."""
-    for sender, (part, shape) in enumerate(zip(received, shapes, strict=True)):
+def require_shapes(comm: Communicator, outputs: Sequence[Tensor], shapes: Sequence[Shape]) -> Sequence[Tensor]:
+    """The outputs, where they have the expected shapes."""
+    for sender, (part, shape) in enumerate(zip(outputs, shapes, strict=True)):
         if tuple(part.shape) != shape:
-            got, wanted = f"{tuple(part.shape)} from rank {sender}", f"{shape}"
-            raise MismatchError(refusal("all_to_all", "shape received", got, wanted, ranks.rank, ranks.size))
-    return received
+            got, expected = f"{tuple(part.shape)} from rank {sender}", f"{shape}"
+            raise MismatchError(refusal("all_to_all", "shape received", got, expected, comm.rank, comm.size))
+    return outputs
 
 
 def joined_rows(parts: Sequence[Tensor]) -> Tensor:
