@@ -22,7 +22,7 @@ What differs from MegEngine:
 * NumPy arrays are taken, and come back as such.
 * Where MegEngine returns wrong data (negative axes of ``reduce_scatter_sum``, ``scatter`` and ``all_to_all``) or
   hangs (a rank that does not join a backward), there is an error. A group with a rank twice is refused.
-* A ``scatter`` that cannot be cut is refused on the root, which alone knows; MegEngine tells all ranks first.
+* A ``scatter`` that cannot be cut is refused on the root, which alone has its shape; MegEngine informs all ranks first.
 * A refused ``init_process_group`` leaves no trace; MegEngine then calls itself distributed.
 * In a world that this rank has already, ``get_client`` needs a ``Server`` that the user started.
 * Streams in device names are accepted and left to torch; ``backend`` is a name.

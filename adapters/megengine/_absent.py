@@ -9,7 +9,7 @@ from collshim.errors import CollshimError, also
 
 
 def saying(module: str, covers: str) -> Callable[[str], NoReturn]:
-    """A module's ``__getattr__`` that tells what the module covers."""
+    """A module's ``__getattr__`` that says what the module covers."""
 
     def absent(name: str) -> NoReturn:
         raise also(CollshimError, AttributeError)(

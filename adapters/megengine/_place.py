@@ -14,7 +14,7 @@ _NAME = re.compile(r"(xpu|gpu|cuda|rocm|cpu)(x|\d+)(:\d+)?")
 
 
 def placing(device: str | None) -> Callable[[Tensor], Tensor]:
-    """What moves a result to ``device``; the name is judged now.
+    """What moves a result to ``device``; the name is validated now.
 
     ``cpu``, ``gpu``, ``cuda`` and ``rocm`` name torch's devices; ``xpu`` is whatever kind of device the result is on,
     ``x`` whatever number. The stream after the colon is accepted and left alone: torch's current stream is used.
@@ -23,11 +23,11 @@ def placing(device: str | None) -> Callable[[Tensor], Tensor]:
         RuntimeError: no such device.
     """
     if device is None:
-        return _stay
-    found = _NAME.fullmatch(device) if isinstance(device, str) else None
-    if found is None:
+        return _unmoved
+    match = _NAME.fullmatch(device) if isinstance(device, str) else None
+    if match is None:
         raise also(ArgumentValueError, RuntimeError)(f"invalid comp node id: {device}")
-    kind, number = found[1], found[2]
+    kind, number = match[1], match[2]
     if kind == "xpu":
         return lambda result: result.to(_target(result.device.type, number))
     target = _target("cpu" if kind == "cpu" else "cuda", number)
@@ -42,5 +42,5 @@ def _target(kind: str, number: str) -> torch.device:
     return torch.device(kind) if number == "x" or kind == "cpu" else torch.device(kind, int(number))
 
 
-def _stay(result: Tensor) -> Tensor:
+def _unmoved(result: Tensor) -> Tensor:
     return result

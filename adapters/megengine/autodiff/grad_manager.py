@@ -87,10 +87,10 @@ class GradManager:
         Raises:
             AssertionError: not a torch tensor, or one of integers or booleans.
         """
-        added = [callbacks] if callable(callbacks) else list(callbacks or [])
+        new_callbacks = [callbacks] if callable(callbacks) else list(callbacks or [])
         for tensor in [tensors] if isinstance(tensors, Tensor) else list(tensors):
             _require_differentiable(tensor)
-            self._attached.setdefault(tensor, []).extend(added)
+            self._attached.setdefault(tensor, []).extend(new_callbacks)
             if self._records:
                 self._borrow(tensor)
         return self
@@ -124,8 +124,8 @@ class GradManager:
             )
         try:
             grads = self._gradients(*_paired(y, dy))
-            called = [(tensor, self._called_back(tensor, grad)) for tensor, grad in grads]
-            for tensor, grad in called:
+            updates = [(tensor, self._called_back(tensor, grad)) for tensor, grad in grads]
+            for tensor, grad in updates:
                 _accumulate(tensor, grad)
         finally:
             self.release()
@@ -166,8 +166,8 @@ class GradManager:
             retain_graph=len(_recording.managers) > 1,
             allow_unused=True,
         )
-        found = [(tensor, grad) for tensor, grad in zip(tensors, grads, strict=False) if grad is not None]
-        return _of_their_own(found, dys)
+        pairs_of_attached = [(tensor, grad) for tensor, grad in zip(tensors, grads, strict=False) if grad is not None]
+        return _of_their_own(pairs_of_attached, dys)
 
     def _called_back(self, tensor: Tensor, grad: Any) -> Any:
         for callback in self._attached[tensor]:
@@ -188,27 +188,27 @@ def _require_differentiable(tensor: Any) -> None:
 
 
 def _paired(y: Any, dy: Any) -> tuple[list[Tensor], list[Tensor]]:
-    ys = [as_torch(one, what="backward: y") for one in _listed(y)]
+    ys = [as_torch(value, what="backward: y") for value in _listed(y)]
     dys = (
-        [torch.ones_like(one) for one in ys]
+        [torch.ones_like(value) for value in ys]
         if dy is None
-        else [as_torch(one, what="backward: dy") for one in _listed(dy)]
+        else [as_torch(value, what="backward: dy") for value in _listed(dy)]
     )
     if len(ys) != len(dys):
         raise also(ArgumentValueError, AssertionError)(f"backward: {len(dys)} dy are given, should be {len(ys)} as y")
     return ys, dys
 
 
-def _of_their_own(found: list[tuple[Tensor, Tensor]], dys: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
+def _of_their_own(pairs: list[tuple[Tensor, Tensor]], dys: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
     """Gradients that may be written in place: torch returns one tensor for several inputs, and expanded ones."""
-    taken = {dy.data_ptr() for dy in dys}
-    owned = []
-    for tensor, grad in found:
-        if grad.data_ptr() in taken or not grad.is_contiguous():
+    addresses = {dy.data_ptr() for dy in dys}
+    own_pairs = []
+    for tensor, grad in pairs:
+        if grad.data_ptr() in addresses or not grad.is_contiguous():
             grad = grad.clone(memory_format=torch.contiguous_format)
-        taken.add(grad.data_ptr())
-        owned.append((tensor, grad))
-    return owned
+        addresses.add(grad.data_ptr())
+        own_pairs.append((tensor, grad))
+    return own_pairs
 
 
 def _listed(value: Any) -> list[Any]:
@@ -219,14 +219,14 @@ def _listed(value: Any) -> list[Any]:
 
 def _accumulate(tensor: Tensor, grad: Any) -> None:
     """Add to ``tensor.grad``; a gradient of one element becomes 0-d where the tensor is."""
-    found = grad.get() if isinstance(grad, TensorFuture) else grad
-    if not isinstance(found, Tensor):
-        raise ArgumentTypeError(f"backward: a callback returned {type(found).__qualname__}, should be a tensor")
+    gradient = grad.get() if isinstance(grad, TensorFuture) else grad
+    if not isinstance(gradient, Tensor):
+        raise ArgumentTypeError(f"backward: a callback returned {type(gradient).__qualname__}, should be a tensor")
     with torch.no_grad():
-        found = found.detach().reshape(tensor.shape)
+        gradient = gradient.detach().reshape(tensor.shape)
         if not tensor.is_leaf:
             tensor.retain_grad()  # else torch warns of the grad of a tensor that was computed
-        tensor.grad = found if tensor.grad is None else tensor.grad + found
+        tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
 
 
 def _hand_over(tensor: Tensor) -> None:
@@ -240,11 +240,11 @@ def _hand_over(tensor: Tensor) -> None:
 
 def _leaves(output: Tensor) -> list[Tensor]:
     """What ``output`` was computed from at last."""
-    found: list[Tensor] = []
+    leaves: list[Tensor] = []
     nodes: list[Any] = [output.grad_fn]
     for node in nodes:
         if hasattr(node, "variable"):
-            found.append(node.variable)
+            leaves.append(node.variable)
         elif node is not None:
             nodes.extend(parent for parent, _ in node.next_functions)
-    return found
+    return leaves

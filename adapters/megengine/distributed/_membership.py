@@ -1,4 +1,4 @@
-"""What a rank knows between ``init_process_group`` and its end; each rank keeps its own in its world."""
+"""A rank's state between ``init_process_group`` and its end; each rank keeps its own in its world."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from collshim.errors import CollshimError, PeerError, WorldError, also
 from collshim.megengine.distributed.server import Client, Server, listens
 
 _NAME = "megengine"
-_WANTED = "please call init_process_group first"
+_ADVICE = "please call init_process_group first"
 _REFUSALS: dict[type[Exception], tuple[type[CollshimError], str]] = {
-    AssertionError: (also(WorldError, AssertionError), _WANTED),
-    TypeError: (also(WorldError, TypeError), f"object of type 'NoneType' has no len(): {_WANTED}"),
+    AssertionError: (also(WorldError, AssertionError), _ADVICE),
+    TypeError: (also(WorldError, TypeError), f"object of type 'NoneType' has no len(): {_ADVICE}"),
     AttributeError: (
         also(WorldError, AttributeError),
-        f"'NoneType' object has no attribute '_tuple_shape': {_WANTED}",
+        f"'NoneType' object has no attribute '_tuple_shape': {_ADVICE}",
     ),
 }
 
@@ -57,40 +57,40 @@ class Membership:
     def communicator(self, ranks: tuple[int, ...]) -> Communicator:
         """The communicator of these global ranks in this order; groups of the same ranks share one."""
         if ranks not in self._communicators:
-            self._communicators[ranks] = self._made(ranks)
+            self._communicators[ranks] = self._make(ranks)
         return self._communicators[ranks]
 
-    def _made(self, ranks: tuple[int, ...]) -> Communicator:
-        everybody = self.world.communicator
-        made = everybody if ranks == everybody.ranks else everybody.subgroup(ranks)
-        if made is None:
+    def _make(self, ranks: tuple[int, ...]) -> Communicator:
+        world_communicator = self.world.communicator
+        communicator = world_communicator if ranks == world_communicator.ranks else world_communicator.subgroup(ranks)
+        if communicator is None:
             raise also(WorldError, AssertionError)(f"group {list(ranks)} does not contain rank {self.world.rank}")
-        return made
+        return communicator
 
 
 def membership() -> Membership | None:
     """This rank's membership; None before ``init_process_group``."""
-    here = world.peek()
-    return None if here is None else here.state.get(_NAME)
+    current_world = world.peek()
+    return None if current_world is None else current_world.state.get(_NAME)
 
 
 def join(member: Membership) -> None:
     """Make this rank a member; what it had made as one before stays."""
-    before: Membership | None = member.world.state.get(_NAME)
-    if before is not None:
-        member._communicators, member.next_stream = before._communicators, before.next_stream
-        member.server = before.server
+    earlier: Membership | None = member.world.state.get(_NAME)
+    if earlier is not None:
+        member._communicators, member.next_stream = earlier._communicators, earlier.next_stream
+        member.server = earlier.server
     member.world.state[_NAME] = member
 
 
-def joined(theirs: type[Exception] = AssertionError) -> Membership:
+def joined(exception: type[Exception] = AssertionError) -> Membership:
     """This rank's membership.
 
     Raises:
-        WorldError: ``init_process_group`` was not called; also ``theirs``, which is what MegEngine raises there.
+        WorldError: ``init_process_group`` was not called; also an ``exception``, which is what MegEngine raises there.
     """
     member = membership()
     if member is None:
-        kind, text = _REFUSALS[theirs]
+        kind, text = _REFUSALS[exception]
         raise kind(text)
     return member

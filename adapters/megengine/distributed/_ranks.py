@@ -38,7 +38,7 @@ class Group:
         member.next_stream += 1
 
     def check(self, proc_ranks: Sequence[int]) -> None:
-        """Judge ranks for a group.
+        """Validate ranks for a group.
 
         Raises:
             AssertionError: before ``init_process_group``; a rank that is no ``int`` (NumPy's are none), outside the
@@ -64,17 +64,17 @@ class Group:
     @property
     def size(self) -> int:
         """How many ranks there are."""
-        return len(self._there())
+        return len(self._required_ranks())
 
     @property
     def key(self) -> str:
         """The ranks as text: ``"3,1"``."""
-        return ",".join(map(str, self._there()))
+        return ",".join(map(str, self._required_ranks()))
 
     @property
     def rank(self) -> int:
         """This rank's place in the group, from 0, the root's."""
-        ranks = self._there()
+        ranks = self._required_ranks()
         own = joined().world.rank
         if own not in ranks:
             raise _unfit(f"group: ranks are {list(ranks)}, should contain the caller's (rank {own})")
@@ -83,18 +83,18 @@ class Group:
     @property
     def comp_node(self) -> str:
         """MegEngine's name for this rank's device and the group's stream on it: ``"xpu0:1"``; a name only."""
-        self._there()
+        self._required_ranks()
         member = joined()
         return f"{member.device_type}{member.device}:{self._stream}"
 
     @property
     def is_single_machine(self) -> bool:
         """Whether all ranks run on one machine; ranks lie machine by machine, as every launcher places them."""
-        ranks = self._there()
+        ranks = self._required_ranks()
         local_size = joined().world.local_size
         return len({rank // local_size for rank in ranks}) == 1
 
-    def _there(self) -> tuple[int, ...]:
+    def _required_ranks(self) -> tuple[int, ...]:
         ranks = self.proc_ranks
         if ranks is None:
             joined(TypeError)
@@ -105,35 +105,35 @@ class Group:
 
 
 WORLD = Group([])
-"""All ranks, in their order. One object for every rank of the process: it asks for the caller's world at each use."""
+"""All ranks, in their order. One object for every rank of the process: it looks up the caller's world at each use."""
 
 
-def communicator(group: Group | None, reads: str | None = None) -> Communicator:
+def communicator(group: Group | None, attribute: str | None = None) -> Communicator:
     """The communicator of ``group``.
 
     Args:
         group: the user's.
-        reads: the attribute that MegEngine's function reads of the group before anything else, None where it asks
-            for the type first. Decides what is raised.
+        attribute: what MegEngine's function reads of the group before anything else, None where it checks the type
+            first. Decides what is raised.
 
     Raises:
-        AssertionError: ``group`` is no ``Group``, or ``init_process_group`` was not called; where the function
-            ``reads`` an attribute: AttributeError and TypeError.
+        AssertionError: ``group`` is no ``Group``, or ``init_process_group`` was not called; with an ``attribute``:
+            AttributeError and TypeError.
     """
     if not isinstance(group, Group):
-        raise _no_group(group, reads)
-    member = joined(AssertionError if reads is None else TypeError)
-    return member.world.communicator if group is WORLD else member.communicator(group._there())
+        raise _no_group(group, attribute)
+    member = joined(AssertionError if attribute is None else TypeError)
+    return member.world.communicator if group is WORLD else member.communicator(group._required_ranks())
 
 
-def _no_group(group: object, reads: str | None) -> Exception:
-    wanted = f"group is {group!r}, should be a Group: new_group makes one of a list"
+def _no_group(group: object, attribute: str | None) -> Exception:
+    sentence = f"group is {group!r}, should be a Group: new_group makes one of a list"
     member = membership()
-    where = f"({member.where()})" if member is not None else "(no process group yet)"
-    if reads is None or (group is None and reads == "size"):
-        return also(ArgumentTypeError, AssertionError)(f"{wanted} {where}")
-    told = f"'{type(group).__name__}' object has no attribute '{reads}'"
-    return also(ArgumentTypeError, AttributeError)(f"{told}: {wanted} {where}")
+    place = f"({member.where()})" if member is not None else "(no process group yet)"
+    if attribute is None or (group is None and attribute == "size"):
+        return also(ArgumentTypeError, AssertionError)(f"{sentence} {place}")
+    prefix = f"'{type(group).__name__}' object has no attribute '{attribute}'"
+    return also(ArgumentTypeError, AttributeError)(f"{prefix}: {sentence} {place}")
 
 
 def _unfit(text: str) -> Exception:

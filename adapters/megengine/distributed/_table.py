@@ -1,4 +1,4 @@
-"""What a ``Server`` serves over XML-RPC: values that processes read and wait for, and where their worlds meet."""
+"""What a ``Server`` serves over XML-RPC: values that processes read and wait for, and the stores of their worlds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Table:
 
     def __init__(self) -> None:
         self._stores: dict[str, Any] = {}
-        self._meeting = threading.Lock()
+        self._stores_lock = threading.Lock()
         self._values: dict[str, Any] = {}
         self._changed = threading.Condition()
 
-    def meet(self, turn: str) -> int:
+    def rendezvous(self, turn: str) -> int:
         """The port of a torch store for one world; this process serves it."""
-        with self._meeting:
+        with self._stores_lock:
             if turn not in self._stores:
                 self._stores[turn] = serve_store("localhost")
             return int(self._stores[turn].port)
 
     def put(self, key: str, value: Any) -> bool:
-        """Put a value, over what is there."""
+        """Put a value in the place of an earlier one."""
         with self._changed:
             self._values[key] = value
             self._changed.notify_all()
@@ -64,7 +64,7 @@ class Table:
 
     def _forget(self, turn: str) -> None:
         """End the store of a world that is over."""
-        with self._meeting:
+        with self._stores_lock:
             self._stores.pop(turn, None)
 
 

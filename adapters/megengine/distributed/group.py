@@ -1,4 +1,4 @@
-"""The process group, and what a rank may ask about it (MegEngine 1.13.0, ``megengine.distributed.group``)."""
+"""The process group, and what a rank may read of it (MegEngine 1.13.0, ``megengine.distributed.group``)."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def init_process_group(
     """Join this rank to the process group; every rank calls it once, with the same first three arguments.
 
     A rank that has a world already (it was started by ``collshim.launch``, or by a launcher that set ``RANK`` and
-    ``WORLD_SIZE``) joins that one, where ``master_ip`` and ``port`` are only kept. Else the ranks meet at
-    ``master_ip:port``, at a ``Server``; rank 0 starts one where none listens.
+    ``WORLD_SIZE``) joins that one, where ``master_ip`` and ``port`` are only kept. Else the ranks find each other by
+    a ``Server`` at ``master_ip:port``; rank 0 starts one where none listens.
 
     Args:
-        master_ip: the host that ranks meet at.
+        master_ip: the host of the ``Server``.
         port: its port, above 0.
         world_size: how many ranks there are, at least 2.
         rank: this rank, from 0.
@@ -91,11 +91,11 @@ def get_backend() -> str:
 def override_backend(new_backend: str) -> Iterator[None]:
     """Call the backend ``new_backend`` inside the ``with`` block; a name only, see ``init_process_group``."""
     member = joined()
-    member.backend, before = new_backend, member.backend
+    member.backend, old_backend = new_backend, member.backend
     try:
         yield
     finally:
-        member.backend = before
+        member.backend = old_backend
 
 
 def get_py_server_addr() -> tuple[str, int]:

@@ -49,11 +49,11 @@ def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
         TypeError: ``inps`` cannot be gone through, or holds something that is no array.
         ArgumentValueError: an array that cannot be written.
     """
-    members = communicator(group)
+    comm = communicator(group)
     if not isinstance(inps, Iterable):
         raise ArgumentTypeError(f"bcast_list_: inps is a {type(inps).__name__}, should be a list of arrays")
     targets = [as_output(inp, what="bcast_list_: inps").detach() for inp in inps]  # all, before the first is sent
-    for work in [members.broadcast(target, root=0, out=target) for target in targets]:
+    for work in [comm.broadcast(target, root=0, out=target) for target in targets]:
         work.wait()
 
 
@@ -107,11 +107,11 @@ def pack_allreduce_split(
         The reduced arrays, in their order.
     """
     offsets = get_offsets(shapes)
-    packed = param_pack_concat(pack_list, offsets, offsets)
-    reduced = communicator(group).all_reduce(packed).wait()
+    pack = param_pack_concat(pack_list, offsets, offsets)
+    total = communicator(group).all_reduce(pack).wait()
     if reduce_method == "mean":
-        reduced = reduced / group.size
-    return param_pack_split(reduced, offsets, shapes)
+        total = total / group.size
+    return param_pack_split(total, offsets, shapes)
 
 
 class TensorFuture:
@@ -196,13 +196,13 @@ class AllreduceCallback:
         return future
 
     def _reduce(self) -> None:
-        waiting = list(self._waiting.items())
+        entries = list(self._waiting.items())
         self._waiting.clear()
-        for pack in _packs(waiting):
+        for pack in _packs(entries):
             grads = [grad for _, grad in pack]
             shapes = [tuple(grad.shape) for grad in grads]
-            reduced = pack_allreduce_split(grads, shapes, self._group, self._reduce_method)
-            for (future, grad), tensor in zip(pack, reduced, strict=True):
+            totals = pack_allreduce_split(grads, shapes, self._group, self._reduce_method)
+            for (future, grad), tensor in zip(pack, totals, strict=True):
                 future.set(tensor.view(grad.shape))
 
 
@@ -222,10 +222,10 @@ class _Reduced(TensorFuture):
         return super().get()
 
 
-def _packs(waiting: list[tuple[_Reduced, Tensor]]) -> list[list[tuple[_Reduced, Tensor]]]:
+def _packs(entries: list[tuple[_Reduced, Tensor]]) -> list[list[tuple[_Reduced, Tensor]]]:
     packs: list[list[tuple[_Reduced, Tensor]]] = []
     open_packs: dict[tuple[torch.dtype, torch.device], list[tuple[_Reduced, Tensor]]] = {}
-    for future, grad in waiting:
+    for future, grad in entries:
         kind = grad.dtype, grad.device
         pack = open_packs.setdefault(kind, [])
         if not pack:

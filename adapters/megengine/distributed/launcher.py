@@ -90,7 +90,7 @@ class launcher:
                 "launcher: this process uses CUDA already, which a forked process cannot: use it in func only"
             )
         self._calls += 1
-        children = [self._started(device, args, kwargs) for device in range(self.n_gpus)]
+        children = [self._start(device, args, kwargs) for device in range(self.n_gpus)]
         try:
             return _results(children)
         finally:
@@ -99,15 +99,15 @@ class launcher:
             if self.server is not None:
                 self.server._end(self._calls)
 
-    def _started(self, device: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Child:
-        ours, theirs = _fork.Pipe()
-        process = _fork.Process(target=self._run, args=(device, args, kwargs, theirs))
+    def _start(self, device: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Child:
+        own_end, child_end = _fork.Pipe()
+        process = _fork.Process(target=self._run, args=(device, args, kwargs, child_end))
         with warnings.catch_warnings():
             # Python 3.12 warns of a fork beside threads; the server's holds nothing that a child needs.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
-        theirs.close()
-        return _Child(self.rank_start + device, process, ours)
+        child_end.close()
+        return _Child(self.rank_start + device, process, own_end)
 
     def _run(self, device: int, args: Sequence[Any], kwargs: Mapping[str, Any], end: Connection) -> None:
         """A rank's process, from its start to its end."""
@@ -143,9 +143,9 @@ class _Child(NamedTuple):
 def _results(children: Sequence[_Child]) -> list[Any]:
     results: dict[int, Any] = {}
     while len(results) < len(children):
-        waiting = {child.end_of_pipe: child for child in children if child.rank not in results}
-        for pipe in wait(list(waiting)):
-            child = waiting[pipe]  # type: ignore[index]
+        children_by_pipe = {child.end_of_pipe: child for child in children if child.rank not in results}
+        for pipe in wait(list(children_by_pipe)):
+            child = children_by_pipe[pipe]  # type: ignore[index]
             results[child.rank] = _result(child, children)
     return [results[child.rank] for child in children]
 

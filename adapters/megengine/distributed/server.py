@@ -35,14 +35,14 @@ class Server:
 
     def __init__(self, port: int = 0) -> None:
         self._table = Table()
-        self._table.meet("1")  # now, as a process that forks later should not be in the midst of it
+        self._table.rendezvous("1")  # now: a process that forks later must not do so while this runs
         self.py_server_port = serve(self._table, port, self)
         self.mm_server_port = self.py_server_port
 
     def _end(self, turn: int) -> None:
         """End what served the ``turn``-th world, and get ready for the next."""
         self._table._forget(str(turn))
-        self._table.meet(str(turn + 1))
+        self._table.rendezvous(str(turn + 1))
 
 
 class Client:
@@ -100,17 +100,17 @@ class Client:
         if val is not None:
             self._call("put", turn, val)
             return None
-        found = self._await("get", turn)
+        value = self._await("get", turn)
         if self._call("add", f"{turn}/read", 1) == size - 1:
             self._call("drop", turn)
             self._call("drop", f"{turn}/read")
-        return found
+        return value
 
     def group_barrier(self, key: str, size: int) -> None:
         """Return once ``size`` ranks have called for this key."""
-        came = self._call("add", f"barrier/{key}", 1)
-        turn = f"barrier/{key}/{(came - 1) // size}"
-        if came % size == 0:
+        count = self._call("add", f"barrier/{key}", 1)
+        turn = f"barrier/{key}/{(count - 1) // size}"
+        if count % size == 0:
             self._call("put", turn, True)
         self._await("get", turn)
 
@@ -137,25 +137,25 @@ class Client:
             return False
         return True
 
-    def _await(self, how: str, key: str) -> Any:
-        return self._call(how, key, current_options().timeout)
+    def _await(self, method: str, key: str) -> Any:
+        return self._call(method, key, current_options().timeout)
 
-    def _call(self, how: str, *arguments: Any) -> Any:
+    def _call(self, method: str, *arguments: Any) -> Any:
         try:
-            return getattr(self._table, how)(*arguments)
+            return getattr(self._table, method)(*arguments)
         except Fault as fault:
             raise DeadlineError(fault.faultString.partition(":")[2]) from fault
         except OSError as error:
             raise PeerError(f"the megengine Server at {self.master_ip}:{self.port} is gone: {error}") from error
 
 
-def met(client: Client, rank: int, turn: int | None) -> Any:
+def world_store(client: Client, rank: int, turn: int | None) -> Any:
     """A torch store that the ranks of one of several worlds reach, which the ``Server`` serves.
 
     Where nobody names the ``turn``, the n-th world of one rank is the n-th of the others.
     """
     number = client._call("add", f"worlds/{rank}", 1) if turn is None else turn
-    port = client._call("meet", str(number))
+    port = client._call("rendezvous", str(number))
     return reach_store(client.master_ip, port, timeout=current_options().timeout)
 
 

@@ -13,7 +13,7 @@ from collshim.errors import ArgumentTypeError, ArgumentValueError, also, refusal
 from collshim.megengine._place import placing
 
 
-def taken(collective: str, inp: Array, members: Communicator) -> Tensor:
+def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
     """``inp`` as a tensor to send.
 
     Raises:
@@ -24,19 +24,19 @@ def taken(collective: str, inp: Array, members: Communicator) -> Tensor:
     if not is_array(inp):
         what = f"'{type(inp).__name__}' object has no attribute 'dtype'"
         raise also(ArgumentTypeError, AttributeError)(
-            f"{what}: {refusal(collective, 'inp', 'no array', 'an array', members.rank, members.size)}"
+            f"{what}: {refusal(collective, 'inp', 'no array', 'an array', comm.rank, comm.size)}"
         )
     tensor = as_torch(inp, what=f"{collective}: inp")
-    refuse_kind(members, collective, tensor)
+    refuse_kind(comm, collective, tensor)
     if tensor.numel() == 0:
         shape = tuple(tensor.shape)
         raise also(ArgumentValueError, RuntimeError)(
-            refusal(collective, "inp", f"empty (shape {shape})", "one with elements", members.rank, members.size)
+            refusal(collective, "inp", f"empty (shape {shape})", "one with elements", comm.rank, comm.size)
         )
     return tensor
 
 
-def given_back(inp: Array, device: str | None) -> Callable[[Tensor], Array]:
+def result_converter(inp: Array, device: str | None) -> Callable[[Tensor], Array]:
     """What makes a result the kind of array that ``inp`` is, on ``device``; torch's where ``inp`` is no array."""
-    placed, kind = placing(device), like(inp) if is_array(inp) else None
-    return placed if kind is None else lambda result: kind(placed(result))
+    place, kind = placing(device), like(inp) if is_array(inp) else None
+    return place if kind is None else lambda result: kind(place(result))

@@ -1,4 +1,4 @@
-"""Axes that parts are cut or joined along: judged before anything is sent."""
+"""Axes that parts are cut or joined along: validated before anything is sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collshim.communicator import Communicator
 from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError, also, refusal
 
 
-def require_axis(collective: str, axis: int, tensor: Tensor, members: Communicator, name: str = "axis") -> None:
+def require_axis(collective: str, axis: int, tensor: Tensor, comm: Communicator, name: str = "axis") -> None:
     """Refuse an axis that ``tensor`` has not.
 
     Raises:
@@ -17,34 +17,32 @@ def require_axis(collective: str, axis: int, tensor: Tensor, members: Communicat
             other collectives return wrong data.
     """
     if not isinstance(axis, int):
-        raise ArgumentTypeError(_refused(collective, name, axis, "an int", tensor, members))
+        raise ArgumentTypeError(_refused(collective, name, axis, "an int", tensor, comm))
     if axis < 0:
-        wanted = "counted from the front, MegEngine's collectives know no negative axes"
-        raise also(ArgumentIndexError, RuntimeError)(_refused(collective, name, axis, wanted, tensor, members))
+        expected = "counted from the front, MegEngine's collectives know no negative axes"
+        raise also(ArgumentIndexError, RuntimeError)(_refused(collective, name, axis, expected, tensor, comm))
     if axis >= tensor.dim():
-        wanted = f"below {tensor.dim()}"
-        raise ArgumentIndexError(
-            f"list index out of range: {_refused(collective, name, axis, wanted, tensor, members)}"
-        )
+        expected = f"below {tensor.dim()}"
+        raise ArgumentIndexError(f"list index out of range: {_refused(collective, name, axis, expected, tensor, comm)}")
 
 
-def require_concatenable(collective: str, axis: int, tensor: Tensor, members: Communicator) -> None:
+def require_concatenable(collective: str, axis: int, tensor: Tensor, comm: Communicator) -> None:
     """Refuse an axis that ``tensor`` has not, as ``gather`` does: AssertionError past the last."""
     if isinstance(axis, int) and axis >= tensor.dim():
         shape = tuple(tensor.shape)
         raise also(ArgumentIndexError, AssertionError)(
             f"your concat_axis exceeds the dim of the tensor, the tensor shape is {shape}"
         )
-    require_axis(collective, axis, tensor, members)
+    require_axis(collective, axis, tensor, comm)
 
 
-def require_divisible(collective: str, axis: int, tensor: Tensor, members: Communicator, name: str = "axis") -> None:
+def require_divisible(collective: str, axis: int, tensor: Tensor, comm: Communicator, name: str = "axis") -> None:
     """Refuse an axis that cannot be cut into one equal part per rank: AssertionError."""
-    require_axis(collective, axis, tensor, members, name)
-    if tensor.shape[axis] % members.size != 0:
+    require_axis(collective, axis, tensor, comm, name)
+    if tensor.shape[axis] % comm.size != 0:
         raise also(ArgumentValueError, AssertionError)(f"current axis: {axis} can't devided by group size")
 
 
-def _refused(collective: str, name: str, axis: object, wanted: str, tensor: Tensor, members: Communicator) -> str:
-    shown = f"inp of shape {tuple(tensor.shape)}"
-    return refusal(collective, name, axis, wanted, members.rank, members.size, shown)
+def _refused(collective: str, name: str, axis: object, expected: str, tensor: Tensor, comm: Communicator) -> str:
+    context = f"inp of shape {tuple(tensor.shape)}"
+    return refusal(collective, name, axis, expected, comm.rank, comm.size, context)

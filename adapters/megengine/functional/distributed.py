@@ -23,9 +23,9 @@ from collshim.errors import ArgumentValueError
 from collshim.layout import concatenated, split
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._ranks import WORLD, Group, communicator
-from collshim.megengine.functional._arrays import given_back, taken
+from collshim.megengine.functional._arrays import input_tensor, result_converter
 from collshim.megengine.functional._axes import require_axis, require_concatenable, require_divisible
-from collshim.megengine.functional._gradient import given_everywhere, given_on_root, received, sent
+from collshim.megengine.functional._gradient import receive, result_everywhere, result_on_root, send
 
 __all__ = [
     "all_gather",
@@ -60,9 +60,9 @@ def reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = Non
     >>> reduce_sum(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([1])                     # rank 0; rank 1 gets None
     """
-    members, back = communicator(group), given_back(inp, device)
-    result = given_on_root(members, members.reduce, taken("reduce_sum", inp, members))
-    return None if result is None else back(result)
+    comm, convert = communicator(group), result_converter(inp, device)
+    result = result_on_root(comm, comm.reduce, input_tensor("reduce_sum", inp, comm))
+    return None if result is None else convert(result)
 
 
 def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
@@ -81,9 +81,9 @@ def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None
     >>> broadcast(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([0])                    # both
     """
-    members, back = communicator(group, reads="rank"), given_back(inp, device)
-    tensor: Any = taken("broadcast", inp, members) if members.rank == 0 else None
-    return back(given_everywhere(members.broadcast(tensor, root=0, discovers=True), tensor))
+    comm, convert = communicator(group, attribute="rank"), result_converter(inp, device)
+    tensor: Any = input_tensor("broadcast", inp, comm) if comm.rank == 0 else None
+    return convert(result_everywhere(comm.broadcast(tensor, root=0, discovers=True), tensor))
 
 
 def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
@@ -107,11 +107,11 @@ def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = Non
     >>> all_gather(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([0, 1])                  # both
     """
-    members, back = communicator(group), given_back(inp, device)
-    tensor = taken("all_gather", inp, members)
+    comm, convert = communicator(group), result_converter(inp, device)
+    tensor = input_tensor("all_gather", inp, comm)
     if tensor.dim() > 0 or axis != 0:
-        require_axis("all_gather", axis, tensor, members)
-    return back(given_everywhere(members.all_gather(tensor).then(partial(concatenated, axis=axis)), tensor))
+        require_axis("all_gather", axis, tensor, comm)
+    return convert(result_everywhere(comm.all_gather(tensor).then(partial(concatenated, axis=axis)), tensor))
 
 
 def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
@@ -135,10 +135,10 @@ def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | No
     >>> reduce_scatter_sum(tensor([0, 1]))  # two ranks  # doctest: +SKIP
     tensor([0])                             # rank 0; rank 1 gets tensor([2])
     """
-    members, back = communicator(group, reads="size"), given_back(inp, device)
-    tensor = taken("reduce_scatter_sum", inp, members)
-    require_divisible("reduce_scatter_sum", axis, tensor, members)
-    return back(given_everywhere(members.reduce_scatter(split(tensor, members.size, axis)), tensor))
+    comm, convert = communicator(group, attribute="size"), result_converter(inp, device)
+    tensor = input_tensor("reduce_scatter_sum", inp, comm)
+    require_divisible("reduce_scatter_sum", axis, tensor, comm)
+    return convert(result_everywhere(comm.reduce_scatter(split(tensor, comm.size, axis)), tensor))
 
 
 def all_reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
@@ -222,11 +222,11 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
     >>> gather(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([0, 1])              # rank 0; rank 1 gets None
     """
-    members, back = communicator(group), given_back(inp, device)
-    tensor = taken("gather", inp, members)
-    require_concatenable("gather", axis, tensor, members)
-    result = given_on_root(members, members.gather, tensor)
-    return None if result is None else back(concatenated(result, axis))
+    comm, convert = communicator(group), result_converter(inp, device)
+    tensor = input_tensor("gather", inp, comm)
+    require_concatenable("gather", axis, tensor, comm)
+    result = result_on_root(comm, comm.gather, tensor)
+    return None if result is None else convert(concatenated(result, axis))
 
 
 def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
@@ -252,13 +252,13 @@ def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, 
     >>> scatter(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([0])                             # rank 0; rank 1 gets tensor([1])
     """
-    members, back = communicator(group, reads="rank"), given_back(inp, device)
-    if members.rank != 0:
-        return back(given_everywhere(members.scatter(None, root=0, discovers=True), None))
-    tensor = taken("scatter", inp, members)
-    require_divisible("scatter", axis, tensor, members)
-    parts = split(tensor, members.size, axis)
-    return back(given_everywhere(members.scatter(parts, root=0, discovers=True), tensor))
+    comm, convert = communicator(group, attribute="rank"), result_converter(inp, device)
+    if comm.rank != 0:
+        return convert(result_everywhere(comm.scatter(None, root=0, discovers=True), None))
+    tensor = input_tensor("scatter", inp, comm)
+    require_divisible("scatter", axis, tensor, comm)
+    parts = split(tensor, comm.size, axis)
+    return convert(result_everywhere(comm.scatter(parts, root=0, discovers=True), tensor))
 
 
 def all_to_all(
@@ -289,12 +289,12 @@ def all_to_all(
     >>> all_to_all(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([0, 2])                             # rank 0; rank 1 gets tensor([1, 3])
     """
-    members, back = communicator(group, reads="size"), given_back(inp, device)
-    tensor = taken("all_to_all", inp, members)
-    require_divisible("all_to_all", split_axis, tensor, members, "split_axis")
-    require_axis("all_to_all", concat_axis, tensor, members, "concat_axis")
-    parts = split(tensor, members.size, split_axis)
-    return back(given_everywhere(members.all_to_all(parts).then(partial(concatenated, axis=concat_axis)), tensor))
+    comm, convert = communicator(group, attribute="size"), result_converter(inp, device)
+    tensor = input_tensor("all_to_all", inp, comm)
+    require_divisible("all_to_all", split_axis, tensor, comm, "split_axis")
+    require_axis("all_to_all", concat_axis, tensor, comm, "concat_axis")
+    parts = split(tensor, comm.size, split_axis)
+    return convert(result_everywhere(comm.all_to_all(parts).then(partial(concatenated, axis=concat_axis)), tensor))
 
 
 def remote_send(inp: Array, dest_rank: int) -> None:
@@ -310,8 +310,8 @@ def remote_send(inp: Array, dest_rank: int) -> None:
     >>> remote_recv(0)  # rank 1  # doctest: +SKIP
     tensor([1.])
     """
-    members = joined().world.communicator
-    sent(members, dest_rank, taken("remote_send", inp, members))
+    comm = joined().world.communicator
+    send(comm, dest_rank, input_tensor("remote_send", inp, comm))
 
 
 def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> Array:
@@ -331,10 +331,10 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
         AttributeError: ``init_process_group`` was not called.
         TypeError, IndexError: ``src_rank`` is no rank.
     """
-    back = given_back(inp, device)
-    members = joined(AttributeError).world.communicator
-    result = received(members, rank_of(members, "remote_recv", "src_rank", src_rank))
-    return back(result.reshape(1) if result.dim() == 0 else result)
+    convert = result_converter(inp, device)
+    comm = joined(AttributeError).world.communicator
+    result = receive(comm, rank_of(comm, "remote_recv", "src_rank", src_rank))
+    return convert(result.reshape(1) if result.dim() == 0 else result)
 
 
 def collective_comm(inp: Array, mode: Any, group: Group, device: str | None) -> Array:
@@ -353,7 +353,7 @@ def collective_comm(inp: Array, mode: Any, group: Group, device: str | None) -> 
     if name not in _MODES:
         raise ArgumentValueError(f"collective_comm: mode is {mode!r}, should be one of {', '.join(_MODES)}")
     result = _MODES[name](inp, group, device)
-    return given_back(inp, device)(as_torch(inp).new_zeros(1)) if result is None else result
+    return result_converter(inp, device)(as_torch(inp).new_zeros(1)) if result is None else result
 
 
 _MODES: dict[str, Callable[[Array, Group, str | None], Array]] = {
@@ -371,6 +371,6 @@ _MODES: dict[str, Callable[[Array, Group, str | None], Array]] = {
 
 
 def _all_reduced(op: str, inp: Array, group: Group | None, device: str | None) -> Array:
-    members, back = communicator(group), given_back(inp, device)
-    tensor = taken(f"all_reduce_{op}", inp, members)
-    return back(given_everywhere(members.all_reduce(tensor, op), tensor))
+    comm, convert = communicator(group), result_converter(inp, device)
+    tensor = input_tensor(f"all_reduce_{op}", inp, comm)
+    return convert(result_everywhere(comm.all_reduce(tensor, op), tensor))
