@@ -52,7 +52,7 @@ What differs, and why:
 - What ``run`` returns on one replica is what the function returned; TensorFlow makes lists of list's subclasses there
   too, under some strategies. A defaultdict stays one; TensorFlow raises TypeError under ``MirroredStrategy``.
 - Replicas of a ``MirroredStrategy`` run at the same time; TensorFlow runs one after the other up to each
-  merge call. So side effects of different replicas come in any order between two meetings; results are the
+  merge call. So side effects of different replicas come in any order between two merge calls; results are the
   same. What a replica raises is raised by ``run`` itself, and wakes the others.
 - ``MirroredStrategy.reduce``, ``gather`` and ``extended.reduce_to`` are ordinary torch arithmetic: gradients
   pass through all of them. TensorFlow has none for ``gather``.

@@ -41,11 +41,11 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
             first and then others, a complex number after others), lists of unequal lengths, or, without ``dtype``,
             a number too large; or a negative length in ``shape``.
     """
-    wanted = None if dtype is None else _torch_dtype(dtype)
+    torch_dtype = None if dtype is None else _torch_dtype(dtype)
     if is_array(value):
         tensor = as_torch(value).detach().clone()
-        return _shaped(tensor if wanted is None else tensor.to(wanted), shape)
-    return _shaped(tensor_of(value, wanted), shape)
+        return _shaped(tensor if torch_dtype is None else tensor.to(torch_dtype), shape)
+    return _shaped(tensor_of(value, torch_dtype), shape)
 
 
 def _torch_dtype(dtype: Any) -> torch.dtype:
@@ -53,10 +53,10 @@ def _torch_dtype(dtype: Any) -> torch.dtype:
         return _PYTHON_TYPES[dtype]
     name = dtype if isinstance(dtype, str) else str(dtype).removeprefix("torch.")
     name = name if isinstance(getattr(torch, name, None), torch.dtype) else _numpy_name(dtype)
-    found = getattr(torch, name, None)
-    if not isinstance(found, torch.dtype) or dtype in (int, complex):
+    torch_dtype = getattr(torch, name, None)
+    if not isinstance(torch_dtype, torch.dtype) or dtype in (int, complex):
         raise ArgumentTypeError(f"dtype is {dtype!r}, should be a torch dtype, a NumPy dtype or the name of one")
-    return found
+    return torch_dtype
 
 
 def _numpy_name(dtype: Any) -> str:
@@ -69,21 +69,21 @@ def _numpy_name(dtype: Any) -> str:
 def _shaped(tensor: Tensor, shape: Any) -> Tensor:
     if shape is None:
         return tensor
-    wanted = torch.Size(_lengths_of(shape))
+    size = torch.Size(_lengths_of(shape))
     if tensor.numel() == 1:
-        return tensor.reshape(()).expand(wanted).clone()
-    if tensor.numel() != wanted.numel():
+        return tensor.reshape(()).expand(size).clone()
+    if tensor.numel() != size.numel():
         raise ArgumentTypeError(
-            f"value has {tensor.numel()} elements, but got `shape` {tuple(wanted)} with {wanted.numel()} elements"
+            f"value has {tensor.numel()} elements, but got `shape` {tuple(size)} with {size.numel()} elements"
         )
-    return tensor.reshape(wanted)
+    return tensor.reshape(size)
 
 
 def _lengths_of(shape: Any) -> list[int]:
-    several = isinstance(shape, Iterable) and not isinstance(shape, str) and getattr(shape, "ndim", 1) > 0
-    given: Any = shape if several else [shape]
+    is_sequence = isinstance(shape, Iterable) and not isinstance(shape, str) and getattr(shape, "ndim", 1) > 0
+    values: Any = shape if is_sequence else [shape]
     try:
-        lengths = [index(length) for length in given]
+        lengths = [index(length) for length in values]
     except TypeError as error:
         raise ArgumentTypeError(f"shape is {shape!r}, should be an int or several") from error
     if any(length < 0 for length in lengths):

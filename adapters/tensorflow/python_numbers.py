@@ -15,8 +15,8 @@ from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
 _INT32, _INT64 = torch.iinfo(torch.int32), torch.iinfo(torch.int64)
-_KEPT: dict[type, torch.dtype] = {np.float16: torch.float16, np.float64: torch.float64}
-_BESIDE = {"b": "bp", "i": "ipf", "f": "fip", "c": "cfip"}  # what may follow; p: Python's own bool
+_FLOAT_DTYPES: dict[type, torch.dtype] = {np.float16: torch.float16, np.float64: torch.float64}
+_COMPATIBLE = {"b": "bp", "i": "ipf", "f": "fip", "c": "cfip"}  # what may follow; p: Python's own bool
 
 
 def tensor_of(value: Any, dtype: torch.dtype | None) -> Tensor:
@@ -34,7 +34,7 @@ def tensor_of(value: Any, dtype: torch.dtype | None) -> Tensor:
         array = _array(numbers, kind)
         dtype = _default_dtype(numbers, kind, array)
     else:
-        _require_held(value, kinds, dtype)
+        _require_representable(value, kinds, dtype)
         array = _array(numbers, "f" if dtype.is_floating_point else "c" if dtype.is_complex else "i")
     return torch.from_numpy(array).reshape(shape).to(dtype)
 
@@ -57,8 +57,8 @@ def _parsed(value: Any) -> tuple[list[Any], tuple[int, ...]]:
 
 
 def _in_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
-    found: np.ndarray[Any, Any] = (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
-    return found
+    array: np.ndarray[Any, Any] = (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
+    return array
 
 
 def _kind(number: Any) -> str:
@@ -72,9 +72,9 @@ def _kind(number: Any) -> str:
 
 def _require_numbers(numbers: list[Any], kinds: list[str]) -> None:
     if "" in kinds:
-        wrong = numbers[kinds.index("")]
+        value = numbers[kinds.index("")]
         raise ArgumentValueError(
-            f"Attempt to convert a value ({wrong!r}) with an unsupported type ({type(wrong)}) to a Tensor."
+            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
         )
 
 
@@ -85,7 +85,7 @@ def _kind_of_all(kinds: list[str]) -> str:
         ArgumentValueError: the kinds do not mix.
     """
     first = kinds[0].replace("p", "b") if kinds else "f"
-    if any(kind not in _BESIDE[first] for kind in kinds):
+    if any(kind not in _COMPATIBLE[first] for kind in kinds):
         raise ArgumentValueError("Can't convert Python sequence with mixed types to Tensor.")
     return "f" if first == "i" and "f" in kinds else first
 
@@ -104,7 +104,7 @@ def _default_dtype(numbers: list[Any], kind: str, array: np.ndarray[Any, Any]) -
     if kind != "f":
         return torch.bool if kind == "b" else torch.complex128
     first = type(numbers[0]) if numbers else float
-    dtype = _KEPT.get(first, torch.float32)
+    dtype = _FLOAT_DTYPES.get(first, torch.float32)
     if np.any(np.isfinite(array) & (np.abs(array) > torch.finfo(dtype).max)):
         raise ArgumentValueError(
             "Can't convert Python sequence with a value out of range for a double-precision float."
@@ -112,8 +112,10 @@ def _default_dtype(numbers: list[Any], kind: str, array: np.ndarray[Any, Any]) -
     return dtype
 
 
-def _require_held(value: Any, kinds: list[str], dtype: torch.dtype) -> None:
-    held = "pifc" if dtype.is_complex else "pif" if dtype.is_floating_point else "bp" if dtype is torch.bool else "pi"
-    if any(kind not in held for kind in kinds):
+def _require_representable(value: Any, kinds: list[str], dtype: torch.dtype) -> None:
+    kinds_of_dtype = (
+        "pifc" if dtype.is_complex else "pif" if dtype.is_floating_point else "bp" if dtype is torch.bool else "pi"
+    )
+    if any(kind not in kinds_of_dtype for kind in kinds):
         name = {torch.float32: "float", torch.float64: "double", torch.float16: "half"}.get(dtype, str(dtype))
         raise ArgumentTypeError(f"Cannot convert {value!r} to EagerTensor of dtype {name.removeprefix('torch.')}")

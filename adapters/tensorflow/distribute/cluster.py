@@ -1,8 +1,8 @@
-"""Which world a ``MultiWorkerMirroredStrategy`` speaks in, and TensorFlow's own way to tell a process of its cluster.
+"""The world of a ``MultiWorkerMirroredStrategy``, and TensorFlow's own description of a cluster.
 
 ``TF_CONFIG`` is JSON: ``{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index":
-0}}``, with an optional job ``chief`` of one task that comes first. The first task's address is where the
-ranks meet. Source: TensorFlow 2.21, guide to distributed training.
+0}}``, with an optional job ``chief`` of one task that comes first. The first task's address is that of the
+ranks' store. Source: TensorFlow 2.21, guide to distributed training.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ def world_of(cluster_resolver: Any) -> world.World:
         ArgumentValueError: the resolver contradicts the world that there is.
         WorldError: ``TF_CONFIG`` cannot be read.
     """
-    told = None if cluster_resolver is None else _resolved(cluster_resolver)
-    found = world.peek()
-    if found is None and not os.environ.get("RANK"):
-        told = told or _configured()
-        if told is not None and len(told.addresses) > 1:
-            return _join(told)
-    found = found or world.current()
-    if told is not None and (len(told.addresses), told.rank) != (found.size, found.rank):
+    cluster = None if cluster_resolver is None else _resolved(cluster_resolver)
+    current_world = world.peek()
+    if current_world is None and not os.environ.get("RANK"):
+        cluster = cluster or _configured()
+        if cluster is not None and len(cluster.addresses) > 1:
+            return _join(cluster)
+    current_world = current_world or world.current()
+    if cluster is not None and (len(cluster.addresses), cluster.rank) != (current_world.size, current_world.rank):
         raise ArgumentValueError(
-            f"cluster_resolver is for rank {told.rank} of {len(told.addresses)}, should be for this world: "
-            f"rank {found.rank} of {found.size}"
+            f"cluster_resolver is for rank {cluster.rank} of {len(cluster.addresses)}, should be for this world: "
+            f"rank {current_world.rank} of {current_world.size}"
         )
-    return found
+    return current_world
 
 
-def _join(told: Cluster) -> world.World:
-    host, _, port = told.addresses[0].rpartition(":")
+def _join(cluster: Cluster) -> world.World:
+    host, _, port = cluster.addresses[0].rpartition(":")
     if not host or not port.isdigit():
-        raise ArgumentValueError(f"the first task's address is {told.addresses[0]!r}, should be 'host:port'")
-    return world.init(told.rank, len(told.addresses), address=host, port=int(port))
+        raise ArgumentValueError(f"the first task's address is {cluster.addresses[0]!r}, should be 'host:port'")
+    return world.init(cluster.rank, len(cluster.addresses), address=host, port=int(port))
 
 
 def _resolved(resolver: Any) -> Cluster | None:

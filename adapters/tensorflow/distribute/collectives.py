@@ -1,6 +1,6 @@
-"""What the replicas' collectives do with the leaves of a nest; the only place that speaks to the engine's communicator.
+"""The replicas' collectives on the leaves of a nest; the only place that calls the engine's communicator.
 
-The leaves of one call are one operation: all are judged before the first is sent, and in the backward all of
+The leaves of one call are one operation: all are validated before the first is sent, and in the backward all of
 them communicate, with zeros for outputs that the loss does not use. Source: TensorFlow 2.21, the custom
 gradients of ``ReplicaContext.all_gather`` and ``all_reduce``, and recorded answers.
 """
@@ -32,9 +32,9 @@ def copies(arrays: Sequence[Any]) -> list[Any]:
 
 def copied(array: Any) -> Any:
     """An array of the same kind in memory of its own; gradients pass."""
-    back = like(array)
+    convert = like(array)
     copy = as_torch(array).clone()
-    return copy if back is None else back(copy)
+    return copy if convert is None else convert(copy)
 
 
 def all_gather(communicator: Communicator, arrays: Sequence[Any], axis: int, timeout: float | None) -> list[Any]:
@@ -54,10 +54,10 @@ def axis_of_all(communicator: Communicator, arrays: Sequence[Any], axis: Any) ->
     Raises:
         ArgumentTypeError: it is no int. InvalidArgumentError: an array has no such axis.
     """
-    found = axis_of(axis)
+    number = axis_of(axis)
     for array in arrays:
-        require_axis("all_gather", as_torch(array), found, communicator.rank, communicator.size)
-    return found
+        require_axis("all_gather", as_torch(array), number, communicator.rank, communicator.size)
+    return number
 
 
 def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], timeout: float | None) -> list[Any]:
@@ -85,8 +85,8 @@ def concatenated(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
     """
     shapes = [list(part.shape) for part in parts]
     if any(_beside(shape, axis) != _beside(shapes[0], axis) for shape in shapes):
-        wanted = f"all axes but {axis} must be equal: Dimension {_unequal(shapes, axis)} in both shapes must be equal"
-        raise shape_mismatch(f"{collective}: the replicas have shapes {shapes}, {wanted}")
+        expected = f"all axes but {axis} must be equal: Dimension {_unequal(shapes, axis)} in both shapes must be equal"
+        raise shape_mismatch(f"{collective}: the replicas have shapes {shapes}, {expected}")
     whole = None if axis or any(part.requires_grad for part in parts) else joined(parts)
     if whole is None:
         return torch.cat(list(parts), axis)
@@ -117,25 +117,25 @@ def axis_of(axis: Any) -> int:
 
 
 def require_axis(collective: str, tensor: Tensor, axis: int, rank: int, size: int) -> None:
-    """Refuse to concatenate scalars, or along an axis that is not there.
+    """Refuse to concatenate scalars, or along an axis that does not exist.
 
     Raises:
         InvalidArgumentError: and a ValueError; TensorFlow raises one or the other, by dtype and strategy. The
             text carries what either says.
     """
-    shown = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+    text = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
     if axis < 0 or tensor.dim() == 0 or axis >= tensor.dim():
         limit = f"{axis + 1}/{tensor.dim()}" if axis >= 0 else f"0/{axis}"
         raise invalid_argument(
-            f"{_misplaced(collective, tensor, axis, rank, size, shown)} Requires start <= limit when delta > 0: {limit}"
+            f"{_misplaced(collective, tensor, axis, rank, size, text)} Requires start <= limit when delta > 0: {limit}"
         )
 
 
-def _misplaced(collective: str, tensor: Tensor, axis: int, rank: int, size: int, shown: str) -> str:
+def _misplaced(collective: str, tensor: Tensor, axis: int, rank: int, size: int, text: str) -> str:
     if tensor.dim() == 0:
-        sentence = refusal(collective, "value's number of axes", 0, "at least 1", rank, size, shown)
+        sentence = refusal(collective, "value's number of axes", 0, "at least 1", rank, size, text)
         return f"{sentence}. Can't concatenate scalars (use tf.stack instead)."
-    sentence = refusal(collective, "axis", axis, f"from 0 to {tensor.dim() - 1}", rank, size, shown)
+    sentence = refusal(collective, "axis", axis, f"from 0 to {tensor.dim() - 1}", rank, size, text)
     return f"{sentence}. Expected concatenating dimensions in the range [0, {tensor.dim()}), but got {axis}."
 
 
@@ -153,8 +153,8 @@ def _as_one(results: list[Any]) -> list[Any]:
     places = [index for index, result in enumerate(results) if isinstance(result, Tensor) and result.requires_grad]
     if len(places) > 1:
         apply = cast(Callable[..., tuple[Tensor, ...]], _OneOperation.apply)
-        for index, tied in zip(places, apply(*[results[index] for index in places]), strict=True):
-            results[index] = tied
+        for index, output in zip(places, apply(*[results[index] for index in places]), strict=True):
+            results[index] = output
     return results
 
 

@@ -30,16 +30,16 @@ def canonical(device: Any, place: str = _PLACE) -> str:
         return f"{place}/device:CPU:0"
     if not isinstance(device, str):
         raise ArgumentTypeError(f"device is {device!r}, should be a name such as 'GPU:0'")
-    found = _NAME.fullmatch(device)
-    if found is None or not (found["any"] or found["kind"].upper() in _KINDS):
-        raise _unknown(device, found["kind"] if found else device.lstrip("/").partition(":")[0])
-    index = 0 if found["index"] in (None, "*") else int(found["index"])
-    return f"{_full_place(found['place'], place)}/device:{found['kind'].upper()}:{index}"
+    match = _NAME.fullmatch(device)
+    if match is None or not (match["any"] or match["kind"].upper() in _KINDS):
+        raise _unknown(device, match["kind"] if match else device.lstrip("/").partition(":")[0])
+    index = 0 if match["index"] in (None, "*") else int(match["index"])
+    return f"{_full_place(match['place'], place)}/device:{match['kind'].upper()}:{index}"
 
 
-def _full_place(given: str, default: str) -> str:
+def _full_place(place: str, default: str) -> str:
     """The default's job, replica and task where none is given."""
-    parts = dict(_PART.findall(default)) | dict(_PART.findall(given))
+    parts = dict(_PART.findall(default)) | dict(_PART.findall(place))
     return "".join(f"/{name}:{value}" for name, value in parts.items())
 
 

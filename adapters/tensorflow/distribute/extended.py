@@ -1,7 +1,7 @@
 """``tf.distribute.StrategyExtended``: what strategies do differently, with one replica as the plain case.
 
 A strategy with one replica in this thread (the default one, ``OneDeviceStrategy``, ``MirroredStrategy`` on
-one device, ``MultiWorkerMirroredStrategy``) calls functions where it stands; ``MirroredStrategy`` overrides
+one device, ``MultiWorkerMirroredStrategy``) calls functions in the caller's thread; ``MirroredStrategy`` overrides
 that with threads.
 """
 
@@ -46,8 +46,8 @@ class StrategyExtended(Extended):
         if op is ReduceOp.MEAN:
             count = self._reduce(ReduceOp.SUM, PerReplica(counts), timeout)
             total = collectives.mean_of(total, int(count))
-        back = like(parts[0])
-        return total if back is None else back(total)
+        convert = like(parts[0])
+        return total if convert is None else convert(total)
 
     def _components(self, value: Any) -> list[Any]:
         """One component for each replica of this process, numbers as tensors."""
@@ -63,8 +63,8 @@ class StrategyExtended(Extended):
         return tuple(select(place, value) for place in range(len(self._local_replicas)))
 
     def _distribute_values(self, value_fn: Callable[[ValueContext], Any]) -> Any:
-        made = [value_fn(ValueContext(replica, self._num_replicas)) for replica in self._local_replicas]
-        return regroup(made, always_wrap=True) if self._wraps_values else made[0]
+        values = [value_fn(ValueContext(replica, self._num_replicas)) for replica in self._local_replicas]
+        return regroup(values, always_wrap=True) if self._wraps_values else values[0]
 
 
 def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -73,21 +73,21 @@ def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tenso
     tensor = as_torch(value)
     dtypes.require_summed("reduce", tensor)
     axes = _axes_of(tensor, axis)
-    count = torch.Size(tensor.shape[one] for one in axes).numel()
+    count = torch.Size(tensor.shape[dimension] for dimension in axes).numel()
     return tensor.sum(axes, dtype=tensor.dtype) if axes else tensor, torch.tensor(count)
 
 
 def _axes_of(tensor: torch.Tensor, axis: Any) -> tuple[int, ...]:
     """The axes that an int or a tuple of them means, counted from 0; bools are ints, as in TensorFlow."""
-    if not isinstance(axis, int | tuple) or not all(isinstance(one, int | np.integer) for one in _several(axis)):
+    if not isinstance(axis, int | tuple) or not all(isinstance(number, int | np.integer) for number in _several(axis)):
         raise ArgumentTypeError(f"reduce: axis is {axis!r}, should be an int, a tuple of ints or None")
-    axes, dim = [int(one) for one in _several(axis)], tensor.dim()
-    if not all(-dim <= one < dim for one in axes):
+    axes, dim = [int(number) for number in _several(axis)], tensor.dim()
+    if not all(-dim <= number < dim for number in axes):
         raise invalid_argument(f"Invalid reduction dimension {axis} for input with {dim} dimensions.")
-    found = tuple(one % dim for one in axes)
-    if len(set(found)) < len(found):
+    dimensions = tuple(number % dim for number in axes)
+    if len(set(dimensions)) < len(dimensions):
         raise invalid_argument(f"Invalid reduction arguments: axis {axis} names a dimension twice.")
-    return found
+    return dimensions
 
 
 def _several(axis: Any) -> tuple[Any, ...]:

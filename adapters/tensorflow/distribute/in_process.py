@@ -35,13 +35,13 @@ def reduced(op: ReduceOp, parts: Sequence[Any]) -> Any:
         return sparse.reduced(op, parts)
     if len(parts) == 1:
         return owned(parts[0])
-    back, tensors = like(parts[0]), [as_torch(part) for part in parts]
+    convert, tensors = like(parts[0]), [as_torch(part) for part in parts]
     _require_fitting(tensors)
     total = tensors[0].clone()
     for tensor in tensors[1:]:
         total = total + tensor.to(total.device)
     result = total if op is ReduceOp.SUM else collectives.mean_of(total, len(parts))
-    return result if back is None else back(result)
+    return result if convert is None else convert(result)
 
 
 def _require_fitting(tensors: Sequence[Tensor]) -> None:
@@ -60,12 +60,12 @@ def gathered(parts: Sequence[Any], axis: int) -> Any:
         InvalidArgumentError: a scalar, an axis out of range, other axes that differ, or dtypes that do.
     """
     refuse_slices(parts, "gather/all_gather")
-    back, tensors, axis = like(parts[0]), [as_torch(part) for part in parts], collectives.axis_of(axis)
+    convert, tensors, axis = like(parts[0]), [as_torch(part) for part in parts], collectives.axis_of(axis)
     for replica, tensor in enumerate(tensors):
         collectives.require_axis("gather", tensor, axis, replica, len(parts))
     dtypes.require_one_dtype("gather", "ConcatV2", tensors)
     whole = collectives.concatenated("gather", [tensor.to(tensors[0].device) for tensor in tensors], axis)
-    return whole if back is None else back(whole)
+    return whole if convert is None else convert(whole)
 
 
 def placed(result: Any, destinations: Any) -> Any:
@@ -76,7 +76,7 @@ def placed(result: Any, destinations: Any) -> Any:
 
 
 def require_destinations(destinations: Any) -> None:
-    """Refuse what tells no place.
+    """Refuse what names no device.
 
     Raises:
         ArgumentValueError: with what it should be.

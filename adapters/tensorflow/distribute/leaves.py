@@ -19,13 +19,13 @@ def leaf_of(value: Any, index: int) -> Any:
     Raises:
         ArgumentValueError: neither an array, nor slices, nor a number.
     """
-    found = component(value, index)
-    if isinstance(found, IndexedSlices) or is_array(found):
-        return found
-    if isinstance(found, bool | int | float | complex):
-        return constant(found)
+    leaf = component(value, index)
+    if isinstance(leaf, IndexedSlices) or is_array(leaf):
+        return leaf
+    if isinstance(leaf, bool | int | float | complex):
+        return constant(leaf)
     raise ArgumentValueError(
-        f"Attempt to convert a value ({found!r}) with an unsupported type ({type(found)}) to a Tensor."
+        f"Attempt to convert a value ({leaf!r}) with an unsupported type ({type(leaf)}) to a Tensor."
     )
 
 

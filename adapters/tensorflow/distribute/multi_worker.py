@@ -20,7 +20,7 @@ from collshim.world import World
 
 
 class MultiWorkerMirroredStrategy(Strategy):
-    """One replica per rank of the world that the caller is in: ``run`` calls its function where it stands.
+    """One replica per rank of the world that the caller is in: ``run`` calls its function in the caller's thread.
 
     The world comes from the launcher (``torchrun``, ``collshim.launch``), else from ``cluster_resolver``,
     else from the environment's ``TF_CONFIG``; without any of these there is one replica. Ranks may also be
@@ -41,8 +41,8 @@ class _MultiWorkerExtended(StrategyExtended):
         self, container_strategy: Strategy, cluster_resolver: Any, options: CommunicationOptions | None
     ) -> None:
         super().__init__(container_strategy)
-        told = cluster_resolver is None and os.environ.get("TF_CONFIG")
-        self._cluster_resolver = TFConfigClusterResolver() if told else cluster_resolver
+        tf_config = cluster_resolver is None and os.environ.get("TF_CONFIG")
+        self._cluster_resolver = TFConfigClusterResolver() if tf_config else cluster_resolver
         self._options = options
         world = world_of(cluster_resolver)
         self._num_replicas = world.size

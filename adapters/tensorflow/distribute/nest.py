@@ -1,8 +1,8 @@
 """Nested structures: what counts as a structure, its leaves in order, and the same structure around other leaves.
 
 Lists, tuples, named tuples and mappings are structures, everything else is a leaf. Leaves of a mapping come
-in the order of its sorted keys, so that replicas agree whatever order each filled its dict in; what is given
-back is of the mapping's own class with its own order of keys. Source: TensorFlow 2.21, ``tf.nest``.
+in the order of its sorted keys, so that replicas agree whatever order each filled its dict in; the result
+is of the mapping's own class with its own order of keys. Source: TensorFlow 2.21, ``tf.nest``.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def flatten(structure: Any) -> list[Any]:
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
     """``flat_sequence`` in the place of ``structure``'s leaves."""
     leaves = iter(flat_sequence)
-    packed = _packed(structure, leaves)
+    result = _packed(structure, leaves)
     if next(leaves, leaves) is not leaves:
         raise ArgumentValueError("pack_sequence_as: flat_sequence has more leaves than the structure")
-    return packed
+    return result
 
 
 def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
@@ -76,10 +76,10 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
         raise ArgumentValueError("pack_sequence_as: flat_sequence has fewer leaves than the structure") from None
 
 
-def mapping_like(mapping: Mapping[Any, Any], found: dict[Any, Any]) -> Any:
-    """``found`` in a mapping of the class of ``mapping`` and with its order of keys."""
-    ordered = {key: found[key] for key in mapping}
+def mapping_like(mapping: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
+    """``values`` in a mapping of the class of ``mapping`` and with its order of keys."""
+    items = {key: values[key] for key in mapping}
     if isinstance(mapping, defaultdict):
-        return type(mapping)(mapping.default_factory, ordered)
+        return type(mapping)(mapping.default_factory, items)
     kind: Any = type(mapping)
-    return kind(ordered)
+    return kind(items)

@@ -14,19 +14,19 @@ class ReduceOp(Enum):
     MEAN = "MEAN"
 
 
-def reduce_op_of(given: ReduceOp | str) -> ReduceOp:
-    """``given``, or the operation of that name in any case of letters.
+def reduce_op_of(reduce_op: ReduceOp | str) -> ReduceOp:
+    """``reduce_op``, or the operation of that name in any case of letters.
 
     Raises:
         ValueError: no operation has that name.
         AssertionError: neither a ``ReduceOp`` nor a string.
     """
-    if isinstance(given, ReduceOp):
-        return given
-    if not isinstance(given, str):
+    if isinstance(reduce_op, ReduceOp):
+        return reduce_op
+    if not isinstance(reduce_op, str):
         raise also(ArgumentTypeError, AssertionError)(
-            f"reduce_op is {given!r}, should be a tf.distribute.ReduceOp or a string"
+            f"reduce_op is {reduce_op!r}, should be a tf.distribute.ReduceOp or a string"
         )
-    if given.upper() not in ReduceOp.__members__:
-        raise ArgumentValueError(f"{given.upper()!r} is not a valid ReduceOp")
-    return ReduceOp[given.upper()]
+    if reduce_op.upper() not in ReduceOp.__members__:
+        raise ArgumentValueError(f"{reduce_op.upper()!r} is not a valid ReduceOp")
+    return ReduceOp[reduce_op.upper()]

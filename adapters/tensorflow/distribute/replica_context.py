@@ -60,7 +60,7 @@ class ReplicaContext:
         if self._strategy.extended._limits_dtypes:
             dtypes.require_gathered("all_gather", leaves, communicator.rank, communicator.size)
         axis = collectives.axis_of_all(communicator, leaves, axis)
-        self._meet("all_gather", len(leaves), axis)
+        self._agree("all_gather", len(leaves), axis)
         return nest.pack_sequence_as(value, collectives.all_gather(communicator, leaves, axis, timeout))
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
@@ -131,10 +131,10 @@ class ReplicaContext:
         return leaves_of(value, self._strategy.extended._local_index(self._replica_id))
 
     def _communicator(self) -> Communicator | None:
-        """What this replica speaks to the others with; None where it is the only one."""
+        """The communicator of the replicas; None where this is the only one."""
         return self._strategy.extended._communicator
 
-    def _meet(self, collective: str, leaves: int, axis: int | None = None) -> None:
+    def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
         """Agree with the replicas of this process, if there are others, on what is about to be exchanged."""
 
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -147,7 +147,7 @@ class ReplicaContext:
             return sparse.copies(leaves)
         require = dtypes.require_reduced if self._strategy.extended._limits_dtypes else dtypes.require_added
         require("all_reduce", leaves, communicator.rank, communicator.size)
-        self._meet("all_reduce", len(leaves))
+        self._agree("all_reduce", len(leaves))
         return sparse.all_reduce(communicator, op, leaves, timeout)
 
 

@@ -1,4 +1,4 @@
-"""One ``MirroredStrategy.run``: a thread for each replica, and the merge calls in which they meet.
+"""One ``MirroredStrategy.run``: a thread for each replica, and their merge calls.
 
 The caller's thread waits meanwhile; it is the one that runs merge functions. Each replica lives in a world of
 its own, made for this run, so that a replica that returns or fails is missed at once by those who wait for
@@ -49,8 +49,8 @@ class MirroredReplicaContext(ReplicaContext):
         world_of_replica: world.World = self._threads.worlds[self._replica_id]
         return world_of_replica.communicator
 
-    def _meet(self, collective: str, leaves: int, axis: int | None = None) -> None:
-        self._threads.agreement.meet(collective, self._replica_id, leaves, axis)
+    def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
+        self._threads.agreement.agree(collective, self._replica_id, leaves, axis)
 
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with as_tensorflow():
@@ -126,14 +126,14 @@ class ReplicaThreads:
         except BaseException as error:
             self._ended(replica, f"raised {type(error).__name__}: {error}", failure=error)
 
-    def _ended(self, replica: int, why: str, result: Any = None, failure: BaseException | None = None) -> None:
+    def _ended(self, replica: int, reason: str, result: Any = None, failure: BaseException | None = None) -> None:
         with self._changed:
             self._results[replica] = result
             if failure is not None:
                 self._failures.append(failure)
             self._running.discard(replica)
             self._changed.notify_all()
-        self.worlds.leave(replica, why)
+        self.worlds.leave(replica, reason)
 
     @contextmanager
     def _ending_replicas(self) -> Iterator[None]:
@@ -167,8 +167,8 @@ class ReplicaThreads:
         try:
             with stack.entered(self._strategy, None):
                 args = regroup([call.args for call in calls])
-                merged = calls[0].function(self._strategy, *args, **regroup([call.kwargs for call in calls]))
-            self._merged = {replica: select(replica, merged) for replica in range(len(calls))}
+                result = calls[0].function(self._strategy, *args, **regroup([call.kwargs for call in calls]))
+            self._merged = {replica: select(replica, result) for replica in range(len(calls))}
         except BaseException as error:
             self._failures.append(error)
 
@@ -176,17 +176,17 @@ class ReplicaThreads:
         """Why a merge call got no answer."""
         if self._failures:
             return PeerError(f"merge_call: another replica or the merge function failed: {self._failures[0]!r}")
-        absent = sorted(self._running - self._merging.keys())
-        return DeadlineError(f"merge_call: replicas {absent} did not come within {timeout:g} s")
+        missing_replicas = sorted(self._running - self._merging.keys())
+        return DeadlineError(f"merge_call: replicas {missing_replicas} did not come within {timeout:g} s")
 
 
 def _as_strategy_says(failure: BaseException) -> BaseException:
     """A replica that waited for one that had returned was not the one at fault: the number of their calls differed."""
     if not isinstance(failure, PeerError):
         return failure
-    unequal = MismatchError(f"{_UNEQUAL_CALLS} {failure}")
-    unequal.__cause__ = failure
-    return unequal
+    mismatch = MismatchError(f"{_UNEQUAL_CALLS} {failure}")
+    mismatch.__cause__ = failure
+    return mismatch
 
 
 class _CallerSettings:

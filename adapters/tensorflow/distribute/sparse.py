@@ -68,12 +68,12 @@ def _divided(array: Any, op: ReduceOp, count: int) -> Any:
     if op is ReduceOp.SUM:
         return array
     dtypes.require_summed("reduce", as_torch(array))
-    back = like(array)
+    convert = like(array)
     mean = collectives.mean_of(as_torch(array), count)
-    return mean if back is None else back(mean)
+    return mean if convert is None else convert(mean)
 
 
 def _concatenated(arrays: Sequence[Any]) -> Any:
-    back = like(arrays[0])
+    convert = like(arrays[0])
     whole = torch.cat([as_torch(array) for array in arrays])
-    return whole if back is None else back(whole)
+    return whole if convert is None else convert(whole)

@@ -41,7 +41,7 @@ class Strategy:
 
     @property
     def cluster_resolver(self) -> Any:
-        """What the strategy was told about the cluster, or None."""
+        """The resolver that the strategy has its cluster from, or None."""
         return self._extended._cluster_resolver
 
     def scope(self) -> Scope[Strategy]:
@@ -123,7 +123,7 @@ class Strategy:
     def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
         """``value_fn(ValueContext)`` for each replica of this process, as ``PerReplica`` leaves.
 
-        ``value_fn`` is called where the caller stands: no scope is entered. Strategies that never have more than
+        ``value_fn`` is called in the caller's context: no scope is entered. Strategies that never have more than
         one replica return what ``value_fn`` did.
         """
         return self._extended._distribute_values(value_fn)

@@ -1,4 +1,4 @@
-"""Where the caller stands, and what is said to a caller that stands in the wrong place."""
+"""The strategy and the replica of a caller, and the errors of calls from a wrong context."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_scope_that_nobody_keeps_is_not_left() -> None:
         stack.leave(0)
 
 
-def test_values_are_made_where_the_caller_stands() -> None:
+def test_values_are_made_in_the_callers_context() -> None:
     found: list[tuple[bool, bool]] = []
     strategy, other = mirrored(2), mirrored(2)
 

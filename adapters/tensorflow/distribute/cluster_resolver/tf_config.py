@@ -14,13 +14,13 @@ from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import Cluster
 
 
 class TFConfigClusterResolver:
-    """Reads ``TF_CONFIG`` whenever it is asked; arguments and what is assigned come before what it says.
+    """Reads ``TF_CONFIG`` at every call; arguments and what is assigned come before what it says.
 
     Attributes:
         environment: what it was given; None or ``"google"`` in TensorFlow.
 
     Raises:
-        ValueError: where it is asked and ``TF_CONFIG`` is no JSON object.
+        ValueError: in a call, where ``TF_CONFIG`` is no JSON object.
     """
 
     def __init__(
@@ -84,15 +84,15 @@ class TFConfigClusterResolver:
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
     ) -> dict[str, int]:
         """How many devices of each kind but the CPU torch sees in this process; the arguments change nothing."""
-        found: dict[str, int] = defaultdict(int)
+        accelerators: dict[str, int] = defaultdict(int)
         if torch.cuda.device_count():
-            found["GPU"] = torch.cuda.device_count()
-        return found
+            accelerators["GPU"] = torch.cuda.device_count()
+        return accelerators
 
 
 def _task() -> dict[str, Any]:
-    found: dict[str, Any] = _config().get("task", {})
-    return found
+    task: dict[str, Any] = _config().get("task", {})
+    return task
 
 
 def _config() -> dict[str, Any]:

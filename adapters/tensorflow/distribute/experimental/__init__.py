@@ -1,4 +1,4 @@
-"""``tf.distribute.experimental``: hints to collectives, and what a value function is told."""
+"""``tf.distribute.experimental``: hints to collectives, and the argument of a value function."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CommunicationOptions:
 
 
 class ValueContext:
-    """What ``experimental_distribute_values_from_function`` tells the function that makes one replica's value."""
+    """What ``experimental_distribute_values_from_function`` passes to the function that makes one replica's value."""
 
     def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
         self._replica_id_in_sync_group = replica_id_in_sync_group
@@ -75,23 +75,23 @@ class ValueContext:
 
 def timeout_of(options: CommunicationOptions | None, default: CommunicationOptions | None) -> float | None:
     """Seconds that a call may take: its own options', else its strategy's, else None."""
-    for given in (options, default):
-        if not isinstance(given, CommunicationOptions | None):
+    for candidate in (options, default):
+        if not isinstance(candidate, CommunicationOptions | None):
             raise ArgumentTypeError(
-                f"options is a {type(given).__name__}, should be a tf.distribute.experimental.CommunicationOptions"
+                f"options is a {type(candidate).__name__}, should be a tf.distribute.experimental.CommunicationOptions"
             )
-        if given is not None and given.timeout_seconds is not None:
-            return given.timeout_seconds
+        if candidate is not None and candidate.timeout_seconds is not None:
+            return candidate.timeout_seconds
     return None
 
 
-def _implementation_of(given: object) -> CommunicationImplementation:
-    if isinstance(given, CommunicationImplementation):
-        return given
-    if not isinstance(given, str):
+def _implementation_of(implementation: object) -> CommunicationImplementation:
+    if isinstance(implementation, CommunicationImplementation):
+        return implementation
+    if not isinstance(implementation, str):
         raise ArgumentValueError(
             "Argument `implementation` must be instance of `tf.distribute.experimental.CommunicationImplementation`."
         )
-    if given.upper() not in CommunicationImplementation.__members__:
-        raise ArgumentValueError(f"{given.upper()!r} is not a valid CommunicationImplementation")
-    return CommunicationImplementation[given.upper()]
+    if implementation.upper() not in CommunicationImplementation.__members__:
+        raise ArgumentValueError(f"{implementation.upper()!r} is not a valid CommunicationImplementation")
+    return CommunicationImplementation[implementation.upper()]
