@@ -28,10 +28,10 @@ class _FallThrough(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if not fullname.startswith(_PREFIX) or _is_ours(fullname):
             return None
-        found = find_spec(fullname.removeprefix(_OURS))
-        if found is None:
+        spec = find_spec(fullname.removeprefix(_OURS))
+        if spec is None:
             return None
-        return ModuleSpec(fullname, self, is_package=found.submodule_search_locations is not None)
+        return ModuleSpec(fullname, self, is_package=spec.submodule_search_locations is not None)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(spec.name.removeprefix(_OURS))

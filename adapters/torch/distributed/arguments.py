@@ -1,4 +1,4 @@
-"""What a call is given, judged in torch's order and with the words that its users match on; before anything is sent.
+"""A call's arguments, validated in torch's order and with the words that its users match on; before anything is sent.
 
 Each error is ours and the class that torch 2.13.0 raises.
 """
@@ -18,7 +18,7 @@ from collshim.arrays import as_output, as_torch, is_array
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.world import peek
 
-_OURS: dict[type[Exception], type[ArgumentError]] = {TypeError: ArgumentTypeError, ValueError: ArgumentValueError}
+_BASES: dict[type[Exception], type[ArgumentError]] = {TypeError: ArgumentTypeError, ValueError: ArgumentValueError}
 _OPS = {
     ReduceOp.SUM: "sum",
     ReduceOp.AVG: "avg",
@@ -33,50 +33,50 @@ _OPS = {
 _ELEMENT = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
-def refuse(theirs: type[Exception], text: str) -> NoReturn:
-    """Raise what is ours and ``theirs``, with the rank behind the text."""
+def refuse(exception: type[Exception], text: str) -> NoReturn:
+    """Raise an ArgumentError that is also an ``exception``, with the rank behind the text."""
     world = peek()
-    where = "" if world is None else f" (rank {world.rank} of {world.size})"
-    ours = _OURS.get(theirs, ArgumentError)
-    raise also(ours, theirs)(text + where)
+    place = "" if world is None else f" (rank {world.rank} of {world.size})"
+    base = _BASES.get(exception, ArgumentError)
+    raise also(base, exception)(text + place)
 
 
-def require_tensor(name: str, given: Any) -> None:
+def require_tensor(name: str, value: Any) -> None:
     """A tensor, or another kind of array."""
-    if not is_array(given):
-        wanted = f"Expected parameter `{name}` of type torch.Tensor"
-        refuse(TypeError, f"Invalid function argument. {wanted} but got {type(given)} instead")
+    if not is_array(value):
+        expected = f"Expected parameter `{name}` of type torch.Tensor"
+        refuse(TypeError, f"Invalid function argument. {expected} but got {type(value)} instead")
 
 
-def require_list(name: str, given: Any) -> None:
+def require_list(name: str, value: Any) -> None:
     """A list, not a tuple, of tensors or other arrays."""
-    wanted = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]"
-    if not isinstance(given, list):
-        refuse(TypeError, f"{wanted} but got {type(given)} instead")
-    if not all(map(is_array, given)):
-        refuse(TypeError, f"{wanted} but got {type(given)} with elements of type {[type(part) for part in given]}")
+    expected = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]"
+    if not isinstance(value, list):
+        refuse(TypeError, f"{expected} but got {type(value)} instead")
+    if not all(map(is_array, value)):
+        refuse(TypeError, f"{expected} but got {type(value)} with elements of type {[type(part) for part in value]}")
 
 
-def list_or_nothing(name: str, given: Any) -> list[Any]:
+def list_or_nothing(name: str, value: Any) -> list[Any]:
     """A list of arrays; what is empty or None is no list."""
-    if given is None or (isinstance(given, list | tuple) and not given):
+    if value is None or (isinstance(value, list | tuple) and not value):
         return []
-    require_list(name, given)
-    return list(given)
+    require_list(name, value)
+    return list(value)
 
 
-def same_dtype(*given: Any) -> tuple[Any, ...]:
+def same_dtype(*arrays: Any) -> tuple[Any, ...]:
     """Arrays and lists of arrays, all of one dtype.
 
     Complex tensors may come with real ones of their element's type and are seen as pairs of them then, as torch does.
     """
-    dtypes = [_dtype(array) for array in chain.from_iterable(map(_listed, given))]
+    dtypes = [_dtype(array) for array in chain.from_iterable(map(_listed, arrays))]
     if len(set(dtypes)) <= 1:
-        return given
+        return arrays
     if len({_ELEMENT.get(dtype, dtype) for dtype in dtypes}) > 1:
-        found = " and ".join(dict.fromkeys(map(str, dtypes)))
-        refuse(ValueError, f"Invalid usage of tensors with different dtypes: found {found}, should be one")
-    return tuple([*map(_real, part)] if isinstance(part, list) else _real(part) for part in given)
+        names = " and ".join(dict.fromkeys(map(str, dtypes)))
+        refuse(ValueError, f"Invalid usage of tensors with different dtypes: found {names}, should be one")
+    return tuple([*map(_real, part)] if isinstance(part, list) else _real(part) for part in arrays)
 
 
 def is_complex(array: Any) -> bool:
@@ -103,8 +103,8 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 def renamed(old: str, new: str) -> None:
     """Warn as torch 2.13 does of a function's earlier name."""
-    fate = "is a private function and will be deprecated" if old.startswith("_") else "is deprecated"
-    warn(f"`torch.distributed.{old}` {fate}. Please use `torch.distributed.{new}` instead.", FutureWarning)
+    notice = "is a private function and will be deprecated" if old.startswith("_") else "is deprecated"
+    warn(f"`torch.distributed.{old}` {notice}. Please use `torch.distributed.{new}` instead.", FutureWarning)
 
 
 def seconds(timeout: Any) -> float | None:
@@ -132,5 +132,5 @@ def _real(array: Any) -> torch.Tensor:
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
-def _listed(given: Any) -> list[Any]:
-    return given if isinstance(given, list) else [given]
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -11,17 +11,17 @@ from torch.distributed.distributed_c10d import BackendConfig
 from collshim.torch.distributed.arguments import refuse, warn
 
 UNDEFINED = "undefined"
-_CARRIED = ("gloo", "nccl", "collshim", UNDEFINED)
+_SUPPORTED = ("gloo", "nccl", "collshim", UNDEFINED)
 _NEEDS_A_BUILD = ("mpi", "xccl")
 
 
 def backend_named(backend: Any) -> str:
-    """The backend's name in small letters, as ``get_backend`` tells it; also the form ``cpu:gloo,cuda:nccl``.
+    """The backend's name in small letters, as ``get_backend`` returns it; also the form ``cpu:gloo,cuda:nccl``.
 
     Raises:
         ValueError: not a string; not pairs of a device and a backend, or a device twice.
         AssertionError: no such backend.
-        RuntimeError: one that is not there.
+        RuntimeError: one that is not available.
     """
     if not isinstance(backend, str):
         refuse(ValueError, f"Backend constructor parameter must be string-ish, got {backend!r}")
@@ -29,8 +29,8 @@ def backend_named(backend: Any) -> str:
     if ":" not in name and name not in Backend.backend_list:
         text = f"Device capability of {name} unknown, assuming `cpu` and `cuda`. You can specify it in "
         warn(f"{text}`device:backend` format in `init_process_group` call.")
-    for one in _per_device(name).values() if ":" in name else [name]:
-        _require_there(one)
+    for part in _per_device(name).values() if ":" in name else [name]:
+        _require_available(part)
     return name
 
 
@@ -38,7 +38,7 @@ def device_backends(backend: str) -> dict[str, str]:
     """Each device's backend, as torch reads the name of one."""
     name = backend.lower()
     config: Any = BackendConfig(Backend(name))  # pyright: ignore[reportArgumentType]
-    return {device: str(there) for device, there in config.get_device_backend_map().items()}
+    return {device: str(carrier) for device, carrier in config.get_device_backend_map().items()}
 
 
 def default_backend(device_id: Any) -> str:
@@ -52,14 +52,14 @@ def _per_device(name: str) -> dict[str, str]:
     pairs = [part.split(":") for part in name.split(",")]
     if any(len(pair) != 2 for pair in pairs):
         refuse(ValueError, f"Invalid device:backend pairing: {name}, should be such as cpu:gloo,cuda:nccl")
-    found = {pair[0]: pair[1] for pair in pairs}
-    if len(found) != len(pairs):
+    backends = {pair[0]: pair[1] for pair in pairs}
+    if len(backends) != len(pairs):
         refuse(ValueError, f"Duplicate device type in backend string: {name}, should name each once")
-    return found
+    return backends
 
 
-def _require_there(name: str) -> None:
-    if name not in (*_CARRIED, *_NEEDS_A_BUILD):
+def _require_available(name: str) -> None:
+    if name not in (*_SUPPORTED, *_NEEDS_A_BUILD):
         refuse(AssertionError, f"Unknown backend type {name}, should be gloo or nccl")
     if name in _NEEDS_A_BUILD:
         refuse(RuntimeError, f"backend is {name}, should be gloo or nccl: collshim carries data over these two")

@@ -48,23 +48,23 @@ class P2POp:
         tag: int = 0,
         group_peer: int | None = None,
     ) -> None:
-        if not any(op is known for known in _OWN):
+        if not any(op is function for function in _OWN):
             text = "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
             refuse(ValueError, f"{text}``torch.distributed.irecv``.")
         require_tensor("tensor", tensor)
-        found = group_of(group)
-        if found is None:
+        process_group = group_of(group)
+        if process_group is None:
             refuse(ValueError, f"Group {group} is not registered: this rank is outside it")
         self.op = _OWN[op]
         self.tensor = tensor
-        self.group: ProcessGroup = found
-        self.group_peer: int = rank_in(found, peer, group_peer)
-        self.peer = _global(found, self.group_peer) if peer is None else peer
+        self.group: ProcessGroup = process_group
+        self.group_peer: int = rank_in(process_group, peer, group_peer)
+        self.peer = _global(process_group, self.group_peer) if peer is None else peer
         self.tag = tag
 
     def __repr__(self) -> str:
-        mine, peer = self.group.rank(), self.group_peer
-        source, destination = (mine, peer) if self.op is isend else (peer, mine)
+        rank, peer = self.group.rank(), self.group_peer
+        source, destination = (rank, peer) if self.op is isend else (peer, rank)
         tensor = as_torch(self.tensor)
         ends = f"pg={self.group.group_name}, group_src={source}, group_dst={destination}"
         return f"P2POp({self.op.__name__} {ends},  {tensor.shape}, {tensor.dtype})"
@@ -73,7 +73,7 @@ class P2POp:
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """All the list's sends and receives are posted, in any order of the two; none is where one is refused.
 
-    Several between the same two ranks in one direction, with one tag, meet in the order of the lists.
+    Several between the same two ranks in one direction, with one tag, match in the order of the lists.
 
     Returns:
         One Work per P2POp, as ``isend`` and ``irecv`` return them.
@@ -83,25 +83,25 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         IndexError: an empty list.
         RuntimeError: as ``isend`` and ``irecv``.
     """
-    if not isinstance(p2p_op_list, list) or not all(isinstance(each, P2POp) for each in p2p_op_list):
+    if not isinstance(p2p_op_list, list) or not all(isinstance(operation, P2POp) for operation in p2p_op_list):
         text = "Invalid ``p2p_op_list``. Each op is expected to be of type ``torch.distributed.P2POp``."
         refuse(ValueError, text)
     if not p2p_op_list:
         refuse(IndexError, "batch_isend_irecv: list index out of range: p2p_op_list is empty")
     group = p2p_op_list[0].group
-    if any(each.group is not group for each in p2p_op_list):
+    if any(operation.group is not group for operation in p2p_op_list):
         refuse(ValueError, "All ops need to use the same group.")
-    letters = [_letter(each) for each in p2p_op_list]
-    events = [begun(group.backend, each.op.__name__[1:], [each.tensor]) for each in p2p_op_list]
-    works = accepted(group, lambda comm: comm.batch(letters))
-    posted = zip(works, p2p_op_list, events, strict=True)
-    return [Work([work], group.deadline, [each.tensor], event) for work, each, event in posted]
+    messages = [_message(operation) for operation in p2p_op_list]
+    events = [begun(group.backend, operation.op.__name__[1:], [operation.tensor]) for operation in p2p_op_list]
+    works = accepted(group, lambda comm: comm.batch(messages))
+    triples = zip(works, p2p_op_list, events, strict=True)
+    return [Work([work], group.deadline, [operation.tensor], event) for work, operation, event in triples]
 
 
-def _letter(each: P2POp) -> Send | Recv:
-    if each.op is isend:
-        return Send(values(each.tensor), each.group_peer, each.tag)
-    return Recv(each.group_peer, out=uncounted(each.tensor), tag=each.tag)
+def _message(operation: P2POp) -> Send | Recv:
+    if operation.op is isend:
+        return Send(values(operation.tensor), operation.group_peer, operation.tag)
+    return Recv(operation.group_peer, out=uncounted(operation.tensor), tag=operation.tag)
 
 
 def _global(group: ProcessGroup, rank: Any) -> Any:

@@ -20,17 +20,17 @@ from collshim.torch.distributed.work import Call, Work, posted, started
 
 
 class _Held(NamedTuple):
-    """A call that waits for the end of its ``_coalescing_manager``: ``call`` alone, or as one with the others."""
+    """A call held back until the end of its ``_coalescing_manager``: ``call`` alone, or as one with the others."""
 
     title: str
     call: Call
     output: Any
-    given: Any
+    source: Any
     reduce_op: Any
 
 
 class _IllegalWork(Work):
-    """What ``async_op=True`` gives inside a ``_coalescing_manager``: the manager is what can be waited for."""
+    """What ``async_op=True`` gives inside a ``_coalescing_manager``: only the manager can be waited for."""
 
     def __init__(self) -> None:
         super().__init__([], None, [])
@@ -71,20 +71,20 @@ def _coalescing_manager(group: Group = None, device: Any = None, async_ops: bool
         ValueError: a manager of the group is open already.
         RuntimeError: different functions were called; what the calls raise.
     """
-    ranks = group_of(group)
-    manager, held = _CoalescingManager(), list[_Held]()
-    if ranks is None:  # every call inside warns, and does nothing
+    process_group = group_of(group)
+    manager, calls = _CoalescingManager(), list[_Held]()
+    if process_group is None:  # every call inside warns, and does nothing
         yield manager
         return
-    if ranks.held is not None:
+    if process_group.held is not None:
         refuse(ValueError, "ProcessGroup has non-empty op list at the start of coalescing")
-    ranks.held = held
+    process_group.held = calls
     try:
         yield manager
     finally:
-        ranks.held = None
-    if held:
-        work = _together(ranks, held)
+        process_group.held = None
+    if calls:
+        work = _together(process_group, calls)
         manager.append(work) if async_ops else work.wait()
 
 
@@ -94,17 +94,17 @@ def posted_or_held(
     title: str,
     call: Call,
     output: Any,
-    given: Any,
+    source: Any,
     reduce_op: Any = None,
     results: list[Any] | None = None,
 ) -> Work | None:
     """``posted``, or kept for the end of the group's ``_coalescing_manager`` where one is open.
 
-    ``results``, by default the output, is what the Work hands out.
+    ``results``, by default the output, are those of the Work.
     """
     if group.held is None:
-        return posted(group, async_op, title, call, results or [output], [given])
-    group.held.append(_Held(title, call, output, given, reduce_op))
+        return posted(group, async_op, title, call, results or [output], [source])
+    group.held.append(_Held(title, call, output, source, reduce_op))
     return _IllegalWork() if async_op else None
 
 
@@ -114,7 +114,7 @@ def all_reduce_coalesced(
 ) -> Future[list[Any]] | None:
     """Every rank's ``tensors[i]`` holds the reduction of all ranks' i-th tensor, in place.
 
-    Deprecated in torch 2.13, which is told by a FutureWarning.
+    Deprecated in torch 2.13, with a FutureWarning.
 
     Args:
         tensors: a list of arrays of one dtype, or one array; shapes alike on every rank.
@@ -129,19 +129,19 @@ def all_reduce_coalesced(
         TypeError, ValueError, RuntimeError: as ``all_reduce``; not one dtype.
     """
     _deprecated("all_reduce_coalesced")
-    given = [tensors] if is_array(tensors) else tensors
-    require_list("tensor", given)
-    _require_one_dtype(given)
-    ranks = group_of(group)
-    if ranks is None:
+    arrays = [tensors] if is_array(tensors) else tensors
+    require_list("tensor", arrays)
+    _require_one_dtype(arrays)
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_reduce_coalesced")
         return None
-    _require_some(given)
+    _require_some(arrays)
     reduce_op = reduction(op)
-    if any(map(is_complex, given)) and not supports_complex(op):
+    if any(map(is_complex, arrays)) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
-    call: Call = lambda comm: comm.all_reduce_coalesced(values(given), reduce_op, out=outputs(given))  # noqa: E731
-    return _promised(started(ranks, "all_reduce", [call], given), async_op)
+    call: Call = lambda comm: comm.all_reduce_coalesced(values(arrays), reduce_op, out=outputs(arrays))  # noqa: E731
+    return _promised(started(process_group, "all_reduce", [call], arrays), async_op)
 
 
 @overridable("input_tensor_list")
@@ -153,7 +153,7 @@ def all_gather_coalesced(
 ) -> Future[list[Any]] | None:
     """Every rank's ``output_tensor_lists[r][i]`` holds rank r's ``input_tensor_list[i]``.
 
-    Deprecated in torch 2.13, which is told by a FutureWarning.
+    Deprecated in torch 2.13, with a FutureWarning.
 
     Args:
         output_tensor_lists: a list with one list per rank of the group, each of arrays like the inputs.
@@ -170,23 +170,23 @@ def all_gather_coalesced(
         RuntimeError: a list's length or a shape does not fit; the ranks disagree or one is missing.
     """
     _deprecated("all_gather_coalesced")
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_gather_coalesced")
         return None
     require_list("input_tensor_list", input_tensor_list)
     _require_one_dtype(input_tensor_list)
     _require_some(input_tensor_list)
-    _require_outputs(output_tensor_lists, input_tensor_list, ranks.size())
+    _require_outputs(output_tensor_lists, input_tensor_list, process_group.size())
     places = [[place(array, "output") for array in part] for part in output_tensor_lists]
 
-    def fill(found: list[Array]) -> None:
-        for index, stacked in enumerate(found):
+    def fill(results: list[Array]) -> None:
+        for index, stacked in enumerate(results):
             for rank, part in enumerate(as_torch(stacked)):
                 places[rank][index].copy_(part)
 
     call: Call = lambda comm: comm.all_gather_coalesced(values(input_tensor_list)).then(fill)  # noqa: E731
-    return _promised(started(ranks, "all_gather", [call], output_tensor_lists, input_tensor_list), async_op)
+    return _promised(started(process_group, "all_gather", [call], output_tensor_lists, input_tensor_list), async_op)
 
 
 def _deprecated(function: str) -> None:
@@ -202,10 +202,10 @@ def _require_outputs(lists: Any, inputs: list[Any], size: int) -> None:
     for part in lists:
         require_list("output_tensor_lists", part)
         _require_one_dtype([*part, *inputs])
-    wanted = [tuple(array.shape) for array in inputs]
-    found = [[tuple(array.shape) for array in part] for part in lists]
-    if found != [wanted] * size:
-        text = f"invalid output tensor list: its shapes are {found}, should be {size} times {wanted}"
+    expected = [tuple(array.shape) for array in inputs]
+    shapes = [[tuple(array.shape) for array in part] for part in lists]
+    if shapes != [expected] * size:
+        text = f"invalid output tensor list: its shapes are {shapes}, should be {size} times {expected}"
         refuse(RuntimeError, f"all_gather_coalesced: {text}")
 
 
@@ -218,30 +218,30 @@ def _require_one_dtype(arrays: list[Any]) -> None:
     same_dtype(arrays)
 
 
-def _together(group: ProcessGroup, held: list[_Held]) -> Work:
+def _together(group: ProcessGroup, entries: list[_Held]) -> Work:
     """One call for what was held back, per reduce operation."""
-    titles = sorted({one.title for one in held})
+    titles = sorted({entry.title for entry in entries})
     if len(titles) > 1:
         text = "Coalescing manager requires all collectives to be the same type, but got mixed types"
         refuse(RuntimeError, f"{text}: {', '.join(titles)}")
-    ops = dict.fromkeys(one.reduce_op for one in held)
-    calls = [_as_one([one for one in held if one.reduce_op == op], op) for op in ops]
-    return started(group, titles[0], calls, [one.output for one in held], [one.given for one in held])
+    ops = dict.fromkeys(entry.reduce_op for entry in entries)
+    calls = [_as_one([entry for entry in entries if entry.reduce_op == op], op) for op in ops]
+    return started(group, titles[0], calls, [entry.output for entry in entries], [entry.source for entry in entries])
 
 
-def _as_one(held: list[_Held], reduce_op: Any) -> Call:
-    if len(held) == 1:
-        return held[0].call
-    title = held[0].title
+def _as_one(entries: list[_Held], reduce_op: Any) -> Call:
+    if len(entries) == 1:
+        return entries[0].call
+    title = entries[0].title
 
     def call(comm: Communicator) -> Any:
-        outputs = [place(one.output, f"{title}: output") for one in held]
-        given = [values(one.given) for one in held]
+        outputs = [place(entry.output, f"{title}: output") for entry in entries]
+        sources = [values(entry.source) for entry in entries]
         if title == "all_reduce":
-            return comm.all_reduce_coalesced(given, reduce_op, out=outputs)
+            return comm.all_reduce_coalesced(sources, reduce_op, out=outputs)
         if title == "all_gather_single":
-            return comm.all_gather_coalesced(given, out=_cut(f"{title}: output_tensor", outputs, given, comm))
-        return comm.reduce_scatter_coalesced(_cut(f"{title}: input", given, outputs, comm), reduce_op, out=outputs)
+            return comm.all_gather_coalesced(sources, out=_cut(f"{title}: output_tensor", outputs, sources, comm))
+        return comm.reduce_scatter_coalesced(_cut(f"{title}: input", sources, outputs, comm), reduce_op, out=outputs)
 
     return call
 

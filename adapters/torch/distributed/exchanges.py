@@ -46,15 +46,15 @@ def all_to_all(
     >>> output  # rank 1  # doctest: +SKIP
     [tensor([1]), tensor([5]), tensor([9]), tensor([13])]
     """
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_to_all")
         return None
     require_list("output_tensor_list", output_tensor_list)
     require_list("input_tensor_list", input_tensor_list)
     places, parts = same_dtype(output_tensor_list, input_tensor_list)
     return posted(
-        ranks,
+        process_group,
         async_op,
         "all_to_all",
         lambda comm: comm.all_to_all(values(parts), out=outputs(places)),
@@ -91,18 +91,19 @@ def all_to_all_single(
         RuntimeError: sizes do not fit dimension 0, or, without sizes, the ranks do not divide it (torch over gloo
             delivers garbage then); the ranks disagree or one is missing.
     """
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_to_all_single")
         return None
     require_tensor("output", output)
     require_tensor("input", input)
     target, source = same_dtype(output, input)
-    received, sent = ints("output_split_sizes", output_split_sizes), ints("input_split_sizes", input_split_sizes)
+    output_sizes = ints("output_split_sizes", output_split_sizes)
+    input_sizes = ints("input_split_sizes", input_split_sizes)
 
     def exchange(comm: Communicator) -> EngineWork[object]:
-        parts = pieces("all_to_all_single: input", values(as_torch(source)), sent, comm)
-        into = uncounted(as_output(target, what="all_to_all_single: output"))
-        return comm.all_to_all(parts, out=pieces("all_to_all_single: output", into, received, comm))
+        parts = pieces("all_to_all_single: input", values(as_torch(source)), input_sizes, comm)
+        out = uncounted(as_output(target, what="all_to_all_single: output"))
+        return comm.all_to_all(parts, out=pieces("all_to_all_single: output", out, output_sizes, comm))
 
-    return posted(ranks, async_op, "all_to_all", exchange, [output], [input])
+    return posted(process_group, async_op, "all_to_all", exchange, [output], [input])

@@ -14,34 +14,34 @@ from collshim.layout import split
 from collshim.torch.distributed.arguments import refuse
 
 
-def values(given: Any) -> Any:
+def values(value: Any) -> Any:
     """An array, or a list of them, to read from; a call of this module is no part of torch's graph."""
-    if isinstance(given, list):
-        return [values(array) for array in given]
-    return given.detach() if isinstance(given, Tensor) and given.requires_grad else given
+    if isinstance(value, list):
+        return [values(array) for array in value]
+    return value.detach() if isinstance(value, Tensor) and value.requires_grad else value
 
 
-def outputs(given: Any) -> Any:
+def outputs(value: Any) -> Any:
     """An array, or a list of them, to write to, outside ``torch.inference_mode`` too."""
-    if isinstance(given, list):
-        return [outputs(array) for array in given]
-    return _same_memory(given) if isinstance(given, Tensor) and given.is_inference() else given
+    if isinstance(value, list):
+        return [outputs(array) for array in value]
+    return _same_memory(value) if isinstance(value, Tensor) and value.is_inference() else value
 
 
-def uncounted(given: Any) -> Any:
+def uncounted(array: Any) -> Any:
     """An array to write to, which autograd does not count as a change of the tensor: what it has saved stays valid.
 
     So torch 2.13 over gloo has it in all_reduce, broadcast, reduce, scatter, all_to_all_single and recv: its C++ writes
     to the memory alone. In the others, gather's kin, it copies, which counts.
     """
-    if not isinstance(given, Tensor):
-        return given
-    return _same_memory(given) if given.is_inference() else given.data
+    if not isinstance(array, Tensor):
+        return array
+    return _same_memory(array) if array.is_inference() else array.data
 
 
-def place(given: Any, what: str) -> Tensor:
+def place(array: Any, what: str) -> Tensor:
     """An array's own memory, to write to."""
-    tensor: Tensor = outputs(as_output(given, what=what))
+    tensor: Tensor = outputs(as_output(array, what=what))
     return tensor.detach()
 
 
@@ -58,11 +58,11 @@ def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
     """``whole``, to read or write, as one part in the shape of ``part`` per rank: ``(N, *shape)``."""
     tensor, shape = as_torch(whole), tuple(as_torch(part).shape)
     stacked = (comm.size, *shape)
-    joined = (comm.size * shape[0], *shape[1:]) if shape else stacked
+    concatenated = (comm.size * shape[0], *shape[1:]) if shape else stacked
     if tensor.shape == stacked:
         return tensor
-    if tensor.shape != joined:
-        refuse(RuntimeError, f"{what}'s shape is {tuple(tensor.shape)}, should be {joined} or {stacked}")
+    if tensor.shape != concatenated:
+        refuse(RuntimeError, f"{what}'s shape is {tuple(tensor.shape)}, should be {concatenated} or {stacked}")
     return split(tensor, comm.size)
 
 
@@ -70,10 +70,10 @@ def ints(what: str, sizes: Sequence[int] | None) -> list[int]:
     """Split sizes; none where none are given."""
     if not isinstance(sizes, Iterable | None):
         refuse(TypeError, f"incompatible function arguments: {what} is {sizes!r}, should be ints")
-    found = [] if sizes is None else list(sizes)
-    if not all(hasattr(size, "__index__") for size in found):
+    numbers = [] if sizes is None else list(sizes)
+    if not all(hasattr(size, "__index__") for size in numbers):
         refuse(TypeError, f"incompatible function arguments: {what} is {sizes!r}, should be ints")
-    return [size.__index__() for size in found]
+    return [size.__index__() for size in numbers]
 
 
 def pieces(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> Tensor | list[Tensor]:

@@ -48,16 +48,16 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
     """
     require_list("tensor_list", tensor_list)
     require_tensor("tensor", tensor)
-    parts, mine = same_dtype(tensor_list, tensor)
-    ranks = group_of(group)
-    if ranks is None:
+    parts, own = same_dtype(tensor_list, tensor)
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_gather")
         return None
     return posted(
-        ranks,
+        process_group,
         async_op,
         "all_gather",
-        lambda comm: comm.all_gather(values(mine), out=outputs(parts)),
+        lambda comm: comm.all_gather(values(own), out=outputs(parts)),
         tensor_list,
         [tensor],
     )
@@ -87,17 +87,19 @@ def all_gather_single(
     """
     require_tensor("input_tensor", input_tensor)
     require_tensor("output_tensor", output_tensor)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_gather_single")
         return None
-    mine, what = values(input_tensor), "all_gather_single: output_tensor"
+    own, what = values(input_tensor), "all_gather_single: output_tensor"
 
     def call(comm: Communicator) -> EngineWork[object]:
-        return comm.all_gather(mine, out=parts_like(what, place(output_tensor, what), mine, comm))
+        return comm.all_gather(own, out=parts_like(what, place(output_tensor, what), own, comm))
 
-    found = _chunks(output_tensor, ranks.size()) if async_op else [output_tensor]
-    return posted_or_held(ranks, async_op, "all_gather_single", call, output_tensor, input_tensor, results=found)
+    results = _chunks(output_tensor, process_group.size()) if async_op else [output_tensor]
+    return posted_or_held(
+        process_group, async_op, "all_gather_single", call, output_tensor, input_tensor, results=results
+    )
 
 
 def all_gather_into_tensor(
@@ -144,24 +146,29 @@ def gather(
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
     require_tensor("tensor", tensor)
-    parts, mine = same_dtype(list_or_nothing("gather_list", gather_list), tensor)
-    ranks = group_of(group)
-    if ranks is None:
+    parts, own = same_dtype(list_or_nothing("gather_list", gather_list), tensor)
+    process_group = group_of(group)
+    if process_group is None:
         outside("gather")
         return None
-    root = rank_in(ranks, 0 if dst is None and group_dst is None else dst, group_dst)
-    there = root == ranks.rank()
-    if there and not parts:
+    root = rank_in(process_group, 0 if dst is None and group_dst is None else dst, group_dst)
+    is_root = root == process_group.rank()
+    if is_root and not parts:
         refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
-    if parts and not there:
+    if parts and not is_root:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    target = outputs(parts) if there else None
+    target = outputs(parts) if is_root else None
     return posted(
-        ranks, async_op, "gather", lambda comm: comm.gather(values(mine), root, out=target), gather_list or [], [tensor]
+        process_group,
+        async_op,
+        "gather",
+        lambda comm: comm.gather(values(own), root, out=target),
+        gather_list or [],
+        [tensor],
     )
 
 
 def _chunks(output: Array, size: int) -> list[Array]:
     """What the Work of an ``all_gather_single`` has for results: one view per rank, of a tensor."""
-    cut = isinstance(output, Tensor) and output.dim() > 0
-    return [*output.detach().tensor_split(size)] if cut else [output]
+    divisible = isinstance(output, Tensor) and output.dim() > 0
+    return [*output.detach().tensor_split(size)] if divisible else [output]

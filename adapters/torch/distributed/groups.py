@@ -1,4 +1,4 @@
-"""Groups and ranks: new_group, group.WORLD, GroupMember, and what can be asked of a group.
+"""Groups and ranks: new_group, group.WORLD, GroupMember, and what is known of a group.
 
 Conventions of torch 2.13.0. A group of ``use_local_synchronization=True`` needs its members' calls alone, however many
 other groups each of them is in (torch: they may derive different names for it, and wait for each other in vain).
@@ -31,15 +31,15 @@ class _HasWorld(type):
     @property
     def WORLD(cls) -> ProcessGroup | None:
         """The group of all ranks; None before ``init_process_group``."""
-        found = membership()
-        return None if found is None else found.default
+        state = membership()
+        return None if state is None else state.default
 
     @WORLD.setter
     def WORLD(cls, default: Group) -> None:
-        known = required().known(default)
-        if known is None:
+        process_group = required().known(default)
+        if process_group is None:
             refuse(ValueError, f"group.WORLD is {default!r}, should be a group that this rank is in")
-        required().default = known
+        required().default = process_group
 
 
 class group(metaclass=_HasWorld):
@@ -81,47 +81,47 @@ def new_group(
         TypeError: no ranks, or no ints; ``timeout`` is no timedelta.
         AssertionError, RuntimeError: no such backend.
     """
-    found = required()
-    name = backend_named(backend) if backend else found.default.backend
-    deadline = found.default.deadline if timeout is None else seconds(timeout)
-    given = None if ranks is None else _ints(ranks)
-    if use_local_synchronization and given is not None and found.whole.rank() not in given:
+    state = required()
+    name = backend_named(backend) if backend else state.default.backend
+    deadline = state.default.deadline if timeout is None else seconds(timeout)
+    global_ranks = None if ranks is None else _ints(ranks)
+    if use_local_synchronization and global_ranks is not None and state.whole.rank() not in global_ranks:
         return None
-    members = _members(given, found.whole.size(), sort_ranks)
-    found.made += 1
-    part = found.whole.communicator.subgroup(members)
+    members = _members(global_ranks, state.whole.size(), sort_ranks)
+    state.made += 1
+    part = state.whole.communicator.subgroup(members)
     if part is None:
-        found.others = members
+        state.others = members
         return NON_GROUP_MEMBER
     return registered(part, name, group_desc, deadline)
 
 
 def registered(comm: Communicator, backend: str, desc: str | None, deadline: float | None) -> CollectiveGroup:
     """A group of this rank's over a communicator."""
-    made = required().add(CollectiveGroup(comm, backend, comm.name, desc, deadline))
-    introduce(made)
-    return made
+    group = required().add(CollectiveGroup(comm, backend, comm.name, desc, deadline))
+    introduce(group)
+    return group
 
 
 def _ints(ranks: Iterable[int]) -> list[int]:
     """Ranks in any container, as torch takes them; a set or an array too."""
-    found = list(ranks) if isinstance(ranks, Iterable) else []
-    if not found or not all(hasattr(rank, "__index__") for rank in found):
+    numbers = list(ranks) if isinstance(ranks, Iterable) else []
+    if not numbers or not all(hasattr(rank, "__index__") for rank in numbers):
         refuse(TypeError, f"ranks list is {ranks!r}, should hold at least one rank, and ints")
-    return [rank.__index__() for rank in found]
+    return [rank.__index__() for rank in numbers]
 
 
-def _members(found: list[int] | None, size: int, sort_ranks: bool) -> list[int]:
-    if found is None:
+def _members(ranks: list[int] | None, size: int, sort_ranks: bool) -> list[int]:
+    if ranks is None:
         return list(range(size))
-    if len(set(found)) != len(found):
-        refuse(ValueError, f"ranks list must not contain duplicate entries, got {found}")
-    if len(found) > size:
-        refuse(ValueError, f"the new group's world size should be less or equal to the world size, got {len(found)}")
-    for rank in found:
+    if len(set(ranks)) != len(ranks):
+        refuse(ValueError, f"ranks list must not contain duplicate entries, got {ranks}")
+    if len(ranks) > size:
+        refuse(ValueError, f"the new group's world size should be less or equal to the world size, got {len(ranks)}")
+    for rank in ranks:
         if not 0 <= rank < size:
             refuse(ValueError, f"Rank {rank} is out of range. Valid ranks are 0 to {size - 1} (world_size={size})")
-    return sorted(found) if sort_ranks else found
+    return sorted(ranks) if sort_ranks else ranks
 
 
 def _rank_not_in_group(group: Group) -> bool:  # pyright: ignore[reportUnusedFunction]
@@ -135,8 +135,8 @@ def get_rank(group: Group = None) -> int:
     Raises:
         ValueError: no default group yet; a group that is destroyed.
     """
-    found = group_of(group)
-    return -1 if found is None else found.rank()
+    process_group = group_of(group)
+    return -1 if process_group is None else process_group.rank()
 
 
 def get_world_size(group: Group = None) -> int:
@@ -145,8 +145,8 @@ def get_world_size(group: Group = None) -> int:
     Raises:
         ValueError: no default group yet; a group that is destroyed.
     """
-    found = group_of(group)
-    return -1 if found is None else found.size()
+    process_group = group_of(group)
+    return -1 if process_group is None else process_group.size()
 
 
 def get_backend(group: Group = None) -> str:
@@ -155,15 +155,15 @@ def get_backend(group: Group = None) -> str:
     Raises:
         ValueError: no default group yet; outside the group; a group that is destroyed.
     """
-    found = required()
+    state = required()
     if group is None:
-        return found.default.backend
+        return state.default.backend
     if group == NON_GROUP_MEMBER:
         refuse(ValueError, f"Invalid process group specified: this rank is outside it, {group!r}")
-    known = found.known(group)
-    if known is None:
+    process_group = state.known(group)
+    if process_group is None:
         refuse(ValueError, f"Process group {group} is not initialized in the world group map")
-    return known.backend
+    return process_group.backend
 
 
 def get_backend_config(group: Group = None) -> str:
@@ -177,13 +177,13 @@ def get_backend_config(group: Group = None) -> str:
 
 
 def get_pg_count() -> int:
-    """How many groups this rank has heard of: the default one, and each call of ``new_group``; 0 without any."""
-    found = membership()
-    return 0 if found is None else found.made
+    """How many groups were made, this rank's or not: the default one, and each call of ``new_group``; 0 without any."""
+    state = membership()
+    return 0 if state is None else state.made
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This rank among those of its machine, as the launcher's LOCAL_RANK tells.
+    """This rank among those of its machine, from the launcher's LOCAL_RANK.
 
     Args:
         fallback_rank: the answer where there is no LOCAL_RANK.
@@ -214,12 +214,12 @@ def get_global_rank(group: Group, group_rank: int) -> int:
     Raises:
         ValueError: no such group, or no such rank in it.
     """
-    found = _given(group)
-    if found is required().whole:
+    process_group = _required_group(group)
+    if process_group is required().whole:
         return group_rank
-    if group_rank not in range(found.size()):
-        refuse(ValueError, f"Group rank {group_rank} is not part of group {found}")
-    return found.communicator.ranks[group_rank]
+    if group_rank not in range(process_group.size()):
+        refuse(ValueError, f"Group rank {group_rank} is not part of group {process_group}")
+    return process_group.communicator.ranks[group_rank]
 
 
 def get_group_rank(group: Group, global_rank: int) -> int:
@@ -228,17 +228,17 @@ def get_group_rank(group: Group, global_rank: int) -> int:
     Raises:
         ValueError: no such group, or the rank is not in it.
     """
-    found: int = group_rank_of(_given(group), global_rank)
-    return found
+    rank: int = group_rank_of(_required_group(group), global_rank)
+    return rank
 
 
-def _given(group: Group) -> ProcessGroup:
+def _required_group(group: Group) -> ProcessGroup:
     required()
     return _inside(NON_GROUP_MEMBER if group is None else group)  # None is no group here, as in torch
 
 
 def _inside(group: Group) -> ProcessGroup:
-    found = group_of(group)
-    if found is None:
+    process_group = group_of(group)
+    if process_group is None:
         refuse(ValueError, f"Group {group} is not registered, please create group with torch.distributed.new_group API")
-    return found
+    return process_group

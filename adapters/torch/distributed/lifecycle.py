@@ -1,8 +1,8 @@
 """init_process_group, destroy_process_group, is_initialized, is_available. Conventions of torch 2.13.0.
 
 Where ``collshim.launch`` or another adapter has made this rank's world, ``init_process_group`` joins it; else it makes
-the process's world by the method that it is told: env://, tcp://, file://, a store, or what
-``register_rendezvous_handler`` knows, or by torch's default group where there is one and nothing else is told.
+the process's world by one of the methods env://, tcp://, file://, a store, or what
+``register_rendezvous_handler`` knows, or by torch's default group where there is one and no method is given.
 
 Where ranks are processes torch's own ``torch.distributed`` has the same default group, so that unmodified modules such
 as DistributedDataParallel find it; a default group that torch has already stays as it is.
@@ -52,14 +52,14 @@ def init_process_group(
     """This rank has a default group of all ranks of its world, which is joined or else made.
 
     Args:
-        backend: a backend's name; it is what ``get_backend`` tells. CUDA tensors travel by NCCL, others by gloo, and
+        backend: a backend's name; it is what ``get_backend`` returns. CUDA tensors travel by NCCL, others by gloo, and
             among ranks that are threads both are read directly, whatever is named.
-        init_method: a URL; "env://" by default. Not looked at where this rank has a world already.
+        init_method: a URL; "env://" by default. Ignored where this rank has a world already.
         timeout: how long a wait may take; None for ``collshim.options``' (torch: 30 minutes).
-        world_size, rank: how many ranks there are, and which one this is; -1 where the method or the world tells. They
+        world_size, rank: how many ranks there are, and which one this is; -1 where the method or the world says. They
             hold against WORLD_SIZE and RANK of the environment.
         store: a torch store that all ranks reach, instead of ``init_method``; with ``world_size`` and ``rank``.
-        group_name, pg_options, device_id, _ranks: accepted; ``device_id`` tells the backend where none is named.
+        group_name, pg_options, device_id, _ranks: accepted; ``device_id`` gives the backend where none is named.
 
     Raises:
         ValueError: a second time without ``destroy_process_group``; the method lacks something; ``rank`` or
@@ -75,12 +75,12 @@ def init_process_group(
     _require_device(device_id)
     name = default_backend(device_id) if backend is None else backend_named(backend)
     deadline = seconds(timeout)
-    found, made = world.peek(), False
-    if found is None:
-        found, made = _made(init_method, store, rank, world_size, deadline), True
+    current_world, is_new = world.peek(), False
+    if current_world is None:
+        current_world, is_new = _new_world(init_method, store, rank, world_size, deadline), True
     else:
-        _require_agreement(found, rank, world_size)
-    enter_default(found, name, deadline, world.close if made else None)
+        _require_agreement(current_world, rank, world_size)
+    enter_default(current_world, name, deadline, world.close if is_new else None)
 
 
 def destroy_process_group(group: Group = None) -> None:
@@ -94,10 +94,10 @@ def destroy_process_group(group: Group = None) -> None:
     """
     if isinstance(group, int) and group == NON_GROUP_MEMBER:
         return
-    found = membership()
-    if group is None and found is None:
+    state = membership()
+    if group is None and state is None:
         refuse(AssertionError, "Process group cannot be None: there is no default group to destroy")
-    if group is not None and (found is None or not is_registered(found, group)):
+    if group is not None and (state is None or not is_registered(state, group)):
         refuse(ValueError, f"Invalid process group specified: {group!r}")
     _leave(required(), group)
 
@@ -113,17 +113,17 @@ def is_available() -> bool:
     return bool(torch.distributed.is_available())
 
 
-def _leave(found: Membership, group: Group) -> None:
-    known = found.default if group is None else found.known(group)
-    if known is None:
+def _leave(state: Membership, group: Group) -> None:
+    process_group = state.default if group is None else state.known(group)
+    if process_group is None:
         return
-    if known is found.default:
-        dismiss(found.whole)
-    elif known is not group and isinstance(group, torch.distributed.ProcessGroup):  # torch's own
-        found.forget(group)
+    if process_group is state.default:
+        dismiss(state.whole)
+    elif process_group is not group and isinstance(group, torch.distributed.ProcessGroup):  # torch's own
+        state.forget(group)
         torch.distributed.destroy_process_group(group)
     else:
-        dismiss(known)
+        dismiss(process_group)
 
 
 def _require_one_method(init_method: Any, store: Any, rank: int, world_size: int) -> None:
@@ -155,45 +155,45 @@ def _require_device(device_id: Any) -> None:
         refuse(ValueError, f"device_id is {device_id}, should have an index from 0 to {count - 1}")
 
 
-def _require_agreement(found: world.World, rank: int, world_size: int) -> None:
-    """What is said about a world that is there already is right."""
-    if rank not in (-1, found.rank):
-        _contradicts("rank", rank, found.rank, f"in {found}")
-    if world_size not in (-1, found.size):
-        _contradicts("world_size", world_size, found.size, f"in {found}")
+def _require_agreement(current_world: world.World, rank: int, world_size: int) -> None:
+    """Refuse arguments that contradict the world that this rank has already."""
+    if rank not in (-1, current_world.rank):
+        _contradicts("rank", rank, current_world.rank, f"in {current_world}")
+    if world_size not in (-1, current_world.size):
+        _contradicts("world_size", world_size, current_world.size, f"in {current_world}")
 
 
-def _contradicts(what: str, given: int, there: object, where: str) -> NoReturn:
+def _contradicts(what: str, argument: int, value: object, place: str) -> NoReturn:
     raise also(WorldError, ValueError)(
-        f"init_process_group: {what} is {given} as an argument and {there} {where}, should be the same"
+        f"init_process_group: {what} is {argument} as an argument and {value} {place}, should be the same"
     )
 
 
-def _made(init_method: Any, store: Any, rank: int, size: int, deadline: float | None) -> world.World:
+def _new_world(init_method: Any, store: Any, rank: int, size: int, deadline: float | None) -> world.World:
     world.refuse_thread_ranks()
     if store is None and init_method is None and torch.distributed.is_initialized():
-        store, rank, size = _torchs(rank, size)
+        store, rank, size = _from_torch(rank, size)
     if store is None:
-        store, rank, size = _met(init_method or "env://", rank, size, deadline)
+        store, rank, size = _rendezvous(init_method or "env://", rank, size, deadline)
     address = address_of(store, init_method)
     return world.init(rank, size, store=store, address=address, timeout=deadline, overrides=True)
 
 
-def _torchs(rank: int, size: int) -> tuple[Any, int, int]:
+def _from_torch(rank: int, size: int) -> tuple[Any, int, int]:
     """The store of torch's default group, which rank this is in it, and its size."""
     place = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    for what, given, there in zip(("rank", "world_size"), (rank, size), place, strict=True):
-        if given not in (-1, there):
-            _contradicts(what, given, there, "in torch's default process group")
+    for what, argument, value in zip(("rank", "world_size"), (rank, size), place, strict=True):
+        if argument not in (-1, value):
+            _contradicts(what, argument, value, "in torch's default process group")
     return torch.distributed.distributed_c10d._get_default_store(), *place
 
 
-def _met(init_method: str, rank: int, size: int, deadline: float | None) -> tuple[Any, int, int]:
+def _rendezvous(init_method: str, rank: int, size: int, deadline: float | None) -> tuple[Any, int, int]:
     """The store that the ranks share, and which rank this is; torch's rendezvous knows the methods."""
     limit = timedelta(seconds=current_options().timeout if deadline is None else deadline)
     try:
         store, rank, size = next(rendezvous(init_method, rank, size, timeout=limit))
     except (AssertionError, RuntimeError, ValueError) as error:
-        ours = also(WorldError, type(error))
-        raise ours(f"init_process_group: {error}") from error
+        exception = also(WorldError, type(error))
+        raise exception(f"init_process_group: {error}") from error
     return store, rank, size

@@ -1,4 +1,4 @@
-"""This rank's process groups: what a group is, which ones there are, and what is said where this rank is in none."""
+"""This rank's process groups: what a group is, which ones there are, and the errors where this rank is in none."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Membership:
         default: the group that is meant where none is given: ``whole``, unless ``group.WORLD`` was set to another.
         others: the ranks of the last group that was made without this rank; None before one was.
         groups: every group that this rank is in.
-        made: how many groups were made, this rank's and those that it heard of.
+        made: how many groups were made, with this rank or without it.
         leave: what destroys the world, where ``init_process_group`` made it.
 
     ``adopt`` is how a group of torch's own becomes one of this rank's.
@@ -118,16 +118,16 @@ class Membership:
             return group
         if not isinstance(group, torch.distributed.ProcessGroup):
             return None
-        found = self._adopted.get(group) or self._adopt(self, group)
-        if found is not None and found not in self.groups:
-            self._adopted[group] = self.add(found)
-        return found
+        process_group = self._adopted.get(group) or self._adopt(self, group)
+        if process_group is not None and process_group not in self.groups:
+            self._adopted[group] = self.add(process_group)
+        return process_group
 
-    def forget(self, theirs: Any) -> None:
+    def forget(self, torch_group: Any) -> None:
         """A group of torch's own is no more."""
-        found = self._adopted.pop(theirs, None)
-        if found is not None:
-            found.shutdown()
+        process_group = self._adopted.pop(torch_group, None)
+        if process_group is not None:
+            process_group.shutdown()
 
     def _left(self, group: ProcessGroup) -> None:
         self.groups.discard(group)
@@ -153,25 +153,25 @@ def enter(membership: Membership | None) -> None:
 
 def required() -> Membership:
     """This rank's membership; an error before ``init_process_group``."""
-    found = membership()
-    if found is None:
+    state = membership()
+    if state is None:
         raise also(WorldError, ValueError)(
             "Default process group has not been initialized, please make sure to call init_process_group."
         )
-    return found
+    return state
 
 
 def group_of(group: Group) -> ProcessGroup | None:
     """The group that is meant; None where this rank is outside it."""
     if isinstance(group, int) and group == NON_GROUP_MEMBER:
         return None
-    found = required()
+    state = required()
     if group is None:
-        return found.default
-    known = found.known(group)
-    if known is None:
+        return state.default
+    process_group = state.known(group)
+    if process_group is None:
         refuse(ValueError, f"Group {group} is not registered, please create group with torch.distributed.new_group API")
-    return known
+    return process_group
 
 
 def is_registered(membership: Membership, group: Any) -> bool:
@@ -181,8 +181,8 @@ def is_registered(membership: Membership, group: Any) -> bool:
 
 def outside(function: str) -> None:
     """Warn that this rank is outside the group, so that ``function`` does nothing on it."""
-    found = membership()
-    rank = -1 if found is None else found.whole.rank()
+    state = membership()
+    rank = -1 if state is None else state.whole.rank()
     warn(f"Running {function} on global rank {rank} which does not belong to the given group.")
 
 
@@ -204,16 +204,16 @@ def no_member() -> NoReturn:
 
 
 def _require_among_others(global_rank: Any) -> None:
-    """A global rank is judged outside the group too: by the last group that was made without this rank, as in torch."""
-    found = membership()
-    others = None if found is None else found.others
+    """Outside the group too a global rank is validated: by the last group made without this rank, as in torch."""
+    state = membership()
+    others = None if state is None else state.others
     if global_rank is not None and others is not None and global_rank not in others:
         text = f"Invalid process group specified: Global rank {global_rank} is not part of group {NON_GROUP_MEMBER}"
         refuse(ValueError, f"{text}, {others}")
 
 
 def group_rank_of(group: ProcessGroup, global_rank: Any) -> Any:
-    """A global rank's rank in the group; in the default group they are the same, and judged by the engine."""
+    """A global rank's rank in the group; in the default group they are the same, and validated by the engine."""
     if group is required().whole:
         return global_rank
     if global_rank not in group.communicator.ranks:

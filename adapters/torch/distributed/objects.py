@@ -33,12 +33,12 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group = None) -> 
         ValueError: no default group yet.
         RuntimeError: the ranks disagree or one is missing.
     """
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_gather_object")
         return
-    found = _awaited(ranks, "all_gather", lambda comm: comm.all_gather_object(obj)).result()
-    _fill("all_gather_object: object_list", object_list, found)
+    copies = _awaited(process_group, "all_gather", lambda comm: comm.all_gather_object(obj)).result()
+    _fill("all_gather_object: object_list", object_list, copies)
 
 
 def gather_object(
@@ -63,19 +63,19 @@ def gather_object(
         ValueError: no list on the destination, or one elsewhere; the destination given twice; no default group yet.
         IndexError, AttributeError, TypeError, RuntimeError: as ``all_gather_object``.
     """
-    ranks = group_of(group)
-    root = rank_in(ranks, 0 if dst is None and group_dst is None else dst, group_dst)
-    if ranks is None:
+    process_group = group_of(group)
+    root = rank_in(process_group, 0 if dst is None and group_dst is None else dst, group_dst)
+    if process_group is None:
         outside("gather_object")
         return
-    there = root == ranks.rank()
-    if there and not object_gather_list:
+    is_root = root == process_group.rank()
+    if is_root and not object_gather_list:
         refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
-    if object_gather_list and not there:
+    if object_gather_list and not is_root:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    found = _awaited(ranks, "gather", lambda comm: comm.gather_object(obj, root)).result()
-    if there and object_gather_list is not None:
-        _fill("gather_object: object_gather_list", object_gather_list, found)
+    copies = _awaited(process_group, "gather", lambda comm: comm.gather_object(obj, root)).result()
+    if is_root and object_gather_list is not None:
+        _fill("gather_object: object_gather_list", object_gather_list, copies)
 
 
 def broadcast_object_list(
@@ -101,14 +101,14 @@ def broadcast_object_list(
         RuntimeError: the lists' lengths differ; the ranks disagree or one is missing.
         AttributeError, TypeError, pickle.PicklingError: on the source, pickle's.
     """
-    ranks = group_of(group)
-    root = rank_in(ranks, 0 if src is None and group_src is None else src, group_src)
-    if ranks is None:
+    process_group = group_of(group)
+    root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
+    if process_group is None:
         outside("broadcast_object_list")
         return
-    found = _awaited(ranks, "broadcast", lambda comm: comm.broadcast_object(list(object_list), root)).result()
-    if root != ranks.rank():
-        _replace("broadcast_object_list", object_list, found)
+    copies = _awaited(process_group, "broadcast", lambda comm: comm.broadcast_object(list(object_list), root)).result()
+    if root != process_group.rank():
+        _replace("broadcast_object_list", object_list, copies)
 
 
 def scatter_object_list(
@@ -122,7 +122,7 @@ def scatter_object_list(
 
     Args:
         scatter_object_output_list: a list with at least one place.
-        scatter_object_input_list: on the source a list with one object per rank; not looked at elsewhere.
+        scatter_object_input_list: on the source a list with one object per rank; ignored elsewhere.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
 
@@ -135,19 +135,19 @@ def scatter_object_list(
         RuntimeError: the input's length does not fit; the ranks disagree or one is missing.
         AttributeError, TypeError, pickle.PicklingError: on the source, pickle's.
     """
-    ranks = group_of(group)
-    root = rank_in(ranks, 0 if src is None and group_src is None else src, group_src)
-    if ranks is None:
+    process_group = group_of(group)
+    root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
+    if process_group is None:
         outside("scatter_object_list")
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         refuse(ValueError, "Expected argument scatter_object_output_list to be a list of size at least 1.")
-    given = None
-    if root == ranks.rank():
-        given = scatter_object_input_list
-        if given is None:
+    objects = None
+    if root == process_group.rank():
+        objects = scatter_object_input_list
+        if objects is None:
             refuse(ValueError, "source rank must provide non-None scatter_object_input_list")
-    work = _awaited(ranks, "scatter", lambda comm: comm.scatter_object(given, root))
+    work = _awaited(process_group, "scatter", lambda comm: comm.scatter_object(objects, root))
     scatter_object_output_list[0] = work.result()
 
 
@@ -173,12 +173,12 @@ def send_object_list(
         RuntimeError: the receiver expects something else, or did not come.
         AttributeError, TypeError, pickle.PicklingError: pickle's.
     """
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         no_member()
-    to = rank_in(ranks, dst, group_dst)
-    refuse_self(ranks, to, "destination")
-    _awaited(ranks, "send", lambda comm: comm.send_object(list(object_list), to))
+    destination = rank_in(process_group, dst, group_dst)
+    refuse_self(process_group, destination, "destination")
+    _awaited(process_group, "send", lambda comm: comm.send_object(list(object_list), destination))
 
 
 def recv_object_list(
@@ -206,40 +206,40 @@ def recv_object_list(
             default group yet.
         RuntimeError: the lists' lengths differ; the source sent something else, or nothing.
     """
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         no_member()
-    source = None if src is None and group_src is None else rank_in(ranks, src, group_src)
+    source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
     if source is not None:
-        refuse_self(ranks, source, "source")
-    work = _awaited(ranks, "recv", lambda comm: comm.recv_object(source))
+        refuse_self(process_group, source, "source")
+    work = _awaited(process_group, "recv", lambda comm: comm.recv_object(source))
     _replace("recv_object_list", object_list, work.result())
-    return ranks.communicator.ranks[work.source if work.source is not None else source or 0]
+    return process_group.communicator.ranks[work.source if work.source is not None else source or 0]
 
 
-def _awaited(ranks: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
+def _awaited(process_group: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
     """The complete call; what pickle refuses is an error of pickle's class too."""
     try:
-        return awaited(ranks, title, call)
+        return awaited(process_group, title, call)
     except ArgumentTypeError as error:
         if not isinstance(error.__cause__, Exception):
             raise
         raise also(ArgumentTypeError, type(error.__cause__))(*error.args) from error.__cause__
 
 
-def _fill(what: str, places: list[Any] | dict[int, Any], found: list[Any]) -> None:
+def _fill(what: str, places: list[Any] | dict[int, Any], copies: list[Any]) -> None:
     """Fill a list's places, or a dict's, which torch lets pass and which needs none before."""
-    for rank, copy in enumerate(found):
+    for rank, copy in enumerate(copies):
         if rank < len(places) or isinstance(places, dict):
             places[rank] = copy
-    if not isinstance(places, dict) and len(places) < len(found):
-        text = f"list assignment index out of range: {what} has {len(places)} places, should have {len(found)}"
+    if not isinstance(places, dict) and len(places) < len(copies):
+        text = f"list assignment index out of range: {what} has {len(places)} places, should have {len(copies)}"
         raise also(CollshimError, IndexError)(text)
 
 
-def _replace(function: str, objects: list[Any], found: Any) -> None:
-    if not isinstance(found, list) or len(found) != len(objects):
-        given = len(found) if isinstance(found, list) else type(found).__qualname__
-        raise MismatchError(f"{function}: the list's length is {len(objects)}, the source's is {given}")
-    for place, copy in enumerate(found):  # of a dict too, which torch lets pass
+def _replace(function: str, objects: list[Any], copies: Any) -> None:
+    if not isinstance(copies, list) or len(copies) != len(objects):
+        length = len(copies) if isinstance(copies, list) else type(copies).__qualname__
+        raise MismatchError(f"{function}: the list's length is {len(objects)}, the source's is {length}")
+    for place, copy in enumerate(copies):  # of a dict too, which torch lets pass
         objects[place] = copy

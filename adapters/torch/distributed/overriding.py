@@ -13,20 +13,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def overridable(asked: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function whose argument ``asked``, a tensor or a list of them, may take the call over, as torch 2.13 has it."""
+def overridable(parameter: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function whose ``parameter``, a tensor or a list of them, may take the call over, as torch 2.13 has it."""
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
-        place = list(inspect.signature(function).parameters).index(asked)
+        place = list(inspect.signature(function).parameters).index(parameter)
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            given = args[place] if place < len(args) else kwargs.get(asked)
-            tensors = tuple(given) if isinstance(given, list | tuple) else (given,)
-            if not has_torch_function(tensors) or any(isinstance(one, type) for one in tensors):
+            argument = args[place] if place < len(args) else kwargs.get(parameter)
+            tensors = tuple(argument) if isinstance(argument, list | tuple) else (argument,)
+            if not has_torch_function(tensors) or any(isinstance(tensor, type) for tensor in tensors):
                 return function(*args, **kwargs)
-            taken: R = handle_torch_function(call, tensors, *args, **kwargs)
-            return taken
+            result: R = handle_torch_function(call, tensors, *args, **kwargs)
+            return result
 
         return call
 

@@ -33,13 +33,13 @@ def send(
             outside the group; no default group yet.
         RuntimeError: no such destination; the receiver expects something else, or did not come.
     """
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         no_member()
-    to = rank_in(ranks, dst, group_dst)
-    refuse_self(ranks, to, "destination")
+    destination = rank_in(process_group, dst, group_dst)
+    refuse_self(process_group, destination, "destination")
     require_tensor("tensor", tensor)
-    _sent(ranks, tensor, to, tag).wait()
+    _post_send(process_group, tensor, destination, tag).wait()
 
 
 @overridable("tensor")
@@ -61,17 +61,17 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
         RuntimeError: no such source; it sent something else, or nothing.
     """
     require_tensor("tensor", tensor)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("irecv")  # the name that torch 2.13 warns with
         return -1
-    source = None if src is None and group_src is None else rank_in(ranks, src, group_src)
-    work = _received(ranks, tensor, source, tag)
+    source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
+    work = _post_recv(process_group, tensor, source, tag)
     work.wait()
     if source is None:
         source = work.source_rank()
-        refuse_self(ranks, source, "source")
-    return ranks.communicator.ranks[source]
+        refuse_self(process_group, source, "source")
+    return process_group.communicator.ranks[source]
 
 
 @overridable("tensor")
@@ -80,7 +80,7 @@ def isend(
 ) -> Work | None:
     """``send`` that returns at once; ``tensor`` may be changed after the Work's ``wait``.
 
-    The destination may be this rank itself, where an ``irecv`` meets it.
+    The destination may be this rank itself, where an ``irecv`` receives it.
 
     Args:
         tensor, dst, group, tag, group_dst: as for ``send``.
@@ -91,13 +91,13 @@ def isend(
     Raises:
         TypeError, ValueError, RuntimeError: as ``send``; what goes wrong between the ranks, by ``wait``.
     """
-    ranks = group_of(group)
-    to = rank_in(ranks, dst, group_dst)
+    process_group = group_of(group)
+    destination = rank_in(process_group, dst, group_dst)
     require_tensor("tensor", tensor)
-    if ranks is None:
+    if process_group is None:
         outside("isend")
         return None
-    return _sent(ranks, tensor, to, tag)
+    return _post_send(process_group, tensor, destination, tag)
 
 
 @overridable("tensor")
@@ -117,26 +117,26 @@ def irecv(
         TypeError, ValueError, RuntimeError: as ``recv``; what goes wrong between the ranks, by ``wait``.
     """
     require_tensor("tensor", tensor)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("irecv")
         return None
-    source = None if src is None and group_src is None else rank_in(ranks, src, group_src)
-    return _received(ranks, tensor, source, tag)
+    source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
+    return _post_recv(process_group, tensor, source, tag)
 
 
-def _sent(ranks: ProcessGroup, tensor: Array, to: int, tag: int) -> Work:
-    return started(ranks, "send", [lambda comm: comm.send(values(tensor), to, tag)], [tensor])
+def _post_send(process_group: ProcessGroup, tensor: Array, destination: int, tag: int) -> Work:
+    return started(process_group, "send", [lambda comm: comm.send(values(tensor), destination, tag)], [tensor])
 
 
-def _received(ranks: ProcessGroup, tensor: Array, source: int | None, tag: int) -> Work:
+def _post_recv(process_group: ProcessGroup, tensor: Array, source: int | None, tag: int) -> Work:
     title = "recvAnySource" if source is None else "recv"
     own = uncounted(tensor)
-    return started(ranks, title, [lambda comm: comm.recv(source, out=own, tag=tag)], [tensor])
+    return started(process_group, title, [lambda comm: comm.recv(source, out=own, tag=tag)], [tensor])
 
 
-def refuse_self(ranks: ProcessGroup, rank: int, what: str) -> None:
+def refuse_self(process_group: ProcessGroup, rank: int, what: str) -> None:
     """The rank itself is no partner of a blocking send or receive."""
-    if rank == ranks.rank():
+    if rank == process_group.rank():
         text = f"Invalid {what} rank: {what} rank should not be the same as the rank of the current process"
         refuse(ValueError, text)

@@ -1,4 +1,4 @@
-"""What torch's profilers see of a call: an event ``gloo:all_reduce``, with the shapes of what the call is given.
+"""What torch's profilers see of a call: an event ``gloo:all_reduce``, with the shapes of its arguments.
 
 Titles and shapes are those of torch 2.13.0 over gloo: the backend's name, then the call's; complex tensors as pairs of
 real ones; ``torch.distributed.record_comm`` gives another title. An event ends when the call is complete.
@@ -36,7 +36,7 @@ class Event:
             _C._autograd._enable_record_function(True)
 
     def end(self) -> None:
-        """End it, on another thread: that is how the profilers tell an asynchronous event."""
+        """End it, on another thread: by this the profilers recognise an asynchronous event."""
         if self._held:
             thread = threading.Thread(target=self._leave, name="collshim-profiling")
             thread.start()
@@ -46,17 +46,17 @@ class Event:
         self._held.pop().__exit__(None, None, None)
 
 
-def begun(backend: str, title: str, given: Sequence[Any]) -> Event | None:
+def begun(backend: str, title: str, arrays: Sequence[Any]) -> Event | None:
     """Begin an event; None where no profiler runs."""
     if not profiler._is_profiler_enabled:
         return None
-    return Event(backend, title, [_as_gloo_sees(array) for array in given])
+    return Event(backend, title, [_as_gloo_sees(array) for array in arrays])
 
 
 def _titled(backend: str, title: str, tensors: Sequence[torch.Tensor]) -> str:
-    named = getattr(_C._distributed_c10d, "_get_comm_profiling_name", str)()  # from torch 2.13 on
-    if named:
-        return str(named)
+    override = getattr(_C._distributed_c10d, "_get_comm_profiling_name", str)()  # from torch 2.13 on
+    if override:
+        return str(override)
     if ":" in backend or backend == "undefined":
         backend = "nccl" if any(tensor.is_cuda for tensor in tensors) else "gloo"
     return f"{backend}:{title}"

@@ -55,18 +55,20 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     tensor([4, 6])
     """
     require_tensor("tensor", tensor)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_reduce")
         return None
     reduce_op = reduction(op)
     if is_sparse(tensor):
-        return posted(ranks, async_op, "sparse_all_reduce", lambda comm: sum_sparse(comm, tensor, reduce_op), [tensor])
+        return posted(
+            process_group, async_op, "sparse_all_reduce", lambda comm: sum_sparse(comm, tensor, reduce_op), [tensor]
+        )
     if is_complex(tensor) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
     own = uncounted(tensor)
     call: Call = lambda comm: comm.all_reduce(own, reduce_op, out=own)  # noqa: E731
-    return posted_or_held(ranks, async_op, "all_reduce", call, tensor, tensor, reduce_op)
+    return posted_or_held(process_group, async_op, "all_reduce", call, tensor, tensor, reduce_op)
 
 
 @overridable("tensor")
@@ -95,16 +97,16 @@ def reduce(
     Raises:
         TypeError, ValueError, RuntimeError: as ``all_reduce``; a destination given twice or not at all.
     """
-    ranks = group_of(group)
-    root = rank_in(ranks, dst, group_dst)
+    process_group = group_of(group)
+    root = rank_in(process_group, dst, group_dst)
     require_tensor("tensor", tensor)
-    if ranks is None:
+    if process_group is None:
         outside("reduce")
         return None
     reduce_op = reduction(op)
-    out = uncounted(tensor) if root == ranks.rank() else None
+    out = uncounted(tensor) if root == process_group.rank() else None
     return posted(
-        ranks, async_op, "reduce", lambda comm: comm.reduce(values(tensor), root, reduce_op, out=out), [tensor]
+        process_group, async_op, "reduce", lambda comm: comm.reduce(values(tensor), root, reduce_op, out=out), [tensor]
     )
 
 
@@ -133,13 +135,13 @@ def reduce_scatter(
     require_tensor("output", output)
     require_list("input_list", input_list)
     same_dtype(output, input_list)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("reduce_scatter")
         return None
     reduce_op = reduction(op)
     return posted(
-        ranks,
+        process_group,
         async_op,
         "reduce_scatter",
         lambda comm: comm.reduce_scatter(values(input_list), reduce_op, out=outputs(output)),
@@ -172,8 +174,8 @@ def reduce_scatter_single(
     """
     require_tensor("output", output)
     require_tensor("input", input)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("reduce_scatter_single")
         return None
     reduce_op = reduction(op)
@@ -182,7 +184,7 @@ def reduce_scatter_single(
         parts = parts_like("reduce_scatter_single: input", values(input), values(output), comm)
         return comm.reduce_scatter(parts, reduce_op, out=outputs(output))
 
-    return posted_or_held(ranks, async_op, "reduce_scatter_single", call, output, input, reduce_op)
+    return posted_or_held(process_group, async_op, "reduce_scatter_single", call, output, input, reduce_op)
 
 
 def reduce_scatter_tensor(

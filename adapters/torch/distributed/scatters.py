@@ -35,14 +35,14 @@ def broadcast(
         ValueError: a source given twice or not at all, or outside the group; no default group yet.
         RuntimeError: no such source; the ranks disagree or one is missing.
     """
-    ranks = group_of(group)
-    root = rank_in(ranks, src, group_src)
+    process_group = group_of(group)
+    root = rank_in(process_group, src, group_src)
     require_tensor("tensor", tensor)
-    if ranks is None:
+    if process_group is None:
         outside("broadcast")
         return None
     own = uncounted(tensor)
-    return posted(ranks, async_op, "broadcast", lambda comm: comm.broadcast(own, root, out=own), [tensor])
+    return posted(process_group, async_op, "broadcast", lambda comm: comm.broadcast(own, root, out=own), [tensor])
 
 
 @overridable("tensor")
@@ -74,17 +74,22 @@ def scatter(
     """
     require_tensor("tensor", tensor)
     output, parts = same_dtype(tensor, list_or_nothing("scatter_list", scatter_list))
-    ranks = group_of(group)
-    root = rank_in(ranks, 0 if src is None and group_src is None else src, group_src)
-    if ranks is None:
+    process_group = group_of(group)
+    root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
+    if process_group is None:
         outside("scatter")
         return None
-    there = root == ranks.rank()
-    if there and not parts:
+    is_root = root == process_group.rank()
+    if is_root and not parts:
         refuse(ValueError, "Argument ``scatter_list`` must be specified on source rank.")
-    if parts and not there:
+    if parts and not is_root:
         refuse(ValueError, "Argument ``scatter_list`` must NOT be specified on non-source ranks.")
-    given, own = values(parts) if there else None, uncounted(output)
+    source, own = values(parts) if is_root else None, uncounted(output)
     return posted(
-        ranks, async_op, "scatter", lambda comm: comm.scatter(given, root, out=own), [tensor], scatter_list or []
+        process_group,
+        async_op,
+        "scatter",
+        lambda comm: comm.scatter(source, root, out=own),
+        [tensor],
+        scatter_list or [],
     )

@@ -26,10 +26,12 @@ def sum_sparse(comm: Communicator, tensor: Tensor, reduce_op: Any) -> Work[Any]:
     shapes = comm.all_gather(torch.tensor([own.sparse_dim(), *own.shape]))
     parts = [comm.all_gather_ragged(own.indices()), comm.all_gather_ragged(own.values())]
 
-    def settle(found: list[Any]) -> Tensor:
-        known, indices, values = found
-        if any(not torch.equal(one, known[comm.rank]) for one in known):
-            raise MismatchError(f"all_reduce: the sparse tensors' shapes differ: {[one[1:].tolist() for one in known]}")
+    def settle(results: list[Any]) -> Tensor:
+        sizes, indices, values = results
+        if any(not torch.equal(size, sizes[comm.rank]) for size in sizes):
+            raise MismatchError(
+                f"all_reduce: the sparse tensors' shapes differ: {[size[1:].tolist() for size in sizes]}"
+            )
         total = torch.sparse_coo_tensor(torch.cat(indices, 1), torch.cat(values), own.shape, check_invariants=False)
         with torch.no_grad():
             return tensor.copy_(total.coalesce())  # not a detached one: its elements are its own, not the tensor's

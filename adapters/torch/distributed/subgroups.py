@@ -70,18 +70,18 @@ def new_subgroups_by_enumeration(
         there.
 
     Raises:
-        ValueError: no list; a rank in two; as ``new_group``. Judged before any group is made.
+        ValueError: no list; a rank in two; as ``new_group``. Validated before any group is made.
     """
     if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
         refuse(ValueError, "The arg 'ranks_per_subgroup_list' cannot be empty")
     _require_apart(ranks_per_subgroup_list)
-    mine, groups = None, []
+    own_group, groups = None, []
     for ranks in ranks_per_subgroup_list:
-        made = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
-        groups.append(made)
-        if get_rank() in ranks and isinstance(made, ProcessGroup):
-            mine = made
-    return mine, groups
+        subgroup = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        groups.append(subgroup)
+        if get_rank() in ranks and isinstance(subgroup, ProcessGroup):
+            own_group = subgroup
+    return own_group, groups
 
 
 def split_group(
@@ -94,7 +94,7 @@ def split_group(
 ) -> ProcessGroup | None:
     """The part of a group that this rank is in, as a group; every rank of the parent calls this.
 
-    Torch 2.13 offers it over NCCL alone; here it is there whatever backend is named, and no device is needed.
+    Torch 2.13 offers it over NCCL alone; here it is available whatever backend is named, and no device is needed.
 
     Args:
         parent_pg: what is split; None for all ranks.
@@ -122,17 +122,19 @@ def split_group(
     name = parent.backend if backend is None else _kept(parent.backend, backend)
     deadline = parent.deadline if timeout is None else seconds(timeout)
     part = next((sorted(ranks) for ranks in split_ranks if parent.rank() in ranks), None)
-    made = None if part is None else parent.communicator.subgroup(part)
-    return None if made is None else registered(made, name, group_desc or f"{parent.group_desc}:split", deadline)
+    communicator = None if part is None else parent.communicator.subgroup(part)
+    if communicator is None:
+        return None
+    return registered(communicator, name, group_desc or f"{parent.group_desc}:split", deadline)
 
 
 def _require_apart(parts: Sequence[Sequence[int]]) -> None:
-    seen: dict[int, Sequence[int]] = {}
+    subgroups: dict[int, Sequence[int]] = {}
     for ranks in parts:
         for rank in ranks:
-            if rank in seen and seen[rank] is not ranks:
-                refuse(ValueError, f"Rank {rank} has appeared in both subgroup {seen[rank]} and {ranks}")
-            seen[rank] = ranks
+            if rank in subgroups and subgroups[rank] is not ranks:
+                refuse(ValueError, f"Rank {rank} has appeared in both subgroup {subgroups[rank]} and {ranks}")
+            subgroups[rank] = ranks
 
 
 def _require_parts(parts: list[list[int]], size: int) -> None:
@@ -151,11 +153,13 @@ def _require_parts(parts: list[list[int]], size: int) -> None:
 
 def _kept(parent: str, backend: str) -> str:
     """The parent's backends that ``backend`` names, each with its device."""
-    there = device_backends(parent)
-    for device, wanted in device_backends(backend).items():
-        if device not in there:
-            refuse(ValueError, f"Requested backend for device '{device}' is not present in the parent: {there}")
-        if there[device] != wanted:
-            text = f"Backend mismatch for device '{device}': parent has '{there[device]}', requested '{wanted}'"
+    parent_backends = device_backends(parent)
+    for device, name in device_backends(backend).items():
+        if device not in parent_backends:
+            refuse(
+                ValueError, f"Requested backend for device '{device}' is not present in the parent: {parent_backends}"
+            )
+        if parent_backends[device] != name:
+            text = f"Backend mismatch for device '{device}': parent has '{parent_backends[device]}', requested '{name}'"
             refuse(ValueError, text)
     return backend.lower()

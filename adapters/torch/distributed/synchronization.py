@@ -44,18 +44,18 @@ def barrier(
         ValueError: no default group yet.
         RuntimeError: a rank did not come, or called something else.
     """
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("barrier")
         return None
     limit = seconds(timeout)
-    return posted(ranks, async_op, "barrier", lambda comm: comm.barrier(), [], deadline=limit)
+    return posted(process_group, async_op, "barrier", lambda comm: comm.barrier(), [], deadline=limit)
 
 
 def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
     """Returns when every rank of the group has called it; else the group's rank 0 says who did not come.
 
-    Torch offers it over gloo alone; here it is there whatever backend is named.
+    Torch offers it over gloo alone; here it is available whatever backend is named.
 
     Args:
         group: None for all ranks.
@@ -72,21 +72,21 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
         RuntimeError: on rank 0, that ranks did not come; on the ranks that did come, that rank 0 found so, or did
             not come itself.
     """
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("monitored_barrier")
         return
     if isinstance(timeout, float):
         text = "Please specify timeout arg as a timedelta. Converting current value of "
         warn(f"{text}{timeout} assuming it represents seconds")
         timeout = timedelta(seconds=timeout)
-    monitor(ranks, timeout, wait_all_ranks)
+    monitor(process_group, timeout, wait_all_ranks)
 
 
 def monitor(group: ProcessGroup, timeout: timedelta | None, wait_all_ranks: bool) -> None:
     """``monitored_barrier`` on a group that this rank is in."""
-    comm, given = group.communicator, seconds(timeout)
-    limit = (group.deadline or comm.timeout) if given is None else given
+    comm, own_limit = group.communicator, seconds(timeout)
+    limit = (group.deadline or comm.timeout) if own_limit is None else own_limit
     if comm.rank == 0:
         _monitor(comm, limit, wait_all_ranks)
     else:
@@ -94,32 +94,32 @@ def monitor(group: ProcessGroup, timeout: timedelta | None, wait_all_ranks: bool
 
 
 def _monitor(comm: Communicator, limit: float, wait_all_ranks: bool) -> None:
-    """Rank 0: hear of every rank, and tell those that came whether all did."""
-    told = [comm.recv(rank, out=_flag(), tag=_TAG) for rank in range(1, comm.size)]
-    absent = _absent(told, time.monotonic() + limit)
+    """Rank 0: receive from every rank, and send to those that came whether all did."""
+    works = [comm.recv(rank, out=_flag(), tag=_TAG) for rank in range(1, comm.size)]
+    absent = _absent(works, time.monotonic() + limit)
     for rank in range(1, comm.size):
         if rank not in absent:
             comm.send(_flag(not absent), rank, _TAG)
     if not absent:
         return
-    named = f"Ranks {', '.join(map(str, absent))}" if wait_all_ranks else f"Rank {absent[0]}"
-    text = f"[Rank 0]: {named} failed to pass monitoredBarrier in {1000 * limit:g} ms"
+    names = f"Ranks {', '.join(map(str, absent))}" if wait_all_ranks else f"Rank {absent[0]}"
+    text = f"[Rank 0]: {names} failed to pass monitoredBarrier in {1000 * limit:g} ms"
     if limit == 0:
         text = f"[Rank 0]: Rank 0 timed out in monitoredBarrier after 0 ms: {text}"
     raise DeadlineError(text)
 
 
-def _absent(told: Sequence[collshim.work.Work[Any]], limit: float) -> list[int]:
-    waiting = dict(enumerate(told, start=1))
+def _absent(works: Sequence[collshim.work.Work[Any]], limit: float) -> list[int]:
+    pending = dict(enumerate(works, start=1))
     while True:
-        waiting = {rank: work for rank, work in waiting.items() if not work.done() or work.exception() is not None}
-        if not waiting or time.monotonic() >= limit:
-            return sorted(waiting)
+        pending = {rank: work for rank, work in pending.items() if not work.done() or work.exception() is not None}
+        if not pending or time.monotonic() >= limit:
+            return sorted(pending)
         time.sleep(_POLL)
 
 
 def _report(comm: Communicator, limit: float, patience: float) -> None:
-    """Another rank: tell rank 0 that it has come, and hear whether all have."""
+    """Another rank: send to rank 0 that it has come, and receive whether all have."""
     text = f"Rank {comm.rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv "
     text += "from rank 0. Please check rank 0 logs for faulty rank."
     answer = _flag()

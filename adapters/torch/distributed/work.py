@@ -82,7 +82,7 @@ class Work(torch.distributed.Work):
 
     def exception(self) -> BaseException | None:
         """What a complete call failed with; None where it did not."""
-        return next((found for found in (work.exception() for work in self._works) if found is not None), None)
+        return next((error for error in (work.exception() for work in self._works) if error is not None), None)
 
     def result(self) -> list[Any]:
         """The call's outputs, as a list of what the caller gave for them; waits for them."""
@@ -111,11 +111,11 @@ class Work(torch.distributed.Work):
         Raises:
             RuntimeError: not the work of a receive, or not waited for yet.
         """
-        found = self._works[0].source if self._works else None
-        if found is None:
+        source = self._works[0].source if self._works else None
+        if source is None:
             text = "sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call"
             refuse(RuntimeError, f"{text} that has been waited for.")
-        return found
+        return source
 
     _source_rank = source_rank
 
@@ -169,17 +169,17 @@ def posted(
     title: str,
     call: Call,
     outputs: list[Any],
-    given: Sequence[Any] | None = None,
+    inputs: Sequence[Any] | None = None,
     deadline: float | None = None,
 ) -> Work | None:
     """Post a call; its work with ``async_op``, else None once it is complete.
 
-    ``title`` and ``given``, by default the outputs, are what a profiler is told; ``deadline`` is None for the group's.
+    ``title`` and ``inputs``, by default the outputs, are what a profiler sees; ``deadline`` is None for the group's.
     """
     limit = group.deadline if deadline is None else deadline
-    if without_memory(outputs or given):
+    if without_memory(outputs or inputs):
         return Work([], limit, outputs) if async_op else None
-    event = begun(group.backend, title, outputs if given is None else given)
+    event = begun(group.backend, title, outputs if inputs is None else inputs)
     works = accepted_all(group, [call], event)
     if async_op:
         return Work(works, limit, outputs, event)
@@ -200,12 +200,12 @@ def started(
     title: str,
     calls: Sequence[Call],
     outputs: list[Any],
-    given: Sequence[Any] | None = None,
+    inputs: Sequence[Any] | None = None,
 ) -> Work:
     """Post calls; the work of all of them."""
-    if without_memory(outputs or given):
+    if without_memory(outputs or inputs):
         return Work([], group.deadline, outputs)
-    event = begun(group.backend, title, outputs if given is None else given)
+    event = begun(group.backend, title, outputs if inputs is None else inputs)
     return Work(accepted_all(group, calls, event), group.deadline, outputs, event)
 
 
@@ -215,9 +215,9 @@ def accepted(group: ProcessGroup, call: Callable[[Communicator], T]) -> T:
     try:
         with _outliving_inference_mode():
             return call(group.communicator)
-    except ArgumentError as refused:
-        ours = also(type(refused), RuntimeError)
-        raise ours(*refused.args) from refused.__cause__
+    except ArgumentError as error:
+        kind = also(type(error), RuntimeError)
+        raise kind(*error.args) from error.__cause__
 
 
 def without_memory(arrays: Sequence[Any] | None) -> bool:
@@ -257,8 +257,8 @@ def _complete(works: Sequence[collshim.work.Work[Any]], limit: float | None, eve
             event.end()
     try:
         (works[0] if len(works) == 1 else collshim.work.together(works)).wait(limit)
-    except DeadlineError as late:
-        raise type(late)(f"{late}. {_timed_out(limit)}") from late.__cause__
+    except DeadlineError as error:
+        raise type(error)(f"{error}. {_timed_out(limit)}") from error.__cause__
 
 
 def _timed_out(limit: float | None) -> str:

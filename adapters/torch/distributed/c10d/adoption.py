@@ -13,35 +13,35 @@ from collshim.torch.distributed.membership import Membership, ProcessGroup
 
 
 class LateCommunicator:
-    """A communicator that its ranks make when they first need it; to ask who is in it nobody waits for the others."""
+    """A communicator that its ranks make when they first need it; its members are known before, without a wait."""
 
     def __init__(self, whole: Communicator, ranks: Sequence[int]) -> None:
         self._whole = whole
-        self._made: Communicator | None = None
+        self._communicator: Communicator | None = None
         self.ranks = tuple(ranks)
         self.rank = self.ranks.index(whole.rank)
         self.size = len(self.ranks)
 
     def __getattr__(self, name: str) -> Any:
-        if self._made is None:
-            self._made = self._whole.subgroup(self.ranks)
-        return getattr(self._made, name)
+        if self._communicator is None:
+            self._communicator = self._whole.subgroup(self.ranks)
+        return getattr(self._communicator, name)
 
     def close(self) -> None:
         """Leave the group, where it was made."""
-        if self._made is not None:
-            self._made.close()
+        if self._communicator is not None:
+            self._communicator.close()
 
 
-def adopt(entered: Membership, theirs: Any) -> ProcessGroup | None:
+def adopt(state: Membership, torch_group: Any) -> ProcessGroup | None:
     """This rank's group of the ranks that a group of torch's has; None for what is no group of torch's."""
-    if not isinstance(theirs, torch.distributed.ProcessGroup) or not torch.distributed.is_initialized():
+    if not isinstance(torch_group, torch.distributed.ProcessGroup) or not torch.distributed.is_initialized():
         return None
-    if theirs is torch.distributed.group.WORLD:
-        return entered.whole
-    if theirs not in torch.distributed.distributed_c10d._world.pg_map:
+    if torch_group is torch.distributed.group.WORLD:
+        return state.whole
+    if torch_group not in torch.distributed.distributed_c10d._world.pg_map:
         return None
-    ranks = torch.distributed.get_process_group_ranks(theirs)
-    communicator: Any = LateCommunicator(entered.whole.communicator, ranks)
-    backend, deadline = torch.distributed.get_backend(theirs), entered.whole.deadline
-    return CollectiveGroup(communicator, backend, theirs.group_name, theirs.group_desc, deadline)
+    ranks = torch.distributed.get_process_group_ranks(torch_group)
+    communicator: Any = LateCommunicator(state.whole.communicator, ranks)
+    backend, deadline = torch.distributed.get_backend(torch_group), state.whole.deadline
+    return CollectiveGroup(communicator, backend, torch_group.group_name, torch_group.group_desc, deadline)

@@ -27,30 +27,34 @@ from collshim.torch.distributed.membership import Membership, ProcessGroup, ente
 
 NAME = "collshim"
 
-_handing = threading.local()
-"""The group of ours that torch is about to ask the backend for."""
+_pending = threading.local()
+"""The group of ours that torch's next call of the backend returns."""
 
-_given: weakref.WeakSet[CollectiveGroup] = weakref.WeakSet()
-"""The groups that torch was given."""
+_groups_of_torch: weakref.WeakSet[CollectiveGroup] = weakref.WeakSet()
+"""The groups that torch has got from the backend."""
 
 
 def register() -> None:
     """Torch knows the backend from now on, for CPU and CUDA tensors."""
-    Backend.register_backend(NAME, _asked_for, extended_api=True, devices=["cpu", "cuda"])
+    Backend.register_backend(NAME, _create_group, extended_api=True, devices=["cpu", "cuda"])
 
 
-def enter_default(found: world.World, backend: str, deadline: float | None, leave: Callable[[], None] | None) -> None:
+def enter_default(
+    current_world: world.World, backend: str, deadline: float | None, leave: Callable[[], None] | None
+) -> None:
     """This rank has a default group over all ranks of its world; where ranks are processes torch has it too.
 
     ``leave`` is what ends the world, where it was made for the group.
     """
-    group = _default_over(found, backend, "0", deadline, leave)
-    if found.store is None or torch.distributed.is_initialized():  # by another backend: that group stays torch's
+    group = _default_over(current_world, backend, "0", deadline, leave)
+    if current_world.store is None:
+        return
+    if torch.distributed.is_initialized():  # by another backend: that group stays torch's
         return
     init = torch.distributed.init_process_group
     try:
-        store = PrefixStore("torch", found.store)
-        _hand(group, lambda: init(NAME, store=store, rank=found.rank, world_size=found.size))
+        store = PrefixStore("torch", current_world.store)
+        _make_in_torch(group, lambda: init(NAME, store=store, rank=current_world.rank, world_size=current_world.size))
     except BaseException:
         dismiss(group)
         raise
@@ -58,43 +62,45 @@ def enter_default(found: world.World, backend: str, deadline: float | None, leav
 
 def introduce(group: CollectiveGroup) -> None:
     """Torch's modules take ``group`` as one of torch's own from now on, where ranks are processes."""
-    found, ranks = world.peek(), list(group.communicator.ranks)
-    if found is None or found.store is None or not torch.distributed.is_initialized():
+    current_world, ranks = world.peek(), list(group.communicator.ranks)
+    if current_world is None or current_world.store is None or not torch.distributed.is_initialized():
         return
     order: dict[str, Any] = {} if ranks == sorted(ranks) else {"sort_ranks": False}
     if not order.keys() <= inspect.signature(torch.distributed.new_group).parameters.keys():
         return  # before torch 2.13 its groups are sorted
     desc = group.group_desc
     new_group = torch.distributed.new_group
-    _hand(group, lambda: new_group(ranks, backend=NAME, use_local_synchronization=True, group_desc=desc, **order))
+    _make_in_torch(
+        group, lambda: new_group(ranks, backend=NAME, use_local_synchronization=True, group_desc=desc, **order)
+    )
 
 
 def dismiss(group: ProcessGroup) -> None:
     """The group is left; where torch knows it, torch forgets it, with all others where it is torch's default one."""
     if group in _torchs():
         torch.distributed.destroy_process_group(group)
-    group.shutdown()  # not every release of torch tells the group
+    group.shutdown()  # not every release of torch informs the group
 
 
 def dismiss_stale_default() -> None:
     """Forget a default group that only one side has left.
 
     Torch's, over a world of ours that has ended without ``destroy_process_group``; ours, which torch has destroyed
-    without a word, as it does in 2.6.
+    without informing it, as it does in 2.6.
     """
-    known = membership()
-    if known is not None and known.whole in _given and known.whole not in _torchs():
-        known.whole.shutdown()
+    state = membership()
+    if state is not None and state.whole in _groups_of_torch and state.whole not in _torchs():
+        state.whole.shutdown()
     if torch.distributed.is_initialized() and isinstance(torch.distributed.group.WORLD, CollectiveGroup):
-        found = world.peek()
-        if found is None or torch.distributed.group.WORLD.communicator is not found.communicator:
+        current_world = world.peek()
+        if current_world is None or torch.distributed.group.WORLD.communicator is not current_world.communicator:
             torch.distributed.destroy_process_group()
 
 
 def _torchs() -> Container[object]:
     """The groups that torch knows."""
-    known: Container[object] = torch.distributed.distributed_c10d._world.pg_map
-    return known
+    groups: Container[object] = torch.distributed.distributed_c10d._world.pg_map
+    return groups
 
 
 def address_of(store: Any, init_method: str | None = None) -> str:
@@ -106,71 +112,73 @@ def address_of(store: Any, init_method: str | None = None) -> str:
     return urlparse(init_method or "").hostname or socket.gethostname()
 
 
-def _hand(group: CollectiveGroup, make: Callable[[], object]) -> None:
-    _handing.group = group
+def _make_in_torch(group: CollectiveGroup, make: Callable[[], object]) -> None:
+    _pending.group = group
     try:
         make()
     finally:
-        _handing.group = None
+        _pending.group = None
 
 
-def _asked_for(options: Any, backend_options: Any) -> CollectiveGroup:
+def _create_group(options: Any, backend_options: Any) -> CollectiveGroup:
     """What torch calls to make a group: the one that we have for it, or a new one."""
-    group: CollectiveGroup | None = getattr(_handing, "group", None)
+    group: CollectiveGroup | None = getattr(_pending, "group", None)
     if group is None:
         ranks = list(options.global_ranks_in_group)
         group = _part(options, ranks) if ranks else _default(options)
-    _given.add(group)
+    _groups_of_torch.add(group)
     return group
 
 
 def _default(options: Any) -> CollectiveGroup:
     dismiss_stale_default()
     deadline = _deadline(options.timeout)
-    found, leave, place = world.peek(), None, (options.group_rank, options.group_size)
-    if found is None:
+    current_world, leave, place = world.peek(), None, (options.group_rank, options.group_size)
+    if current_world is None:
         address = address_of(options.store)
-        found = world.init(*place, store=options.store, address=address, timeout=deadline, overrides=True)
+        current_world = world.init(*place, store=options.store, address=address, timeout=deadline, overrides=True)
         leave = world.close
-    elif found.store is None:
+    elif current_world.store is None:
         raise WorldError("torch's default group is the process's, and ranks of this process are threads")
-    elif (found.rank, found.size) != place:
-        told = f"rank {place[0]} of {place[1]}"
-        raise WorldError(f"init_process_group: this is {told} as an argument and in {found}, should be the same")
-    return _default_over(found, NAME, options.group_id, deadline, leave)
+    elif (current_world.rank, current_world.size) != place:
+        arguments = f"rank {place[0]} of {place[1]}"
+        raise WorldError(
+            f"init_process_group: this is {arguments} as an argument and in {current_world}, should be the same"
+        )
+    return _default_over(current_world, NAME, options.group_id, deadline, leave)
 
 
 def _default_over(
-    found: world.World, backend: str, name: str, deadline: float | None, leave: Callable[[], None] | None
+    current_world: world.World, backend: str, name: str, deadline: float | None, leave: Callable[[], None] | None
 ) -> CollectiveGroup:
-    group = CollectiveGroup(found.communicator, backend, name, "default_pg", deadline)
-    entered = Membership(group, leave, adopt)
-    group.leaves_by(lambda: _left(entered))
-    enter(entered)
+    group = CollectiveGroup(current_world.communicator, backend, name, "default_pg", deadline)
+    state = Membership(group, leave, adopt)
+    group.leaves_by(lambda: _left(state))
+    enter(state)
     return group
 
 
 def _part(options: Any, ranks: list[int]) -> CollectiveGroup:
-    found, entered = world.peek(), membership()
-    if found is None or found.store is None or entered is None:
+    current_world, state = world.peek(), membership()
+    if current_world is None or current_world.store is None or state is None:
         raise WorldError(
             "a group of the backend collshim needs a default group of it: call collshim.torch.distributed."
             "init_process_group, or torch.distributed.init_process_group(backend='collshim'), on all ranks"
         )
-    part = found.communicator.subgroup(ranks)
+    part = current_world.communicator.subgroup(ranks)
     if part is None:
-        raise WorldError(f"rank {found.rank} is not among the new group's, {ranks}")
-    return entered.add(CollectiveGroup(part, NAME, options.group_id, None, _deadline(options.timeout)))
+        raise WorldError(f"rank {current_world.rank} is not among the new group's, {ranks}")
+    return state.add(CollectiveGroup(part, NAME, options.group_id, None, _deadline(options.timeout)))
 
 
 def _deadline(timeout: timedelta) -> float | None:
     return None if timeout == default_pg_timeout else timeout.total_seconds()
 
 
-def _left(entered: Membership) -> None:
+def _left(state: Membership) -> None:
     """The default group is left, and all others with it."""
-    for group in entered.groups - {entered.whole}:
+    for group in state.groups - {state.whole}:
         dismiss(group)
     enter(None)
-    if entered.leave is not None:
-        entered.leave()
+    if state.leave is not None:
+        state.leave()

@@ -46,8 +46,8 @@ class CollectiveGroup(ProcessGroup):
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = ReduceOp.SUM) -> Work:
         """``allreduce`` of each tensor, in one call."""
-        given, op = _detached(tensors), reduction(_option(opts, "reduceOp"))
-        return self._post("all_reduce", [lambda comm: comm.all_reduce_coalesced(given, op, out=given)], given, opts)
+        own, op = _detached(tensors), reduction(_option(opts, "reduceOp"))
+        return self._post("all_reduce", [lambda comm: comm.all_reduce_coalesced(own, op, out=own)], own, opts)
 
     def reduce(self, tensors: Tensors, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """The root's tensor holds the reduction of all ranks' tensors; the others' are unchanged."""
@@ -77,13 +77,15 @@ class CollectiveGroup(ProcessGroup):
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> Work:
         """``all_gather_single`` of each input, in one call."""
-        whole, given = _detached(outputs), _detached(inputs)
+        targets, sources = _detached(outputs), _detached(inputs)
 
         def call(comm: Communicator) -> Any:
-            out = [_stacked("all_gather_single: output", *each, comm) for each in zip(whole, given, strict=True)]
-            return comm.all_gather(given[0], out=out[0]) if len(out) == 1 else comm.all_gather_coalesced(given, out=out)
+            out = [_stacked("all_gather_single: output", *pair, comm) for pair in zip(targets, sources, strict=True)]
+            if len(out) == 1:
+                return comm.all_gather(sources[0], out=out[0])
+            return comm.all_gather_coalesced(sources, out=out)
 
-        return self._post("all_gather", [call], whole, opts)
+        return self._post("all_gather", [call], targets, opts)
 
     def gather(self, outputs: Any, inputs: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
         """The root's list of outputs holds all ranks' input; the others give no outputs."""
@@ -111,15 +113,17 @@ class CollectiveGroup(ProcessGroup):
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = ReduceOp.SUM
     ) -> Work:
         """``reduce_scatter_single`` of each input, in one call."""
-        out, whole, op = _detached(outputs), _detached(inputs), reduction(_option(opts, "reduceOp"))
+        targets, sources, op = _detached(outputs), _detached(inputs), reduction(_option(opts, "reduceOp"))
 
         def call(comm: Communicator) -> Any:
-            parts = [_stacked("reduce_scatter_single: input", *each, comm) for each in zip(whole, out, strict=True)]
+            parts = [
+                _stacked("reduce_scatter_single: input", *pair, comm) for pair in zip(sources, targets, strict=True)
+            ]
             if len(parts) == 1:
-                return comm.reduce_scatter(parts[0], op, out=out[0])
-            return comm.reduce_scatter_coalesced(parts, op, out=out)
+                return comm.reduce_scatter(parts[0], op, out=targets[0])
+            return comm.reduce_scatter_coalesced(parts, op, out=targets)
 
-        return self._post("reduce_scatter", [call], out, opts)
+        return self._post("reduce_scatter", [call], targets, opts)
 
     def alltoall(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None, timeout: Timeout = None
@@ -138,12 +142,12 @@ class CollectiveGroup(ProcessGroup):
         timeout: Timeout = None,
     ) -> Work:
         """Every rank's output holds, end to end, all ranks' pieces of input for it; cut evenly without sizes."""
-        out, given = uncounted(output), input.detach()
+        out, source = uncounted(output), input.detach()
 
         def call(comm: Communicator) -> Any:
-            parts = pieces("all_to_all_single: input", given, list(input_split_sizes or ()), comm)
-            into = pieces("all_to_all_single: output", out, list(output_split_sizes or ()), comm)
-            return comm.all_to_all(parts, out=into)
+            parts = pieces("all_to_all_single: input", source, list(input_split_sizes or ()), comm)
+            out_parts = pieces("all_to_all_single: output", out, list(output_split_sizes or ()), comm)
+            return comm.all_to_all(parts, out=out_parts)
 
         return self._post("all_to_all", [call], [out], opts, timeout)
 
@@ -189,9 +193,9 @@ class CollectiveGroup(ProcessGroup):
         limit = _limit(getattr(opts, "timeout", timeout))
         if without_memory(outputs):
             return Work([], limit, outputs)
-        ending = begun(self.backend, title, outputs)
+        event = begun(self.backend, title, outputs)
         works = [accepted(self, call) for call in calls]
-        work = Work(works, self.deadline if limit is None else limit, outputs, ending)
+        work = Work(works, self.deadline if limit is None else limit, outputs, event)
         if self._coalescing is not None:
             self._coalescing.append(work)
         return work.kept()
@@ -201,9 +205,9 @@ class CollectiveGroup(ProcessGroup):
         self._coalescing = []
 
     def _end_coalescing(self, device: Any = None) -> Work:
-        posted, self._coalescing = self._coalescing or [], None
-        works = [one for work in posted for one in work._works]
-        return Work(works, self.deadline, [tensor for work in posted for tensor in work._outputs]).kept()
+        works_of_calls, self._coalescing = self._coalescing or [], None
+        works = [part for work in works_of_calls for part in work._works]
+        return Work(works, self.deadline, [tensor for work in works_of_calls for tensor in work._outputs]).kept()
 
     def _get_sequence_number_for_group(self) -> int:
         """How many calls were posted on the group."""
@@ -214,8 +218,9 @@ class CollectiveGroup(ProcessGroup):
 
     def get_group_store(self) -> Store | None:
         """The group's own part of the store that the ranks share; None where they are threads, which have none."""
-        found = peek()
-        return None if found is None or found.store is None else PrefixStore(self.group_name, found.store)
+        current_world = peek()
+        store = None if current_world is None else current_world.store
+        return None if store is None else PrefixStore(self.group_name, store)
 
     def _set_group_name(self, name: str) -> None:
         self._name = name
@@ -248,8 +253,8 @@ def _one(tensors: Tensors) -> Tensor:
 
 def _list(tensors: Any) -> list[Tensor]:
     """A rank's list of tensors; C++ has a list of such lists, one per device."""
-    nested = bool(tensors) and not isinstance(tensors[0], Tensor)
-    return _detached(tensors[0] if nested else tensors)
+    is_nested = bool(tensors) and not isinstance(tensors[0], Tensor)
+    return _detached(tensors[0] if is_nested else tensors)
 
 
 def _detached(tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""How the functions of ``nn.functional`` post a call, warn, and answer on a rank outside the group."""
+"""How the functions of ``nn.functional`` post a call, warn, and what they return on a rank outside the group."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from collshim.work import Work
 
 def deprecated(name: str, successor: str | None = None) -> None:
     """Torch 2.13's warning, shown where the function was called."""
-    instead = f"torch.distributed._functional_collectives.{successor or name}"
-    warn(f"torch.distributed.nn.functional.{name} is deprecated, use {instead} instead.", FutureWarning)
+    replacement = f"torch.distributed._functional_collectives.{successor or name}"
+    warn(f"torch.distributed.nn.functional.{name} is deprecated, use {replacement} instead.", FutureWarning)
 
 
 def rooted(group: Group, rank: int | None) -> tuple[ProcessGroup | None, int]:
     """The group, None where this rank is outside it, and the rank in it that a global rank has."""
-    ranks = group_of(group)
-    return ranks, rank_in(ranks, rank, None)
+    process_group = group_of(group)
+    return process_group, rank_in(process_group, rank, None)
 
 
-def result_of(ranks: ProcessGroup, call: Callable[[Communicator], Work[Any]]) -> Any:
+def result_of(process_group: ProcessGroup, call: Callable[[Communicator], Work[Any]]) -> Any:
     """Post a call and wait for its result."""
-    return accepted(ranks, call).wait(ranks.deadline)
+    return accepted(process_group, call).wait(process_group.deadline)
 
 
 def each(stacked: Tensor | None) -> tuple[Tensor, ...] | None:
@@ -38,7 +38,7 @@ def each(stacked: Tensor | None) -> tuple[Tensor, ...] | None:
     return None if stacked is None else tuple(listed(stacked))
 
 
-def outside_with(function: str, *given: Array) -> Array:
+def outside_with(function: str, *arrays: Array) -> Array:
     """On a rank outside the group: a warning, and what it gave."""
     outside(function)
-    return given[0] if given else None
+    return arrays[0] if arrays else None

@@ -35,11 +35,11 @@ def all_gather(tensor: Array, group: Group = None) -> tuple[Array, ...]:
     """
     deprecated("all_gather", "all_gather_single")
     require_tensor("tensor", tensor)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_gather")
         return ()
-    return tuple(result_of(ranks, lambda comm: comm.all_gather(tensor).then(each)))
+    return tuple(result_of(process_group, lambda comm: comm.all_gather(tensor).then(each)))
 
 
 def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
@@ -57,18 +57,18 @@ def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
     """
     require_tensor("output_tensor", output_tensor)
     require_tensor("input_tensor", input_tensor)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("_all_gather_base")
         return output_tensor
-    given = as_torch(input_tensor)
+    source = as_torch(input_tensor)
 
     def call(comm: Communicator) -> Work[Tensor]:
-        parts = parts_like("_all_gather_base: output_tensor", output_tensor, given, comm)
-        require_fit("_all_gather_base: output_tensor", parts.detach(), given.expand(parts.shape))
-        return comm.all_gather(given)
+        parts = parts_like("_all_gather_base: output_tensor", output_tensor, source, comm)
+        require_fit("_all_gather_base: output_tensor", parts.detach(), source.expand(parts.shape))
+        return comm.all_gather(source)
 
-    return delivered(output_tensor, result_of(ranks, call).view(as_torch(output_tensor).shape))
+    return delivered(output_tensor, result_of(process_group, call).view(as_torch(output_tensor).shape))
 
 
 def all_to_all(
@@ -90,13 +90,15 @@ def all_to_all(
     require_list("output_tensor_list", list(output_tensor_list))
     require_list("input_tensor_list", list(input_tensor_list))
     same_dtype([*output_tensor_list], [*input_tensor_list])
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_to_all")
         return tuple(output_tensor_list)
     outputs, parts = [as_torch(output) for output in output_tensor_list], [as_torch(part) for part in input_tensor_list]
-    received = result_of(ranks, lambda comm: comm.all_to_all(parts, shapes=[tuple(output.shape) for output in outputs]))
-    return tuple(delivered(output, part) for output, part in zip(output_tensor_list, received, strict=True))
+    results = result_of(
+        process_group, lambda comm: comm.all_to_all(parts, shapes=[tuple(output.shape) for output in outputs])
+    )
+    return tuple(delivered(output, part) for output, part in zip(output_tensor_list, results, strict=True))
 
 
 def all_to_all_single(
@@ -124,19 +126,20 @@ def all_to_all_single(
     require_tensor("output", output)
     require_tensor("input", input)
     same_dtype(output, input)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         outside("all_to_all_single")
         return output
-    received, sent = ints("output_split_sizes", output_split_sizes), ints("input_split_sizes", input_split_sizes)
+    output_sizes = ints("output_split_sizes", output_split_sizes)
+    input_sizes = ints("input_split_sizes", input_split_sizes)
 
     def call(comm: Communicator) -> Work[Tensor]:
-        into = pieces("all_to_all_single: output", as_torch(output).detach(), received, comm)
-        parts = pieces("all_to_all_single: input", as_torch(input), sent, comm)
-        if isinstance(into, Tensor) and isinstance(parts, Tensor):
-            require_fit("all_to_all_single: output", into, parts)
+        output_parts = pieces("all_to_all_single: output", as_torch(output).detach(), output_sizes, comm)
+        parts = pieces("all_to_all_single: input", as_torch(input), input_sizes, comm)
+        if isinstance(output_parts, Tensor) and isinstance(parts, Tensor):
+            require_fit("all_to_all_single: output", output_parts, parts)
             return comm.all_to_all(parts).then(concatenated)
-        shapes = [tuple(piece.shape) for piece in listed(into)]
+        shapes = [tuple(piece.shape) for piece in listed(output_parts)]
         return comm.all_to_all(listed(parts), shapes=shapes).then(torch.cat)
 
-    return delivered(output, result_of(ranks, call))
+    return delivered(output, result_of(process_group, call))

@@ -1,4 +1,4 @@
-"""Results as torch's ``nn.functional`` hands them out: in given outputs, off the root, and with zero gradients."""
+"""Results as torch's ``nn.functional`` returns them: in given outputs, off the root, and with zero gradients."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class _BesideInputs(torch.autograd.Function):
 
 def require_fit(what: str, output: Array, part: Tensor) -> Tensor:
     """The memory of ``output``, which has the shape and dtype of ``part``."""
-    found = as_output(output, what=what)
-    if (found.shape, found.dtype) != (part.shape, part.dtype):
-        got, wanted = (f"{tuple(tensor.shape)} of {tensor.dtype}" for tensor in (found, part))
-        refuse(RuntimeError, f"{what} is {got}, should be {wanted}")
-    return found
+    target = as_output(output, what=what)
+    if (target.shape, target.dtype) != (part.shape, part.dtype):
+        got, expected = (f"{tuple(tensor.shape)} of {tensor.dtype}" for tensor in (target, part))
+        refuse(RuntimeError, f"{what} is {got}, should be {expected}")
+    return target
 
 
 def delivered(output: Array, result: Tensor) -> Array:
-    """``output`` with the result in it; a torch tensor where it can be told from ``output`` by its graph."""
+    """``output`` with the result in it; a new torch tensor where the result has a graph."""
     if not isinstance(output, Tensor) or not result.requires_grad:
         as_output(output).detach().copy_(result.detach())
         return output
@@ -57,16 +57,16 @@ def delivered(output: Array, result: Tensor) -> Array:
 
 def beside(result: Array, inputs: Sequence[Array]) -> Array:
     """``result``, through which a backward gives ``inputs`` gradients of zero, as torch does off the root."""
-    wanting = [tensor for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad]
-    if not wanting or not torch.is_grad_enabled() or not isinstance(result, Tensor):
+    differentiable_inputs = [tensor for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad]
+    if not differentiable_inputs or not torch.is_grad_enabled() or not isinstance(result, Tensor):
         return result
-    return _BesideInputs.apply(result, *wanting)  # type: ignore[no-untyped-call]
+    return _BesideInputs.apply(result, *differentiable_inputs)  # type: ignore[no-untyped-call]
 
 
 def off_root(array: Array, token: Tensor | None, *, zeros: bool = False) -> Array:
     """What a rank without a result holds: its own array's copy, or zeros; a backward through it joins by ``token``."""
     tensor = as_torch(array).detach()
-    held = torch.zeros_like(tensor) if zeros else tensor.clone()
+    result = torch.zeros_like(tensor) if zeros else tensor.clone()
     kind = like(array)
-    held = held if token is None else held + token
-    return held if kind is None else kind(held)
+    result = result if token is None else result + token
+    return result if kind is None else kind(result)

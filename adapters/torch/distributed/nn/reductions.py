@@ -41,13 +41,13 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None) -> Ar
     """
     deprecated("all_reduce")
     require_tensor("tensor", tensor)
-    ranks = group_of(group)
-    if ranks is None:
+    process_group = group_of(group)
+    if process_group is None:
         return outside_with("all_reduce", tensor)
     reduce_op = reduction(op)
     if is_complex(tensor) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
-    return result_of(ranks, lambda comm: comm.all_reduce(tensor, reduce_op))
+    return result_of(process_group, lambda comm: comm.all_reduce(tensor, reduce_op))
 
 
 def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SUM, group: Group = None) -> Array:
@@ -66,11 +66,11 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
         TypeError, ValueError, RuntimeError: as ``all_reduce``; the output or the list does not fit.
     """
     deprecated("reduce_scatter", "reduce_scatter_single")
-    ranks = group_of(group)
+    process_group = group_of(group)
     require_tensor("output", output)
     require_list("input_list", list(input_list))
     same_dtype(output, [*input_list])
-    if ranks is None:
+    if process_group is None:
         outside("reduce_scatter")
         return output
     reduce_op = reduction(op)
@@ -81,4 +81,4 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
             require_fit("reduce_scatter: output", output, parts[comm.rank])
         return comm.reduce_scatter(parts, reduce_op)
 
-    return delivered(output, result_of(ranks, call))
+    return delivered(output, result_of(process_group, call))

@@ -16,7 +16,7 @@ from collshim.torch.distributed.work import accepted
 
 
 def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
-    """Every rank returns a copy of the source's tensor; off the source ``tensor`` tells shape and dtype.
+    """Every rank returns a copy of the source's tensor; off the source ``tensor`` gives shape and dtype.
 
     Args:
         tensor: shape and dtype alike on every rank.
@@ -32,12 +32,12 @@ def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
     >>> x.grad  # 2 on rank 0, to which both ranks' losses lead; 0 on rank 1  # doctest: +SKIP
     """
     deprecated("broadcast")
-    ranks, root = rooted(group, src)
+    process_group, root = rooted(group, src)
     require_tensor("tensor", tensor)
-    if ranks is None:
+    if process_group is None:
         return outside_with("broadcast", tensor)
-    result = result_of(ranks, lambda comm: comm.broadcast(tensor, root))
-    return result if root == ranks.rank() else beside(result, [tensor])
+    result = result_of(process_group, lambda comm: comm.broadcast(tensor, root))
+    return result if root == process_group.rank() else beside(result, [tensor])
 
 
 def gather(tensor: Array, dst: int = 0, group: Group = None) -> tuple[Array, ...]:
@@ -51,16 +51,16 @@ def gather(tensor: Array, dst: int = 0, group: Group = None) -> tuple[Array, ...
     Raises:
         TypeError, ValueError, RuntimeError: as ``broadcast``.
     """
-    ranks, root = rooted(group, dst)
+    process_group, root = rooted(group, dst)
     require_tensor("tensor", tensor)
-    if ranks is None:
+    if process_group is None:
         outside("gather")
         return ()
-    work = accepted(ranks, lambda comm: comm.gather(tensor, root).then(each))
-    result = work.wait(ranks.deadline)
+    work = accepted(process_group, lambda comm: comm.gather(tensor, root).then(each))
+    result = work.wait(process_group.deadline)
     if result is not None:
         return tuple(result)
-    return tuple(off_root(tensor, work.token, zeros=True) for _ in range(ranks.size()))
+    return tuple(off_root(tensor, work.token, zeros=True) for _ in range(process_group.size()))
 
 
 def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) -> Array:
@@ -75,15 +75,15 @@ def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) 
     Raises:
         TypeError, ValueError, RuntimeError: as ``broadcast``; no list on the source.
     """
-    ranks, root = rooted(group, src)
-    given = list_or_nothing("tensors", None if tensors is None else list(tensors))
-    same_dtype(given)
-    if ranks is None:
-        return outside_with("scatter", *given)
-    if root == ranks.rank():
-        return result_of(ranks, lambda comm: comm.scatter(given, root))
-    known = given[min(ranks.rank(), len(given) - 1)] if given else None
-    return beside(result_of(ranks, lambda comm: comm.scatter(None, root, like=known)), given)
+    process_group, root = rooted(group, src)
+    parts = list_or_nothing("tensors", None if tensors is None else list(tensors))
+    same_dtype(parts)
+    if process_group is None:
+        return outside_with("scatter", *parts)
+    if root == process_group.rank():
+        return result_of(process_group, lambda comm: comm.scatter(parts, root))
+    example = parts[min(process_group.rank(), len(parts) - 1)] if parts else None
+    return beside(result_of(process_group, lambda comm: comm.scatter(None, root, like=example)), parts)
 
 
 def reduce(tensor: Array, dst: int, op: Any = ReduceOp.SUM, group: Group = None) -> Array:
@@ -98,11 +98,11 @@ def reduce(tensor: Array, dst: int, op: Any = ReduceOp.SUM, group: Group = None)
     Raises:
         TypeError, ValueError, RuntimeError: as ``all_reduce``.
     """
-    ranks, root = rooted(group, dst)
+    process_group, root = rooted(group, dst)
     require_tensor("tensor", tensor)
-    if ranks is None:
+    if process_group is None:
         return outside_with("reduce", tensor)
     reduce_op = reduction(op)
-    work = accepted(ranks, lambda comm: comm.reduce(tensor, root, reduce_op))
-    result = work.wait(ranks.deadline)
-    return result if root == ranks.rank() else off_root(tensor, work.token)
+    work = accepted(process_group, lambda comm: comm.reduce(tensor, root, reduce_op))
+    result = work.wait(process_group.deadline)
+    return result if root == process_group.rank() else off_root(tensor, work.token)
