@@ -51,6 +51,6 @@ def _is_ours(fullname: str) -> bool:
 
 
 def install() -> None:
-    """Let the import system ask here first: what lies below an aliased module would else be loaded a second time."""
+    """Let the import system search here first: what lies below an aliased module would else be loaded a second time."""
     if not any(isinstance(finder, _FallThrough) for finder in sys.meta_path):
         sys.meta_path.insert(0, _FallThrough())

@@ -1,4 +1,4 @@
-"""Groups of ranks, and the communicator that a group speaks in (MegEngine 1.13.0, ``megengine.distributed.group``)."""
+"""Groups of ranks, and the communicator of a group (MegEngine 1.13.0, ``megengine.distributed.group``)."""
 
 from __future__ import annotations
 

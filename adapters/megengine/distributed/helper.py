@@ -210,7 +210,7 @@ make_allreduce_cb = AllreduceCallback
 
 
 class _Reduced(TensorFuture):
-    """A gradient that is reduced, with all that were taken by then, when the first of them is asked for."""
+    """A gradient that is reduced with all others collected so far, at the first ``get`` of any of them."""
 
     def __init__(self, reduce: Callable[[], None]) -> None:
         super().__init__(ack=False)

@@ -115,7 +115,7 @@ class Client:
         self._await("get", turn)
 
     def set_is_grad(self, key: str, is_grad: bool) -> None:
-        """Say whether what travels under ``key`` has a gradient; collshim's own calls do not ask here."""
+        """Say whether what travels under ``key`` has a gradient; collshim's own calls do not use it."""
         self._call("put", f"is_grad/{key}", is_grad)
 
     def check_is_grad(self, key: str) -> bool:
@@ -123,7 +123,7 @@ class Client:
         return bool(self._await("pop", f"is_grad/{key}"))
 
     def set_remote_tracer(self, key: str, tracer_set: Any) -> None:
-        """Say which tracers what travels under ``key`` has; collshim's own calls do not ask here."""
+        """Say which tracers what travels under ``key`` has; collshim's own calls do not use it."""
         self._call("put", f"tracer/{key}", tracer_set)
 
     def check_remote_tracer(self, key: str) -> Any:

@@ -30,7 +30,7 @@ def _require_counts(collective: str, target: Tensor, source: Tensor, *, shares: 
     size = world_communicator().size
     share, whole = (target, source) if shares else (source, target)
     if share.numel() * size != whole.numel():
-        got = f"{target.numel()} elements {tuple(target.shape)}"
+        actual = f"{target.numel()} elements {tuple(target.shape)}"
         rule = "the input's divided by the world size" if shares else "the input's times the world size"
         expected = f"{rule}, {source.numel()} {tuple(source.shape)} and {size}: {_SIZE}"
-        raise refused(RuntimeError, collective, "output_tensor", got, expected)
+        raise refused(RuntimeError, collective, "output_tensor", actual, expected)

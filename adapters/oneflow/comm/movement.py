@@ -191,8 +191,8 @@ def _require_parts(parts: list[Tensor], target: Tensor, src: int) -> None:
     """The own part is bound to ``tensor`` whatever its shape; nothing else would fit its receiver."""
     for index, part in enumerate(parts):
         if index != src and part.shape != target.shape:
-            own, got = (f"oneflow.Size({list(tensor.shape)})" for tensor in (target, part))
-            expected = f"that of tensor: invalid tensor size at index {index}: {own} vs {got}"
-            raise refused(AssertionError, "scatter", f"shape of scatter_list[{index}]", got, expected)
+            own, actual = (f"oneflow.Size({list(tensor.shape)})" for tensor in (target, part))
+            expected = f"that of tensor: invalid tensor size at index {index}: {own} vs {actual}"
+            raise refused(AssertionError, "scatter", f"shape of scatter_list[{index}]", actual, expected)
         if part.dtype != target.dtype:
             raise refused(RuntimeError, "scatter", f"dtype of scatter_list[{index}]", part.dtype, target.dtype)

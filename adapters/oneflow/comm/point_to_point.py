@@ -88,8 +88,8 @@ def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Devic
         return torch.empty(() if shape is None else tuple(shape), dtype=dtype, device=own_device(device))
     except (TypeError, RuntimeError) as error:
         exception = TypeError if isinstance(error, TypeError) else RuntimeError
-        got, expected = f"{shape!r}, {dtype!r}, {device!r}", f"those of a tensor: {error}"
-        raise refused(exception, "recv", "shape, dtype and device", got, expected) from error
+        actual, expected = f"{shape!r}, {dtype!r}, {device!r}", f"those of a tensor: {error}"
+        raise refused(exception, "recv", "shape, dtype and device", actual, expected) from error
 
 
 def _require_int64(function: str, what: str, value: object) -> None:

@@ -72,9 +72,9 @@ def _cluster(jobs: Mapping[str, Sequence[str]], task_type: Any, task_id: Any) ->
     addresses = tuple(address for job in ("chief", "worker") for address in jobs.get(job, ()))
     if not addresses:
         return None
-    before = len(jobs.get("chief", ())) if task_type == "worker" else 0
+    chiefs = len(jobs.get("chief", ())) if task_type == "worker" else 0
     if task_type not in jobs or task_type not in ("chief", "worker"):
         raise ArgumentValueError(f"task_type is {task_type!r}, should be a job of the cluster: 'chief' or 'worker'")
     if not isinstance(task_id, int) or not 0 <= task_id < len(jobs[task_type]):
         raise ArgumentValueError(f"task_id is {task_id!r}, should be from 0 to {len(jobs[task_type]) - 1}")
-    return Cluster(addresses, before + task_id)
+    return Cluster(addresses, chiefs + task_id)

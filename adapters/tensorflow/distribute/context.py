@@ -11,7 +11,7 @@ from collshim.tensorflow.distribute.replica_context import ReplicaContext
 from collshim.tensorflow.distribute.strategy import Strategy
 
 
-def get_replica_context() -> ReplicaContext | Any:  # Any stands for None, which callers in a replica need not ask for
+def get_replica_context() -> ReplicaContext | Any:  # Any stands for None, which callers in a replica need not check for
     """The replica that the caller runs in; None in a strategy's scope and in a merge function."""
     return stack.current().replica_context
 

@@ -18,7 +18,7 @@ from collshim.tensorflow.distribute.values import select
 
 
 class ReplicaContext:
-    """One replica of a strategy, handed out by ``tf.distribute.get_replica_context()`` inside ``Strategy.run``.
+    """One replica of a strategy, returned by ``tf.distribute.get_replica_context()`` inside ``Strategy.run``.
 
     Source: TensorFlow 2.21, its reference manual and recorded answers.
     """

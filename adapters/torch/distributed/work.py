@@ -130,22 +130,22 @@ class Work(torch.distributed.Work):
         event, self._event = self._event, None
         _complete(self._works, limit, event)
 
-    def _fulfil(self, place: world.World | None) -> None:
+    def _fulfil(self, current_world: world.World | None) -> None:
         """Complete the future, on a thread of its own."""
-        future, over = self._future, self._over
-        if future is None or over is None:
+        future, completion = self._future, self._over
+        if future is None or completion is None:
             return
         try:
             self._finish(self._deadline)
         except Exception as failure:
-            over.set()
+            completion.set()
             future.set_exception(failure)  # type: ignore[arg-type]  # torch types it as the value
             return
-        over.set()
-        if place is None:
+        completion.set()
+        if current_world is None:
             future.set_result(self._outputs)
         else:
-            with world.use(place):
+            with world.use(current_world):
                 future.set_result(self._outputs)
 
 

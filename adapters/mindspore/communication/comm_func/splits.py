@@ -116,8 +116,8 @@ def require_shapes(comm: Communicator, outputs: Sequence[Tensor], shapes: Sequen
     """The outputs, where they have the expected shapes."""
     for sender, (part, shape) in enumerate(zip(outputs, shapes, strict=True)):
         if tuple(part.shape) != shape:
-            got, expected = f"{tuple(part.shape)} from rank {sender}", f"{shape}"
-            raise MismatchError(refusal("all_to_all", "shape received", got, expected, comm.rank, comm.size))
+            actual, expected = f"{tuple(part.shape)} from rank {sender}", f"{shape}"
+            raise MismatchError(refusal("all_to_all", "shape received", actual, expected, comm.rank, comm.size))
     return outputs
 
 

@@ -11,7 +11,7 @@ __all__ = ["CommunicationImplementation", "CommunicationOptions", "ValueContext"
 
 
 class CommunicationImplementation(Enum):
-    """Which way collectives are asked to go; a hint that changes no result, and nothing here."""
+    """Which implementation of collectives to prefer; a hint that changes no result, and nothing here."""
 
     AUTO = "AUTO"
     RING = "RING"

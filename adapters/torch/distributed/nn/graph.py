@@ -42,8 +42,8 @@ def require_fit(what: str, output: Array, part: Tensor) -> Tensor:
     """The memory of ``output``, which has the shape and dtype of ``part``."""
     target = as_output(output, what=what)
     if (target.shape, target.dtype) != (part.shape, part.dtype):
-        got, expected = (f"{tuple(tensor.shape)} of {tensor.dtype}" for tensor in (target, part))
-        refuse(RuntimeError, f"{what} is {got}, should be {expected}")
+        actual, expected = (f"{tuple(tensor.shape)} of {tensor.dtype}" for tensor in (target, part))
+        refuse(RuntimeError, f"{what} is {actual}, should be {expected}")
     return target
 
 
