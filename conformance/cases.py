@@ -86,13 +86,13 @@ class Case:
         call = ast.parse(line.strip(), mode="eval").body
         if not isinstance(call, ast.Call) or getattr(call.func, "id", None) != "Case":
             raise ValueError(f"the line is {line!r}, should be one that a Case prints as")
-        given = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg is not None}
-        return cls(*(ast.literal_eval(value) for value in call.args), **given)
+        keywords = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg is not None}
+        return cls(*(ast.literal_eval(value) for value in call.args), **keywords)
 
     def __repr__(self) -> str:
-        named = [item for item in fields(self)[1:] if getattr(self, item.name) != item.default]
-        shown = [repr(self.collective), *(f"{item.name}={getattr(self, item.name)!r}" for item in named)]
-        return f"Case({', '.join(shown)})"
+        items = [item for item in fields(self)[1:] if getattr(self, item.name) != item.default]
+        arguments = [repr(self.collective), *(f"{item.name}={getattr(self, item.name)!r}" for item in items)]
+        return f"Case({', '.join(arguments)})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """How hypothesis prints it."""

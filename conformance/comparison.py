@@ -56,9 +56,9 @@ def check(bindings: Sequence[Binding], case: Case, answers: Sequence[Answer | Fa
 
 def sentence(binding: Binding, case: Case, rank: int, difference: Difference) -> str:
     """The line that reports a difference."""
-    what, found, wanted = difference
-    where = f"(rank {rank} of {case.size}) for {case}"
-    return f"{case.collective} through {binding.name}: {what} is {found}, should be {wanted} {where}"
+    what, actual, expected = difference
+    place = f"(rank {rank} of {case.size}) for {case}"
+    return f"{case.collective} through {binding.name}: {what} is {actual}, should be {expected} {place}"
 
 
 def differences(binding: Binding, case: Case, rank: int, answer: Answer | Failure) -> Iterator[Difference]:
@@ -77,12 +77,12 @@ def differences(binding: Binding, case: Case, rank: int, answer: Answer | Failur
 def left_too_early(case: Case, answers: Sequence[Answer | Failure]) -> Iterator[tuple[int, Difference]]:
     """Which ranks left a barrier before the last one had come."""
     stays = {rank: answer.stay for rank, answer in enumerate(answers) if isinstance(answer, Answer)}
-    there = {rank: stays[rank] for rank in case.ranks if stays.get(rank) is not None}
-    last, came = max(
-        ((rank, stay[0]) for rank, stay in there.items() if stay), key=lambda one: one[1], default=(0, 0.0)
+    stays_in_group = {rank: stays[rank] for rank in case.ranks if stays.get(rank) is not None}
+    last, arrival = max(
+        ((rank, stay[0]) for rank, stay in stays_in_group.items() if stay), key=lambda one: one[1], default=(0, 0.0)
     )
-    for rank, stay in there.items():
-        if stay is not None and stay[1] < came:
+    for rank, stay in stays_in_group.items():
+        if stay is not None and stay[1] < arrival:
             yield rank, ("leaving", f"before rank {last} had come", "after every rank has come")
 
 
@@ -105,71 +105,71 @@ def _answered(answer: Answer, expected: Answer, case: Case) -> Iterator[Differen
             yield f"that {fact}", str(answer.facts.get(fact)), str(holds)
 
 
-def _names(what: str, found: Any, wanted: Any) -> Iterator[Difference]:
-    if set(found) != set(wanted):
-        yield f"the names in {what}", str(sorted(found)), str(sorted(wanted))
+def _names(what: str, actual: Any, expected: Any) -> Iterator[Difference]:
+    if set(actual) != set(expected):
+        yield f"the names in {what}", str(sorted(actual)), str(sorted(expected))
 
 
-def _trees(what: str, found: Tree, wanted: Tree, case: Case) -> Iterator[Difference]:
-    if isinstance(wanted, np.ndarray | np.generic):
-        yield from _arrays(what, found, np.asarray(wanted), case)
-    elif isinstance(wanted, Shaped):
-        yield from _shapes(what, found, wanted, case)
-    elif type(found) is not type(wanted):
-        yield what, _brief(found), _brief(wanted)
-    elif isinstance(wanted, Handle):
-        yield from _trees(f"{what}'s wait()", found.waited, wanted.waited, case)
-    elif isinstance(wanted, dict):
-        yield from _names(what, found, wanted)
-        for key in filter(found.__contains__, wanted):
-            yield from _trees(f"{what}[{key!r}]", found[key], wanted[key], case)
-    elif isinstance(wanted, list | tuple):
-        yield from _sequences(what, found, wanted, case)
-    elif found != wanted:
-        yield what, _brief(found), _brief(wanted)
+def _trees(what: str, actual: Tree, expected: Tree, case: Case) -> Iterator[Difference]:
+    if isinstance(expected, np.ndarray | np.generic):
+        yield from _arrays(what, actual, np.asarray(expected), case)
+    elif isinstance(expected, Shaped):
+        yield from _shapes(what, actual, expected, case)
+    elif type(actual) is not type(expected):
+        yield what, _brief(actual), _brief(expected)
+    elif isinstance(expected, Handle):
+        yield from _trees(f"{what}'s wait()", actual.waited, expected.waited, case)
+    elif isinstance(expected, dict):
+        yield from _names(what, actual, expected)
+        for key in filter(actual.__contains__, expected):
+            yield from _trees(f"{what}[{key!r}]", actual[key], expected[key], case)
+    elif isinstance(expected, list | tuple):
+        yield from _sequences(what, actual, expected, case)
+    elif actual != expected:
+        yield what, _brief(actual), _brief(expected)
 
 
-def _sequences(what: str, found: Sequence[Tree], wanted: Sequence[Tree], case: Case) -> Iterator[Difference]:
-    if len(found) != len(wanted):
-        yield f"the length of {what}", str(len(found)), str(len(wanted))
-    for place, (one, other) in enumerate(zip(found, wanted, strict=False)):
-        yield from _trees(f"{what}[{place}]", one, other, case)
+def _sequences(what: str, actual: Sequence[Tree], expected: Sequence[Tree], case: Case) -> Iterator[Difference]:
+    if len(actual) != len(expected):
+        yield f"the length of {what}", str(len(actual)), str(len(expected))
+    for place, (actual_item, expected_item) in enumerate(zip(actual, expected, strict=False)):
+        yield from _trees(f"{what}[{place}]", actual_item, expected_item, case)
 
 
-def _arrays(what: str, found: Tree, wanted: NDArray[Any], case: Case) -> Iterator[Difference]:
-    shape = Shaped(wanted.shape, str(wanted.dtype))
-    different = list(_shapes(what, found, shape, case))
-    yield from different
-    if not different:
-        yield from _values(what, found.values, wanted, case.tolerance)
+def _arrays(what: str, actual: Tree, expected: NDArray[Any], case: Case) -> Iterator[Difference]:
+    shape = Shaped(expected.shape, str(expected.dtype))
+    shape_differences = list(_shapes(what, actual, shape, case))
+    yield from shape_differences
+    if not shape_differences:
+        yield from _values(what, actual.values, expected, case.tolerance)
 
 
-def _shapes(what: str, found: Tree, wanted: Shaped, case: Case) -> Iterator[Difference]:
-    if not isinstance(found, Seen):
-        yield what, _brief(found), _brief(wanted)
-    elif found.kind != case.kind:
-        yield f"the kind of {what}", found.kind, case.kind
-    elif str(found.values.dtype) != wanted.dtype:
-        yield f"the dtype of {what}", str(found.values.dtype), wanted.dtype
-    elif found.values.shape != wanted.shape:
-        yield f"the shape of {what}", str(found.values.shape), str(wanted.shape)
+def _shapes(what: str, actual: Tree, expected: Shaped, case: Case) -> Iterator[Difference]:
+    if not isinstance(actual, Seen):
+        yield what, _brief(actual), _brief(expected)
+    elif actual.kind != case.kind:
+        yield f"the kind of {what}", actual.kind, case.kind
+    elif str(actual.values.dtype) != expected.dtype:
+        yield f"the dtype of {what}", str(actual.values.dtype), expected.dtype
+    elif actual.values.shape != expected.shape:
+        yield f"the shape of {what}", str(actual.values.shape), str(expected.shape)
 
 
-def _values(what: str, found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -> Iterator[Difference]:
-    off = np.argwhere(~_agree(found, wanted, tolerance))
-    if len(off):
-        index = tuple(int(i) for i in off[0])
-        where = f"{what} at {list(index)}" if index else what
-        within = f" within {tolerance:g}" if tolerance else ""
-        yield where, str(found[index]), f"{wanted[index]}{within}"
+def _values(what: str, actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> Iterator[Difference]:
+    indices = np.argwhere(~_agree(actual, expected, tolerance))
+    if len(indices):
+        index = tuple(int(i) for i in indices[0])
+        place = f"{what} at {list(index)}" if index else what
+        suffix = f" within {tolerance:g}" if tolerance else ""
+        yield place, str(actual[index]), f"{expected[index]}{suffix}"
 
 
-def _agree(found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
+def _agree(actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
     if tolerance:
-        return np.asarray(np.isclose(found, wanted, rtol=tolerance, atol=tolerance))
-    bits = np.dtype((np.void, wanted.dtype.itemsize))
-    same = np.asarray(found.reshape(-1).view(bits) == wanted.reshape(-1).view(bits), dtype=np.bool_)
-    return same.reshape(wanted.shape)
+        return np.asarray(np.isclose(actual, expected, rtol=tolerance, atol=tolerance))
+    bits = np.dtype((np.void, expected.dtype.itemsize))
+    equal_bits = np.asarray(actual.reshape(-1).view(bits) == expected.reshape(-1).view(bits), dtype=np.bool_)
+    return equal_bits.reshape(expected.shape)
 
 
 def _brief(tree: Tree) -> str:

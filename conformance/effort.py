@@ -1,7 +1,7 @@
 """How hard the suite tries.
 
-COLLSHIM_PROFILE is dev (a few new cases each time), ci (the same few every time, and what is meant where nothing is
-said) or thorough (many new ones, every corner at every size); COLLSHIM_THOROUGH=1 is thorough too, for all tests.
+COLLSHIM_PROFILE is dev (a few new cases each time), ci (the same few every time; the default) or thorough (many new
+ones, every corner at every size); COLLSHIM_THOROUGH=1 is thorough too, for all tests.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``weights[r]`` is the derivative of rank ``r``'s loss by its result, in the result's form, None where it holds
 nothing; what is returned is the derivative of the sum of all losses by what each rank gave, in the form in which it
-gave it, None where a rank's part is not looked at. Standard library and NumPy only.
+gave it, None where a rank's part is ignored. Standard library and NumPy only.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def _reduce(case: Any, weights: Gradients) -> Gradients:
 
 def _reduce_scatter(case: Any, weights: Gradients) -> Gradients:
     ranks = range(len(weights))
-    columns = [[given[taker] for given in case.parts()] for taker in ranks]
-    found = [_through_reduction(case, column, weights[taker]) for taker, column in enumerate(columns)]
-    return [[found[taker][giver] for taker in ranks] for giver in ranks]
+    columns = [[parts[taker] for parts in case.parts()] for taker in ranks]
+    gradients = [_through_reduction(case, column, weights[taker]) for taker, column in enumerate(columns)]
+    return [[gradients[taker][giver] for taker in ranks] for giver in ranks]
 
 
 def _broadcast(case: Any, weights: Gradients) -> Gradients:
@@ -44,7 +44,7 @@ def _broadcast(case: Any, weights: Gradients) -> Gradients:
 
 
 def _all_gather(case: Any, weights: Gradients) -> Gradients:
-    return [sum(held[giver] for held in weights) for giver in range(len(weights))]
+    return [sum(weight[giver] for weight in weights) for giver in range(len(weights))]
 
 
 def _gather(case: Any, weights: Gradients) -> Gradients:

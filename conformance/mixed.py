@@ -1,4 +1,4 @@
-"""Which spellings meet when the ranks of one world speak different dialects, and which do not."""
+"""Which spellings match when the ranks of one world use different dialects, and which do not."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ COMMON = Admits(dtypes=("float32",), layouts=("contiguous",), roots=False, least
 
 
 def dialects(case: Case) -> list[Binding]:
-    """The bindings that ask for ``case`` in the way that meets the other dialects, and are there."""
-    able = [binding for binding in bindings() if not binding.alone and binding.supports(case)]
-    return [binding for binding in able if not is_missing(f"collshim.{binding.path}")]
+    """The bindings whose call of ``case`` matches the other dialects', and that are not missing."""
+    supporting = [binding for binding in bindings() if not binding.alone and binding.supports(case)]
+    return [binding for binding in supporting if not is_missing(f"collshim.{binding.path}")]
 
 
 def pairs(case: Case) -> list[tuple[Binding, Binding]]:
     """Every two of them, of different frameworks, in both orders; each function once."""
     plain = [binding for binding in dialects(case) if "async" not in binding.form]
-    return [(one, other) for one, other in product(plain, repeat=2) if one.framework.name != other.framework.name]
+    return [
+        (first, second) for first, second in product(plain, repeat=2) if first.framework.name != second.framework.name
+    ]
 
 
 def shared() -> list[str]:
-    """The collectives that two or more frameworks have spellings for that meet."""
+    """The collectives that two or more frameworks have matching spellings for."""
     return [name for name in COLLECTIVES if len({b.framework.name for b in dialects(Case(name))}) > 1]
 
 
 def page() -> str:
     """``docs/mixed-worlds.md``."""
-    meets = [_row(name) for name in COLLECTIVES]
-    alone = [
+    rows = [_row(name) for name in COLLECTIVES]
+    exceptions = [
         f"| `{binding.name}` | {_TITLES.get(binding.collective, binding.collective)} | {binding.alone} |"
         for binding in _alone()
     ]
-    return _PAGE.format(meets="\n".join(meets), alone="\n".join(alone))
+    return _PAGE.format(rows="\n".join(rows), exceptions="\n".join(exceptions))
 
 
 _TITLES = {"ring": "send, recv", "ring_object": "send_object, recv_object"}
@@ -46,11 +48,11 @@ _MODULES = ("torch.distributed.", "oneflow.comm.", "mindspore.", "tensorflow.dis
 
 
 def _row(name: str) -> str:
-    """The functions that meet in a collective, whether there yet or not, framework by framework."""
-    found = [binding for binding in bindings() if not binding.alone and binding.supports(Case(name))]
+    """The functions that match in a collective, missing ones included, framework by framework."""
+    spellings = [binding for binding in bindings() if not binding.alone and binding.supports(Case(name))]
     cells = [_TITLES.get(name, name)]
     for framework, module in zip(FRAMEWORKS, _MODULES, strict=True):
-        paths = dict.fromkeys(binding.path for binding in found if binding.framework.name == framework)
+        paths = dict.fromkeys(binding.path for binding in spellings if binding.framework.name == framework)
         cells.append(", ".join(f"`{path.removeprefix(module)}`" for path in paths) or "none")
     return f"| {' | '.join(cells)} |"
 
@@ -61,32 +63,32 @@ def _alone() -> list[Binding]:
 
 _PAGE = """# Mixed worlds
 
-The ranks of one world may each speak another framework's dialect: they meet in the same call, since the engine knows
-collectives and no dialects. So a job may be moved to another framework one rank, or one file, at a time.
+The ranks of one world may each use another framework's dialect: their calls match, since the engine knows collectives
+and no dialects. So a job may be moved to another framework one rank, or one file, at a time.
 
-What meets is the canonical operation: the collective, the reduction, the root as a rank in the group, shape and dtype
-of each part. Values and gradients are the same as in a world of one dialect, bit for bit; gradients as far as the
+What must match is the canonical operation: the collective, the reduction, the root as a rank in the group, shape and
+dtype of each part. Values and gradients are the same as in a world of one dialect, bit for bit; gradients as far as the
 rules are the same (MindSpore's `Broadcast` has one of its own). The check between ranks must be on (it is, unless
 `COLLSHIM_CHECK=0`): a few spellings learn shapes from it.
 
 Below, the names after `torch.distributed`, `oneflow.comm`, `mindspore`, `tensorflow.distribute` and `megengine`; some
-are not offered yet, which the conformance suite counts as missing. Asynchronous and plain calls meet: when a rank waits
-is its own affair.
+are not offered yet, which the conformance suite counts as missing. Asynchronous and plain calls match: when a rank
+waits is its own affair.
 
 | collective | torch | OneFlow | MindSpore | TensorFlow | MegEngine |
 | --- | --- | --- | --- | --- | --- |
-{meets}
+{rows}
 
-## What does not meet, and why
+## What does not match, and why
 
-A call that does not meet its peers' is a `MismatchError` on every rank, or a `DeadlineError` where a peer makes fewer
-calls or speaks in another group; it never hangs, and no data is mixed up.
+A call that does not match its peers' is a `MismatchError` on every rank, or a `DeadlineError` where a peer makes fewer
+calls or calls in another group; it never hangs, and no data is mixed up.
 
 | spelling | its collective | why |
 | --- | --- | --- |
-{alone}
+{exceptions}
 
-Nor do these meet, in any dialect:
+Nor do these match, in any dialect:
 
 | calls | why |
 | --- | --- |

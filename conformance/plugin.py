@@ -27,8 +27,8 @@ class OnOneDialect:
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Leave out the suite's other files, and nobody else's."""
-        ours = collection_path.resolve().parent == FOLDER and collection_path.name.startswith("test_")
-        return True if ours and collection_path.name != OF_ONE_ADAPTER else None
+        is_own = collection_path.resolve().parent == FOLDER and collection_path.name.startswith("test_")
+        return True if is_own and collection_path.name != OF_ONE_ADAPTER else None
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave out the other dialects, and the transports that were not asked for."""
@@ -43,13 +43,13 @@ class OnOneDialect:
     def _is_asked(self, item: pytest.Item) -> bool:
         params = getattr(getattr(item, "callspec", None), "params", {})
         binding = params.get("binding")
-        spoken = not isinstance(binding, Binding) or self._subject.speaks(binding)
-        return spoken and params.get("transport", self._transports[0]) in self._transports
+        is_in_dialect = not isinstance(binding, Binding) or self._subject.speaks(binding)
+        return is_in_dialect and params.get("transport", self._transports[0]) in self._transports
 
 
 def configure(config: pytest.Config, adapter: str | None, dialect: str, transports: list[str]) -> None:
     """Let the suite be run on a module, or on collshim's own adapter of one dialect."""
     subject = module(adapter, dialect) if adapter else Subject(dialect)
     config.stash[SUBJECT] = subject
-    asked = transports or (["processes"] if adapter else list(subject.transports))
-    config.pluginmanager.register(OnOneDialect(subject, asked), "collshim-one-dialect")
+    selection = transports or (["processes"] if adapter else list(subject.transports))
+    config.pluginmanager.register(OnOneDialect(subject, selection), "collshim-one-dialect")

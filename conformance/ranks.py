@@ -1,4 +1,4 @@
-"""What a rank does, whatever it is: answer the cases that it is handed, one after the other. It compares nothing."""
+"""What a rank does, whatever it is: answer the cases that it receives, one after the other. It compares nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Request: TypeAlias = "tuple[str, Case] | None"  # the name of a binding, and a c
 
 ADDRESS = "127.0.0.1"
 START_SECONDS = 60.0  # for the ranks to find each other
-ENGINE_SECONDS = 10.0  # for a wait inside collshim; less than a pool's, so that its error text is heard
+ENGINE_SECONDS = 10.0  # for a wait inside collshim; less than a pool's, so that its error text is seen
 
 
 def serve(place: Place, receive: Callable[[], Request], send: Callable[[Reply], None]) -> None:

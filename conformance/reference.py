@@ -42,11 +42,11 @@ def reduce(parts: Sequence[Part], root: int = 0, op: str = "sum") -> list[Part |
 
 
 def broadcast(parts: Sequence[Part | None], root: int = 0) -> list[Part]:
-    """Every rank holds the root's part; what the others gave is not looked at."""
-    given = parts[root]
-    if given is None:
+    """Every rank holds the root's part; what the others gave is ignored."""
+    part = parts[root]
+    if part is None:
         raise ValueError(f"broadcast: the part of root {root} is None, should be an array")
-    return [given.copy() for _ in parts]
+    return [part.copy() for _ in parts]
 
 
 def all_gather(parts: Sequence[Part]) -> list[list[Part]]:
@@ -60,21 +60,21 @@ def gather(parts: Sequence[Part], root: int = 0) -> list[list[Part] | None]:
 
 
 def scatter(parts: Sequence[Sequence[Part] | None], root: int = 0) -> list[Part]:
-    """Rank r holds the r-th of the root's parts; what the others gave is not looked at."""
-    given = parts[root]
-    if given is None:
+    """Rank r holds the r-th of the root's parts; what the others gave is ignored."""
+    root_parts = parts[root]
+    if root_parts is None:
         raise ValueError(f"scatter: the parts of root {root} are None, should be one array per rank")
-    return [part.copy() for part in given]
+    return [part.copy() for part in root_parts]
 
 
 def reduce_scatter(parts: Sequence[Sequence[Part]], op: str = "sum") -> list[Part]:
     """Rank r holds the reduction of every rank's r-th part."""
-    return [_reduced([given[rank] for given in parts], op) for rank in range(len(parts))]
+    return [_reduced([row[rank] for row in parts], op) for rank in range(len(parts))]
 
 
 def all_to_all(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
     """Rank r holds every rank's r-th part, in rank order; the parts may differ in shape."""
-    return [[given[rank].copy() for given in parts] for rank in range(len(parts))]
+    return [[row[rank].copy() for row in parts] for rank in range(len(parts))]
 
 
 def ring(parts: Sequence[Part], shift: int = 1) -> list[Part]:

@@ -45,72 +45,73 @@ def sentences(recording: Recording, answers: list[Answer]) -> list[str]:
     """What differs on any rank, one sentence for each."""
     size = len(answers)
     return [
-        f"{recording.name}: {what} is {found}, should be {wanted} (rank {rank} of {size})\nfor `{recording.asked.call}`"
+        f"{recording.name}: {what} is {actual}, should be {expected} (rank {rank} of {size})\n"
+        f"for `{recording.asked.call}`"
         for rank, answer in enumerate(answers)
-        for what, found, wanted in differences(recording, rank, answer)
+        for what, actual, expected in differences(recording, rank, answer)
     ]
 
 
 def differences(recording: Recording, rank: int, answer: Answer) -> Iterator[Difference]:
     """What differs in the answer of ``rank``."""
-    wanted = recording.of_rank(rank)
-    if "ended" in wanted or "consequence" in wanted:
-        yield from _orderly(answer, wanted)
-    elif "limit" in wanted and not recording.asked.match:
+    expected = recording.of_rank(rank)
+    if "ended" in expected or "consequence" in expected:
+        yield from _orderly(answer, expected)
+    elif "limit" in expected and not recording.asked.match:
         if "raised" in answer:
             yield "the exception", _shown(answer), "none: what was recorded is a limit of its backend"
-    elif "raised" in wanted:
-        yield from _refused(answer, wanted, recording.asked.match)
+    elif "raised" in expected:
+        yield from _refused(answer, expected, recording.asked.match)
     elif "raised" in answer:
         yield "the exception", _shown(answer), "none"
     else:
-        yield from _answered(answer, wanted, REDUCING.search(recording.asked.call) is not None)
+        yield from _answered(answer, expected, REDUCING.search(recording.asked.call) is not None)
 
 
-def _orderly(answer: Answer, wanted: Answer) -> Iterator[Difference]:
+def _orderly(answer: Answer, expected: Answer) -> Iterator[Difference]:
     if "raised" in answer and OURS not in answer["raised"]:
         yield (
             "the exception",
             _shown(answer),
-            f"one of collshim's own, where the framework {wanted.get('ended', 'failed')}",
+            f"one of collshim's own, where the framework {expected.get('ended', 'failed')}",
         )
 
 
-def _refused(answer: Answer, wanted: Answer, match: str) -> Iterator[Difference]:
-    recorded = wanted["raised"][0]
+def _refused(answer: Answer, expected: Answer, match: str) -> Iterator[Difference]:
+    recorded_class = expected["raised"][0]
     if "raised" not in answer:
-        yield "the exception", "none", f"{recorded}: {wanted['text'][:120]!r}"
-    elif not _is_instance(answer["raised"], recorded):
-        yield "the class of the exception", _shown(answer), f"{recorded}: {wanted['text'][:120]!r}"
-    elif match in wanted["text"] and match not in answer["text"]:
+        yield "the exception", "none", f"{recorded_class}: {expected['text'][:120]!r}"
+    elif not _is_instance(answer["raised"], recorded_class):
+        yield "the class of the exception", _shown(answer), f"{recorded_class}: {expected['text'][:120]!r}"
+    elif match in expected["text"] and match not in answer["text"]:
         yield "the text of the exception", repr(answer["text"]), f"one with {match!r}"
 
 
-def _is_instance(classes: list[str], recorded: str) -> bool:
+def _is_instance(classes: list[str], recorded_class: str) -> bool:
     """Whether an exception of these classes is one of the recorded class: by name where it is not Python's own."""
-    if hasattr(builtins, recorded):
-        return recorded in classes
-    return recorded.rpartition(".")[2] in {name.rpartition(".")[2] for name in classes}
+    if hasattr(builtins, recorded_class):
+        return recorded_class in classes
+    return recorded_class.rpartition(".")[2] in {name.rpartition(".")[2] for name in classes}
 
 
 def _shown(answer: Answer) -> str:
     return f"{answer['raised'][0]}: {answer['text'][:200]!r}" if "raised" in answer else "none"
 
 
-def _answered(answer: Answer, wanted: Answer, inexact: bool) -> Iterator[Difference]:
-    yield from _trees("returned", answer["returned"], wanted["returned"], inexact)
-    held, recorded = answer.get("after", {}), wanted.get("after", {})
-    for name in sorted(held.keys() | recorded.keys()):
-        if name not in held:
-            yield name, "as it was given", f"changed: {_brief(recorded[name])}"
-        elif name not in recorded:
-            yield name, f"changed: {_brief(held[name])}", "as it was given"
+def _answered(answer: Answer, expected: Answer, inexact: bool) -> Iterator[Difference]:
+    yield from _trees("returned", answer["returned"], expected["returned"], inexact)
+    values, expected_values = answer.get("after", {}), expected.get("after", {})
+    for name in sorted(values.keys() | expected_values.keys()):
+        if name not in values:
+            yield name, "as it was given", f"changed: {_brief(expected_values[name])}"
+        elif name not in expected_values:
+            yield name, f"changed: {_brief(values[name])}", "as it was given"
         else:
-            yield from _trees(name, held[name], recorded[name], inexact)
+            yield from _trees(name, values[name], expected_values[name], inexact)
     for fact, nothing in (("replaced", []), ("same", {}), ("shared", [])):
-        found, should = answer.get(fact, nothing), wanted.get(fact, nothing)
-        if found != should:
-            yield _FACTS[fact], str(found), str(should)
+        actual_fact, expected_fact = answer.get(fact, nothing), expected.get(fact, nothing)
+        if actual_fact != expected_fact:
+            yield _FACTS[fact], str(actual_fact), str(expected_fact)
 
 
 _FACTS = {
@@ -120,61 +121,63 @@ _FACTS = {
 }
 
 
-def _trees(what: str, found: Tree, wanted: Tree, inexact: bool) -> Iterator[Difference]:
-    if is_array(wanted) and is_array(found):
-        yield from _arrays(what, found, wanted, inexact)
-    elif isinstance(wanted, list) and isinstance(found, list):
-        yield from _sequences(what, found, wanted, inexact)
-    elif isinstance(wanted, dict) and isinstance(found, dict) and not is_array(wanted) and not is_array(found):
-        yield from _nodes(what, found, wanted, inexact)
-    elif type(found) is not type(wanted) or found != wanted:
-        yield what, _brief(found), _brief(wanted)
+def _trees(what: str, actual: Tree, expected: Tree, inexact: bool) -> Iterator[Difference]:
+    if is_array(expected) and is_array(actual):
+        yield from _arrays(what, actual, expected, inexact)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        yield from _sequences(what, actual, expected, inexact)
+    elif isinstance(expected, dict) and isinstance(actual, dict) and not is_array(expected) and not is_array(actual):
+        yield from _nodes(what, actual, expected, inexact)
+    elif type(actual) is not type(expected) or actual != expected:
+        yield what, _brief(actual), _brief(expected)
 
 
-def _sequences(what: str, found: list[Tree], wanted: list[Tree], inexact: bool) -> Iterator[Difference]:
-    if len(found) != len(wanted):
-        yield f"the length of {what}", str(len(found)), str(len(wanted))
-    for place, (one, other) in enumerate(zip(found, wanted, strict=False)):
-        yield from _trees(f"{what}[{place}]", one, other, inexact)
+def _sequences(what: str, actual: list[Tree], expected: list[Tree], inexact: bool) -> Iterator[Difference]:
+    if len(actual) != len(expected):
+        yield f"the length of {what}", str(len(actual)), str(len(expected))
+    for place, (actual_item, expected_item) in enumerate(zip(actual, expected, strict=False)):
+        yield from _trees(f"{what}[{place}]", actual_item, expected_item, inexact)
 
 
-def _nodes(what: str, found: Mapping[str, Tree], wanted: Mapping[str, Tree], inexact: bool) -> Iterator[Difference]:
-    if found.keys() != wanted.keys():
-        yield what, _brief(found), _brief(wanted)
-    for key in found.keys() & wanted.keys():
+def _nodes(what: str, actual: Mapping[str, Tree], expected: Mapping[str, Tree], inexact: bool) -> Iterator[Difference]:
+    if actual.keys() != expected.keys():
+        yield what, _brief(actual), _brief(expected)
+    for key in actual.keys() & expected.keys():
         inner = what if key in ("tuple", "dict") else f"{what}.{key}"
-        yield from _trees(inner, found[key], wanted[key], inexact)
+        yield from _trees(inner, actual[key], expected[key], inexact)
 
 
-def _arrays(what: str, found: Tree, wanted: Tree, inexact: bool) -> Iterator[Difference]:
-    kinds = [next(kind for kind in KINDS if kind in tree) for tree in (found, wanted)]
-    types = [tree[kind] for tree, kind in zip((found, wanted), kinds, strict=True)]
+def _arrays(what: str, actual: Tree, expected: Tree, inexact: bool) -> Iterator[Difference]:
+    kinds = [next(kind for kind in KINDS if kind in tree) for tree in (actual, expected)]
+    types = [tree[kind] for tree, kind in zip((actual, expected), kinds, strict=True)]
     if kinds[0] != kinds[1]:
         yield f"the kind of {what}", kinds[0], kinds[1]
     elif types[0] != types[1]:
         yield f"the type of {what}", types[0], types[1]
-    elif found.get("grad") != wanted.get("grad"):
-        yield f"that {what} is differentiable", str(found.get("grad", False)), str(wanted.get("grad", False))
+    elif actual.get("grad") != expected.get("grad"):
+        yield f"that {what} is differentiable", str(actual.get("grad", False)), str(expected.get("grad", False))
     else:
-        dtype, values = array_of(wanted)
-        yield from _values(what, array_of(found)[1], values, TOLERANCE.get(dtype, 0.0) if inexact else 0.0)
+        dtype, values = array_of(expected)
+        yield from _values(what, array_of(actual)[1], values, TOLERANCE.get(dtype, 0.0) if inexact else 0.0)
 
 
-def _values(what: str, found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -> Iterator[Difference]:
-    agree = np.isclose(found, wanted, tolerance, tolerance, True) if tolerance else _same_bits(found, wanted)
-    off = np.argwhere(~np.asarray(agree))
-    if len(off):
-        index = tuple(int(place) for place in off[0])
-        where = f"{what} at {list(index)}" if index else what
-        yield where, str(found[index]), f"{wanted[index]}{f' within {tolerance:g}' if tolerance else ''}"
+def _values(what: str, actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> Iterator[Difference]:
+    agreement = np.isclose(actual, expected, tolerance, tolerance, True) if tolerance else _same_bits(actual, expected)
+    indices = np.argwhere(~np.asarray(agreement))
+    if len(indices):
+        index = tuple(int(i) for i in indices[0])
+        place = f"{what} at {list(index)}" if index else what
+        yield place, str(actual[index]), f"{expected[index]}{f' within {tolerance:g}' if tolerance else ''}"
 
 
-def _same_bits(found: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
-    if wanted.dtype == object:
-        return np.asarray(found == wanted, np.bool_)
-    bits = np.dtype((np.void, wanted.dtype.itemsize))
-    same = np.array(found, order="C").reshape(-1).view(bits) == np.array(wanted, order="C").reshape(-1).view(bits)
-    return np.asarray(same, np.bool_).reshape(wanted.shape)
+def _same_bits(actual: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.bool_]:
+    if expected.dtype == object:
+        return np.asarray(actual == expected, np.bool_)
+    bits = np.dtype((np.void, expected.dtype.itemsize))
+    equal_bits = np.array(actual, order="C").reshape(-1).view(bits) == np.array(expected, order="C").reshape(-1).view(
+        bits
+    )
+    return np.asarray(equal_bits, np.bool_).reshape(expected.shape)
 
 
 def _brief(tree: Tree) -> str:

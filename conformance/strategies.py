@@ -60,7 +60,7 @@ def _places(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
 def _arrays(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
     """``case`` with arrays of some shape, layout, kind and dtype."""
     shape = draw(shapes(admits))
-    shaped = replace(
+    array_case = replace(
         case,
         shape=shape,
         axis=draw(_axes(admits.axes, shape)),
@@ -68,7 +68,7 @@ def _arrays(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
         layout=draw(st.sampled_from(admits.layouts)),
         kind=draw(st.sampled_from(admits.kinds)),
     )
-    return draw(_differentiated(admits, draw(_lengths(admits, draw(_numbers(admits, shaped))))))
+    return draw(_differentiated(admits, draw(_lengths(admits, draw(_numbers(admits, array_case))))))
 
 
 def shapes(admits: Admits) -> st.SearchStrategy[Shape]:
@@ -86,9 +86,9 @@ def _numbers(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
     """``case`` with a dtype, a reduction and a family of values that go together."""
     pairs = list(product(admits.dtypes, admits.reduce_ops if case.collective in REDUCTIONS else ("sum",)))
     options = [replace(case, dtype=dtype, reduce_op=op) for dtype, op in pairs]
-    chosen = draw(st.sampled_from([option for option in options if admits.case(option)]))
-    inexact = chosen.dtype in (*FLOATS, *COMPLEX)
-    return replace(chosen, family=draw(st.sampled_from(("exact", "real"))) if inexact else "exact")
+    drawn_case = draw(st.sampled_from([option for option in options if admits.case(option)]))
+    inexact = drawn_case.dtype in (*FLOATS, *COMPLEX)
+    return replace(drawn_case, family=draw(st.sampled_from(("exact", "real"))) if inexact else "exact")
 
 
 @st.composite
@@ -109,6 +109,6 @@ def _lengths(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
 @st.composite
 def _differentiated(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
     """``case``, with a loss that is differentiated where that is admitted and drawn."""
-    asked = replace(case, gradient=True)
-    able = case.dtype in DIFFERENTIATED and admits.case(asked)
-    return asked if able and draw(st.booleans()) else case
+    gradient_case = replace(case, gradient=True)
+    is_differentiable = case.dtype in DIFFERENTIATED and admits.case(gradient_case)
+    return gradient_case if is_differentiable and draw(st.booleans()) else case

@@ -12,7 +12,7 @@ from collshim.conformance.foreign.ranks import Foreign
 from collshim.conformance.pool import TRANSPORTS, Pools, Start
 from collshim.conformance.thread_ranks import ThreadRanks
 
-FOREIGN_SECONDS = 40.0  # for a case; the first of a world makes the ranks meet, which takes some frameworks long
+FOREIGN_SECONDS = 40.0  # for a case; the first of a world includes the rendezvous, which takes some frameworks long
 
 # What a module stands in place of, by the dialect that it speaks.
 HOMES = {framework: framework for framework in FRAMEWORKS} | {"torch": "torch.distributed"}

@@ -21,8 +21,8 @@ def numbers(case: Any, shapes: Sequence[Shape]) -> list[Part]:
     """One array of each shape, by the case's seed, family and dtype."""
     counts = [int(np.prod(shape, dtype=np.int64)) for shape in shapes]
     pieces = np.split(_whole(case, sum(counts)), np.cumsum(counts)[:-1])
-    typed = [piece.astype(case.dtype) if case.given is not None else _typed(piece, case.dtype) for piece in pieces]
-    return [piece.reshape(shape) for piece, shape in zip(typed, shapes, strict=True)]
+    arrays = [piece.astype(case.dtype) if case.given is not None else _typed(piece, case.dtype) for piece in pieces]
+    return [piece.reshape(shape) for piece, shape in zip(arrays, shapes, strict=True)]
 
 
 def objects(case: Any, count: int) -> list[Any]:
@@ -76,5 +76,5 @@ def _labels(random: np.random.Generator, count: int, dtype: str) -> Part:
 
 
 def _typed(values: Part, dtype: str) -> Part:
-    typed = values.astype(dtype)
-    return typed + np.array(1j, dtype) * typed[::-1] if dtype.startswith("complex") else typed
+    array = values.astype(dtype)
+    return array + np.array(1j, dtype) * array[::-1] if dtype.startswith("complex") else array

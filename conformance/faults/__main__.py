@@ -22,23 +22,25 @@ from collshim.conformance.faults.terminal import show
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; the exit status."""
-    asked = _parsed(arguments)
-    known = {program.name: program for program in programs()}
-    unknown = [name for name in asked.names if name not in known]
+    options = _parsed(arguments)
+    programs_by_name = {program.name: program for program in programs()}
+    unknown = [name for name in options.names if name not in programs_by_name]
     if unknown:
-        print(f"no such program: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        print(f"no such program: {', '.join(unknown)}; there are {', '.join(programs_by_name)}", file=sys.stderr)
         return 2
-    chosen = [program for program in known.values() if program.name in (asked.names or known)]
-    results = _scored(chosen, asked.faces, asked.jobs)
-    if asked.texts:
+    selection = [
+        program for program in programs_by_name.values() if program.name in (options.names or programs_by_name)
+    ]
+    results = _scored(selection, options.faces, options.jobs)
+    if options.texts:
         _print_texts(results)
-    show(results, asked.faces)
-    if asked.json is not None:
-        asked.json.write_text(json.dumps(list(map(record, results)), indent=1), encoding="utf-8")
-    if asked.write is not None:
-        asked.write.write_text(page(results, asked.faces), encoding="utf-8")
-        print(f"written: {asked.write}")
-    return 0 if reached(results, asked.faces) else 1
+    show(results, options.faces)
+    if options.json is not None:
+        options.json.write_text(json.dumps(list(map(record, results)), indent=1), encoding="utf-8")
+    if options.write is not None:
+        options.write.write_text(page(results, options.faces), encoding="utf-8")
+        print(f"written: {options.write}")
+    return 0 if reached(results, options.faces) else 1
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -46,34 +48,34 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs; all by default")
     parser.add_argument("--faces", nargs="+", choices=FACES, default=list(FACES), help="ways of running them")
     parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 1), help="programs at once")
-    parser.add_argument("--texts", action="store_true", help="print what every rank was told")
+    parser.add_argument("--texts", action="store_true", help="print every rank's error")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what came of every program to this file")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables to this page, docs/faults.md")
     return parser.parse_args(arguments)
 
 
-def _scored(chosen: Sequence[Program], faces: Sequence[str], jobs: int) -> list[Result]:
-    total = sum(program.runs_on(face) for program in chosen for face in faces)
-    seen = 0
+def _scored(selection: Sequence[Program], faces: Sequence[str], jobs: int) -> list[Result]:
+    total = sum(program.runs_on(face) for program in selection for face in faces)
+    count = 0
 
-    def said(result: Result) -> None:
-        nonlocal seen
-        seen += 1
+    def report(result: Result) -> None:
+        nonlocal count
+        count += 1
         if sys.stderr.isatty():
-            print(f"\r{seen} of {total} \x1b[K{result.program.name}, {result.face}", end="\r", file=sys.stderr)
+            print(f"\r{count} of {total} \x1b[K{result.program.name}, {result.face}", end="\r", file=sys.stderr)
 
-    found = score(chosen, faces, jobs=jobs, said=said)
+    results = score(selection, faces, jobs=jobs, report=report)
     if sys.stderr.isatty():
         print("\x1b[K", end="", file=sys.stderr)
-    return found
+    return results
 
 
 def _print_texts(results: Sequence[Result]) -> None:
     for result in results:
         print(f"{result.program.name}, {result.face}: {result.program.summary}")
         for rank, text in sorted(result.score.texts.items()):
-            told = text.replace("\n", "\n    ")
-            print(f"  rank {rank}: {told}")
+            indented_text = text.replace("\n", "\n    ")
+            print(f"  rank {rank}: {indented_text}")
         print()
 
 

@@ -55,7 +55,7 @@ def run(face: str, name: str, part: str, *, deadline: float, patience: float) ->
     ranks = range(1) if store is None else range(SIZE)
     port = 0 if store is None else store.port
     with _Processes([Task(face, name, part, deadline, rank, port) for rank in ranks]) as processes:
-        return processes.hear(patience)
+        return processes.receive(patience)
 
 
 class _Processes:
@@ -88,18 +88,18 @@ class _Processes:
         for end in self._owner:
             end.close()
 
-    def hear(self, patience: float) -> Run:
+    def receive(self, patience: float) -> Run:
         limit = time.monotonic() + PATIENCE.total_seconds()
         open_ends = set(self._owner)
         while open_ends and time.monotonic() < limit:
             for end in wait(list(open_ends), max(0.0, limit - time.monotonic())):
-                if isinstance(end, Connection) and not self._hears(end):
+                if isinstance(end, Connection) and not self._receives(end):
                     open_ends.discard(end)
             if len(self._started) == SIZE:
                 limit = min(limit, self._begun + patience)
         return self._result()
 
-    def _hears(self, end: Connection) -> bool:
+    def _receives(self, end: Connection) -> bool:
         """Whether more may come from this end."""
         try:
             rank, ending = end.recv()

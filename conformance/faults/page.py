@@ -21,16 +21,16 @@ _HEAD = f"""# Faults
 `conformance/faults/programs/` holds small programs that are wrong across three ranks, each with a corrected twin,
 written once against the names of `torch.distributed`. `make faults` runs each of them through collshim, with ranks
 as threads and as processes, and on `torch.distributed` over gloo with and without `TORCH_DISTRIBUTED_DEBUG=DETAIL`;
-`python -m collshim.conformance.faults NAME ...` runs some, `--texts` prints what every rank was told. `make faults`
+`python -m collshim.conformance.faults NAME ...` runs some, `--texts` prints every rank's error. `make faults`
 fails where collshim misses its goal: every class caught on both transports, no twin that fails, no rank killed by a
-signal, every rank told within {SLACK:g} s after the deadline.
+signal, every rank informed within {SLACK:g} s after the deadline.
 
-## How they are judged
+## How they are scored
 
-A program's header names the class of the fault, the ranks to blame and the ranks that must hear of it, and marks the
+A program's header names the class of the fault, the ranks to blame and the ranks that must learn of it, and marks the
 wrong line. Only the scorer reads it. A wait may take {DEADLINE:g} s in every program.
 
-- *Detected*: every rank that must hear of it got an error from the library. Not so: one went on with what it had
+- *Detected*: every rank that must learn of it got an error from the library. Not so: one went on with what it had
   (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal, which is named.
 - *Ranks named*: who is wrong cannot always be known from within, so the error's text on each rank that is not itself
   to blame must name every rank that is; where two calls contradict each other, it may name both.
@@ -81,18 +81,18 @@ def _sentence(text: str) -> str:
 
 
 def _errors(results: Sequence[Result]) -> list[str]:
-    shown = [result for result in results if result.program.name == EXAMPLE and result.face == PROCESSES]
-    if not shown:
+    examples = [result for result in results if result.program.name == EXAMPLE and result.face == PROCESSES]
+    if not examples:
         return []
-    return [f"What rank 0 is told of `{EXAMPLE}`:\n", f"```\n{shown[0].score.texts.get(0, '')}\n```\n"]
+    return [f"What rank 0 gets for `{EXAMPLE}`:\n", f"```\n{examples[0].score.texts.get(0, '')}\n```\n"]
 
 
 def _programs(results: Sequence[Result]) -> list[str]:
     programs = sorted({result.program for result in results}, key=place)
     lines = []
     for fault, members in groupby(programs, lambda program: program.fault):
-        told = [f"`{each.name}`: {each.summary}{_beyond(each.limit)}" for each in members]
-        lines.append(f"{fault}\n" + "\n".join(f"  - {line}" for line in told))
+        items = [f"`{each.name}`: {each.summary}{_beyond(each.limit)}" for each in members]
+        lines.append(f"{fault}\n" + "\n".join(f"  - {line}" for line in items))
     return lines
 
 

@@ -1,9 +1,9 @@
 """A program of ``programs/``: its header, which only the scorer reads, and its two functions, which ranks run.
 
 A file opens with a docstring, ``class: what is wrong``, then one field a line: ``blame``, the ranks that are wrong;
-and where they differ from the usual ``told``, the ranks that must hear of it (all that live); ``dead``, those that
+and where they differ from the usual ``told``, the ranks that must get an error (all that live); ``dead``, those that
 end themselves; ``options``, collshim's options that are switched on; ``on``, the only ways of running it; ``limit``,
-why nobody can tell. The wrong lines carry a mark.
+why no check can see it. The wrong lines carry a mark.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Program:
         Compiled under the file's bare name: installed, the file lies within collshim, whose own lines error texts
         leave out; a user's script does not.
         """
-        found: dict[str, Any] = {"__name__": self.name}
-        exec(compile(_source(self.name), self.file, "exec"), found)
-        function: Callable[[Any], None] = found[part]
+        namespace: dict[str, Any] = {"__name__": self.name}
+        exec(compile(_source(self.name), self.file, "exec"), namespace)
+        function: Callable[[Any], None] = namespace[part]
         return function
 
 
@@ -79,14 +79,14 @@ def read(name: str) -> Program:
     fault, _, summary = head.rstrip(".").partition(": ")
     fields = dict(line.split(": ", 1) for line in rest if line)
     dead = _ranks(fields.get("dead", ""))
-    told = _ranks(fields["told"]) if "told" in fields else frozenset(range(SIZE)) - dead
+    error_ranks = _ranks(fields["told"]) if "told" in fields else frozenset(range(SIZE)) - dead
     lines = [number for number, line in enumerate(source.splitlines(), 1) if line.endswith(_MARK)]
     if not lines or not summary or not _FIELDS >= fields.keys() >= {"blame"}:
         raise ValueError(f"{name}.py: the header is {head!r} and {fields}, should be a class, a summary and its fields")
     options, on = fields.get("options", "").split(), fields.get("on", "").split()
     blame = _ranks(fields["blame"])
     limit = fields.get("limit", "")
-    return Program(name, fault, summary, blame, told, dead, tuple(options), tuple(on), limit, tuple(lines))
+    return Program(name, fault, summary, blame, error_ranks, dead, tuple(options), tuple(on), limit, tuple(lines))
 
 
 def programs() -> list[Program]:
@@ -95,7 +95,7 @@ def programs() -> list[Program]:
 
 
 def place(program: Program) -> tuple[bool, str, str]:
-    """Where a program stands among the others: those of which nobody can tell come last."""
+    """The place of a program among the others: those that no check can see come last."""
     return bool(program.limit), program.fault, program.name
 
 

@@ -35,7 +35,7 @@ PATIENCE = timedelta(seconds=60)
 
 
 class Task(NamedTuple):
-    """What one process is told: for threads it is all ranks, else one."""
+    """What one process runs: for threads all ranks, else one."""
 
     face: str
     name: str
@@ -67,7 +67,7 @@ class Ending(NamedTuple):
 Message = tuple[int, Ending | str | None]
 """A rank, and None when the program starts on it, its ending when it has ended, a text where it never started."""
 
-Tell = Callable[[Message], None]
+Send = Callable[[Message], None]
 
 
 def main(task: Task, end: Connection) -> None:
@@ -76,41 +76,41 @@ def main(task: Task, end: Connection) -> None:
     torch.set_num_threads(1)
     lock = threading.Lock()
 
-    def tell(message: Message) -> None:
+    def send(message: Message) -> None:
         with lock:
             end.send(message)
 
     try:
-        code = _run(task, tell)
+        code = _run(task, send)
     except Exception:
-        tell((task.rank, traceback.format_exc()))
+        send((task.rank, traceback.format_exc()))
         raise
     atexit._run_exitfuncs()  # a script's end runs them, an end of multiprocessing's does not in every Python
     os._exit(code)
 
 
-def _run(task: Task, tell: Tell) -> int:
+def _run(task: Task, send: Send) -> int:
     program = read(task.name)
     with contextlib.ExitStack() as stack:
         if task.face in OURS:
             stack.enter_context(collshim.options(timeout=task.deadline, **dict.fromkeys(program.options, True)))
-        return (_run_threads if task.face == THREADS else _run_process)(task, program, tell)
+        return (_run_threads if task.face == THREADS else _run_process)(task, program, send)
 
 
 def _mute() -> None:
-    """What ranks print belongs to nobody: their errors are told."""
+    """Discard what ranks print: their errors are sent to the scorer."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout.fileno(), sys.stderr.fileno()):
         os.dup2(nowhere, stream)
 
 
-def _run_threads(task: Task, program: Program, tell: Tell) -> int:
+def _run_threads(task: Task, program: Program, send: Send) -> int:
     import collshim.torch.distributed as dist
 
     def rank() -> None:
-        mine = collshim.current().rank
+        number = collshim.current().rank
         dist.init_process_group("gloo", timeout=timedelta(seconds=task.deadline))
-        _play(dist, program, task, mine, tell)
+        _execute(dist, program, task, number, send)
 
     try:
         collshim.launch(rank, SIZE)
@@ -119,17 +119,17 @@ def _run_threads(task: Task, program: Program, tell: Tell) -> int:
     return 0
 
 
-def _run_process(task: Task, program: Program, tell: Tell) -> int:
+def _run_process(task: Task, program: Program, send: Send) -> int:
     dist = _torch(task.face == DETAIL) if task.face != PROCESSES else _stand_in()
     store = TCPStore("127.0.0.1", task.port, is_master=False, timeout=PATIENCE)
-    _meet(store, "forked")
+    _barrier(store, "forked")
     deadline = timedelta(seconds=task.deadline)
-    ours = PrefixStore("world", store)
-    dist.init_process_group("gloo", store=ours, rank=task.rank, world_size=SIZE, timeout=deadline)
-    _meet(store, "started")
+    prefix_store = PrefixStore("world", store)
+    dist.init_process_group("gloo", store=prefix_store, rank=task.rank, world_size=SIZE, timeout=deadline)
+    _barrier(store, "started")
     try:
-        _play(dist, program, task, task.rank, tell)
-    except BaseException as error:  # told already
+        _execute(dist, program, task, task.rank, send)
+    except BaseException as error:  # sent already
         sys.last_value = error  # as the interpreter keeps what nobody caught
         return 1
     return 0
@@ -149,31 +149,31 @@ def _stand_in() -> Any:
     return distributed
 
 
-def _meet(store: Store, name: str) -> None:
+def _barrier(store: Store, name: str) -> None:
     if store.add(f"{name}/count", 1) == SIZE:
         store.set(name, "")
     store.wait([name], PATIENCE)
 
 
-def _play(dist: Any, program: Program, task: Task, rank: int, tell: Tell) -> None:
-    """Run the function; an exception is told and goes on its way, as out of a script."""
+def _execute(dist: Any, program: Program, task: Task, rank: int, send: Send) -> None:
+    """Run the function; an exception is sent to the scorer and goes on its way, as out of a script."""
     function = program.function(task.part)
-    tell((rank, None))
-    started = time.monotonic()
+    send((rank, None))
+    start = time.monotonic()
     try:
         function(dist)
     except BaseException as error:
-        tell((rank, _ending(error, program, task, started)))
+        send((rank, _ending(error, program, task, start)))
         raise
-    tell((rank, Ending("", "", False, (), started, time.monotonic())))
+    send((rank, Ending("", "", False, (), start, time.monotonic())))
     if dist.is_initialized():
         dist.destroy_process_group()
 
 
-def _ending(error: BaseException, program: Program, task: Task, started: float) -> Ending:
-    ended = time.monotonic()
+def _ending(error: BaseException, program: Program, task: Task, start: float) -> Ending:
+    end = time.monotonic()
     frames = traceback.extract_tb(error.__traceback__)
-    own = isinstance(error, collshim.CollshimError) or task.face not in OURS
-    told = own and frames[-1].filename != program.file
+    is_from_library = isinstance(error, collshim.CollshimError) or task.face not in OURS
+    is_told = is_from_library and frames[-1].filename != program.file
     lines = tuple(frame.lineno or 0 for frame in frames if frame.filename == program.file)
-    return Ending(type(error).__name__, str(error), told, lines, started, ended)
+    return Ending(type(error).__name__, str(error), is_told, lines, start, end)

@@ -15,28 +15,28 @@ Row = tuple[str, ...]
 NOT_THERE = "·"
 
 _LONG = 300
-"""Letters after which a line about a miss is cut; ``--texts`` prints all."""
+"""Characters after which a line about a miss is cut; ``--texts`` prints all."""
 
 
 def fault_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
     """A row per program, under a row with its class alone; a column per way of running."""
-    found = {(result.program.name, result.face): result for result in results}
+    results_by_cell = {(result.program.name, result.face): result for result in results}
     programs = sorted({result.program for result in results}, key=place)
     rows: list[Row] = []
     for (fault, beyond), members in groupby(programs, lambda program: (program.fault, bool(program.limit))):
         rows.append((f"{fault}, beyond any check" if beyond else fault,))
         for program in members:
-            cells = [found.get((program.name, face)) for face in faces]
+            cells = [results_by_cell.get((program.name, face)) for face in faces]
             rows.append((program.name, *(NOT_THERE if cell is None else _cell(cell) for cell in cells)))
     return rows
 
 
 def _cell(result: Result) -> str:
     alarm = "; twin fails" if result.alarm else ""
-    return f"{'✓' if result.caught else '✗'} {_told(result)}{alarm}"
+    return f"{'✓' if result.caught else '✗'} {_text(result)}{alarm}"
 
 
-def _told(result: Result) -> str:
+def _text(result: Result) -> str:
     score = result.score
     if score.seconds is None:
         return score.outcome
@@ -46,25 +46,25 @@ def _told(result: Result) -> str:
 
 def count_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
     """A row per thing that is counted, a column per way of running."""
-    found = [tally(results, face) for face in faces]
+    tallies = [tally(results, face) for face in faces]
     return [
-        ("fault detected", *(f"{each.detected} of {each.programs}" for each in found)),
-        ("right ranks named", *(f"{each.named} of {each.programs}" for each in found)),
-        ("right line shown", *(f"{each.shown} of {each.programs}" for each in found)),
-        ("... in the error's text", *(f"{each.in_text} of {each.programs}" for each in found)),
-        ("every rank knew, at the latest", *(f"{each.slowest:.2f} s" for each in found)),
-        ("false alarms", *(f"{each.alarms}" for each in found)),
-        ("ranks killed by a signal", *(f"{each.killed}" for each in found)),
-        ("classes caught", *(f"{each.caught} of {each.classes}" for each in found)),
+        ("fault detected", *(f"{counts.detected} of {counts.programs}" for counts in tallies)),
+        ("right ranks named", *(f"{counts.named} of {counts.programs}" for counts in tallies)),
+        ("right line shown", *(f"{counts.shown} of {counts.programs}" for counts in tallies)),
+        ("... in the error's text", *(f"{counts.in_text} of {counts.programs}" for counts in tallies)),
+        ("every rank knew, at the latest", *(f"{counts.slowest:.2f} s" for counts in tallies)),
+        ("false alarms", *(f"{counts.alarms}" for counts in tallies)),
+        ("ranks killed by a signal", *(f"{counts.killed}" for counts in tallies)),
+        ("classes caught", *(f"{counts.caught} of {counts.classes}" for counts in tallies)),
     ]
 
 
 def summary(results: Sequence[Result], faces: Sequence[str]) -> str:
     """One line: what collshim reached."""
-    ours = [face for face in faces if face in OURS]
-    if not ours:
+    own_faces = [face for face in faces if face in OURS]
+    if not own_faces:
         return f"{len(results)} runs, none of them of collshim"
-    counts = [(face, tally(results, face)) for face in ours]
+    counts = [(face, tally(results, face)) for face in own_faces]
     classes = ", ".join(f"{count.caught} of {count.classes} between {face}" for face, count in counts)
     alarms, killed = (sum(getattr(count, name) for _, count in counts) for name in ("alarms", "killed"))
     slowest = max(count.slowest for _, count in counts)
@@ -78,9 +78,9 @@ def summary(results: Sequence[Result], faces: Sequence[str]) -> str:
 def misses(results: Sequence[Result]) -> Iterator[str]:
     """What collshim missed, with what it said instead."""
     for result in results:
-        fair = result.caught or (result.program.limit and not result.score.killed)
-        if result.face in OURS and not (fair and not result.alarm):
-            yield _cut(f"missed: {result.program.name}, {result.face}: {_told(result)}: {result.score.headline}")
+        is_fair = result.caught or (result.program.limit and not result.score.killed)
+        if result.face in OURS and not (is_fair and not result.alarm):
+            yield _cut(f"missed: {result.program.name}, {result.face}: {_text(result)}: {result.score.headline}")
             if result.alarm:
                 yield _cut(f"  its twin: {result.alarm}")
 

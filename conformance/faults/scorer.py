@@ -1,4 +1,4 @@
-"""Runs every program and its twin in every way asked for, and counts."""
+"""Runs every program and its twin in every way of running, and counts."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Result:
 
     @property
     def caught(self) -> bool:
-        """Whether the fault was told as it should be."""
+        """Whether the fault was reported as it should be."""
         return self.score.caught(DEADLINE)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """The counts of one way of running; programs of which nobody could tell are left out.
+    """The counts of one way of running; programs whose fault no check can see are left out.
 
     Attributes:
         programs: how many programs mean something there.
@@ -76,43 +76,43 @@ def score(
     *,
     jobs: int,
     patience: float = PATIENCE,
-    said: Callable[[Result], None] = lambda result: None,
+    report: Callable[[Result], None] = lambda result: None,
 ) -> list[Result]:
-    """Run the programs in these ways, ``jobs`` at once; ``said`` hears each result as it comes."""
+    """Run the programs in these ways, ``jobs`` at once; ``report`` gets each result as it comes."""
 
-    def one(program: Program, face: str) -> Result:
-        found = judge(program, run(face, program.name, "fault", deadline=DEADLINE, patience=patience))
+    def result_of(program: Program, face: str) -> Result:
+        fault_score = judge(program, run(face, program.name, "fault", deadline=DEADLINE, patience=patience))
         twin = run(face, program.name, "twin", deadline=DEADLINE, patience=patience)
-        result = Result(program, face, found, "" if passed(twin) else why_not(twin))
-        said(result)
+        result = Result(program, face, fault_score, "" if passed(twin) else why_not(twin))
+        report(result)
         return result
 
-    asked = [(program, face) for face in faces for program in programs if program.runs_on(face)]
+    pairs = [(program, face) for face in faces for program in programs if program.runs_on(face)]
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(lambda pair: one(*pair), asked))
+        return list(pool.map(lambda pair: result_of(*pair), pairs))
 
 
 def tally(results: Sequence[Result], face: str) -> Tally:
     """Count what came of the programs that ran in this way."""
-    mine = [result for result in results if result.face == face]
-    fair = [result for result in mine if not result.program.limit]
-    scores = [result.score for result in fair]
-    classes = {result.program.fault for result in fair}
-    missed = {result.program.fault for result in fair if not result.caught}
+    results_of_face = [result for result in results if result.face == face]
+    scored_results = [result for result in results_of_face if not result.program.limit]
+    scores = [result.score for result in scored_results]
+    classes = {result.program.fault for result in scored_results}
+    missed_classes = {result.program.fault for result in scored_results if not result.caught}
     return Tally(
-        programs=len(fair),
+        programs=len(scored_results),
         detected=sum(score.detected for score in scores),
         named=sum(score.named for score in scores),
         shown=sum(bool(score.line) for score in scores),
         in_text=sum(score.line == "text" for score in scores),
         classes=len(classes),
-        caught=len(classes - missed),
+        caught=len(classes - missed_classes),
         slowest=max((score.seconds for score in scores if score.seconds is not None), default=0.0),
-        killed=sum(result.score.killed for result in mine),
-        alarms=sum(bool(result.alarm) for result in mine),
+        killed=sum(result.score.killed for result in results_of_face),
+        alarms=sum(bool(result.alarm) for result in results_of_face),
     )
 
 
 def reached(results: Sequence[Result], faces: Sequence[str]) -> bool:
-    """Whether collshim reached its goal in every way of it that was asked for."""
+    """Whether collshim reached its goal in every way of running it."""
     return all(tally(results, face).perfect for face in faces if face in OURS)

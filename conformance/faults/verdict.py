@@ -1,9 +1,9 @@
 """What a run is worth: was the fault detected, were the right ranks named and the right line shown, and how soon.
 
-Who is wrong cannot always be known from within, so the judge asks for what leads a reader there:
+Who is wrong cannot always be known from within, so a score counts what leads a reader there:
 
-- *detected*: every rank that must hear of the fault got an error from the library; none went on with what it had, hung,
-  or was ended by a signal;
+- *detected*: every rank that must learn of the fault got an error from the library; none went on with what it had,
+  hung, or was ended by a signal;
 - *named*: the error's text on each of them that is not itself to blame names every rank that is;
 - *line*: "text" where an error's text shows file and line of every wrong call; "traceback" where only the traceback
   does that a blamed rank leaves, and the ranks are named, so that a reader knows which one to open.
@@ -20,7 +20,7 @@ from collshim.conformance.faults.job import Run
 from collshim.conformance.faults.program import SIZE, Program
 
 SLACK = 1.0
-"""Seconds after the deadline by which every rank must have been told."""
+"""Seconds after the deadline by which every rank must have its error."""
 
 _RANKS = re.compile(r"\branks?[ :]*\[?(\d+(?:(?:, | and |,)\d+)*)", re.IGNORECASE)
 
@@ -35,7 +35,7 @@ class Score:
         line: "text", "traceback", or "" where the wrong line was not shown.
         seconds: until every rank knew; None where not all did.
         killed: ranks' processes that a signal ended, those aside that ended themselves.
-        texts: what each rank was told, with the class of the error before it.
+        texts: each rank's error text, with the class of the error before it.
     """
 
     outcome: str
@@ -47,35 +47,35 @@ class Score:
 
     @property
     def headline(self) -> str:
-        """The first line of what the first rank was told."""
-        return self.texts[min(self.texts)].partition("\n")[0] if self.texts else "no rank was told anything"
+        """The first line of the first rank's error."""
+        return self.texts[min(self.texts)].partition("\n")[0] if self.texts else "no rank got an error"
 
     @property
     def detected(self) -> bool:
-        """Whether every rank that must hear of it did."""
+        """Whether every rank that must learn of it got an error."""
         return self.outcome == "told"
 
     def caught(self, deadline: float) -> bool:
-        """Whether this is all that a user can ask for."""
-        soon = self.seconds is not None and self.seconds <= deadline + SLACK
-        return self.detected and self.named and bool(self.line) and soon and not self.killed
+        """Whether the error says all that a user needs."""
+        in_time = self.seconds is not None and self.seconds <= deadline + SLACK
+        return self.detected and self.named and bool(self.line) and in_time and not self.killed
 
 
 def judge(program: Program, run: Run) -> Score:
-    """Judge how a fault ended."""
+    """Score how a fault ended."""
     outcome = _outcome(program, run)
-    told = {rank: ending for rank, ending in run.endings.items() if ending.told}
-    innocent = program.told - program.blame
-    named = outcome == "told" and all(program.blame <= ranks_named(told[rank].text) for rank in innocent)
+    errors = {rank: ending for rank, ending in run.endings.items() if ending.told}
+    innocent_ranks = program.told - program.blame
+    named = outcome == "told" and all(program.blame <= ranks_named(errors[rank].text) for rank in innocent_ranks)
     seconds = _seconds(program, run) if outcome == "told" else None
-    texts = {rank: f"{ending.error}: {ending.text}" for rank, ending in sorted(told.items())}
+    texts = {rank: f"{ending.error}: {ending.text}" for rank, ending in sorted(errors.items())}
     return Score(outcome, named, _line(program, run, named), seconds, len(_killed(program, run)), texts)
 
 
 def passed(run: Run) -> bool:
     """Whether a twin ended well on every rank."""
-    returned = [ending for ending in run.endings.values() if not ending.error]
-    return len(returned) == SIZE and not run.signals and not run.lingering
+    endings = [ending for ending in run.endings.values() if not ending.error]
+    return len(endings) == SIZE and not run.signals and not run.lingering
 
 
 def why_not(run: Run) -> str:
@@ -109,16 +109,16 @@ def _killed(program: Program, run: Run) -> Set[int]:
 
 
 def _seconds(program: Program, run: Run) -> float:
-    begun = max(ending.started for ending in run.endings.values())
-    return max(0.0, max(run.endings[rank].ended for rank in program.told) - begun)
+    start = max(ending.started for ending in run.endings.values())
+    return max(0.0, max(run.endings[rank].ended for rank in program.told) - start)
 
 
 def _line(program: Program, run: Run, named: bool) -> str:
     texts = "\n".join(ending.text for ending in run.endings.values() if ending.told)
     if all(re.search(rf"\b{re.escape(program.file)}:{line}\b", texts) for line in program.lines):
         return "text"
-    passed_by = {line for rank in program.blame & run.endings.keys() for line in run.endings[rank].lines}
-    return "traceback" if named and passed_by >= set(program.lines) else ""
+    lines_of_tracebacks = {line for rank in program.blame & run.endings.keys() for line in run.endings[rank].lines}
+    return "traceback" if named and lines_of_tracebacks >= set(program.lines) else ""
 
 
 def _signal(number: int) -> str:

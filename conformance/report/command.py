@@ -20,7 +20,7 @@ from collshim import ArgumentError, ArgumentValueError, __version__
 from collshim.conformance.effort import TRANSPORTS
 from collshim.conformance.report import progress
 from collshim.conformance.report.page import page
-from collshim.conformance.report.plan import Wanted
+from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.real import version
 from collshim.conformance.report.results import Grid
 from collshim.conformance.report.runner import fill
@@ -28,30 +28,30 @@ from collshim.conformance.report.terminal import show
 from collshim.conformance.subject import Subject, module, real
 
 
-def start(chosen: argparse.Namespace) -> int:
+def start(options: argparse.Namespace) -> int:
     """Run what is asked, print the grid and write the files; 1 where something differs that is not declared to."""
-    subject = _subject(chosen)
-    for path in filter(None, (chosen.json, chosen.html)):
+    subject = _subject(options)
+    for path in filter(None, (options.json, options.html)):
         _require_place(path)
-    wanted = Wanted(subject, _transports(chosen, subject), chosen.framework, chosen.collective, chosen.size)
-    grid = Grid(_about(chosen, wanted))
-    began = monotonic()
-    with progress.shown() as told, _quiet_ranks():
-        fill(grid, wanted, told)
-    grid.about["seconds"] = round(monotonic() - began, 1)
+    plan = Plan(subject, _transports(options, subject), options.framework, options.collective, options.size)
+    grid = Grid(_about(options, plan))
+    begin = monotonic()
+    with progress.shown() as display, _quiet_ranks():
+        fill(grid, plan, display)
+    grid.about["seconds"] = round(monotonic() - begin, 1)
     show(grid)
-    _write(grid, chosen)
+    _write(grid, options)
     return 1 if grid.failed or grid.stale else 0
 
 
-def _subject(chosen: argparse.Namespace) -> Subject:
-    if not (chosen.real or chosen.adapter):
+def _subject(options: argparse.Namespace) -> Subject:
+    if not (options.real or options.adapter):
         return Subject()
-    if len(chosen.framework) != 1 or (chosen.real and chosen.adapter):
-        got = " ".join(chosen.framework) or "none"
-        raise ArgumentError(f"--real and --adapter, one of them, need one --framework: {got} is given")
-    framework = chosen.framework[0]
-    return real(framework, _interpreter(chosen.python)) if chosen.real else module(chosen.adapter, framework)
+    if len(options.framework) != 1 or (options.real and options.adapter):
+        count_text = " ".join(options.framework) or "none"
+        raise ArgumentError(f"--real and --adapter, one of them, need one --framework: {count_text} is given")
+    framework = options.framework[0]
+    return real(framework, _interpreter(options.python)) if options.real else module(options.adapter, framework)
 
 
 def _interpreter(path: str) -> str:
@@ -59,43 +59,43 @@ def _interpreter(path: str) -> str:
     return os.path.abspath(path) if os.sep in path else path
 
 
-def _transports(chosen: argparse.Namespace, subject: Subject) -> Sequence[str]:
-    there = list(subject.transports)
-    unfit = [one for one in chosen.transport if one not in there]
-    if unfit:
+def _transports(options: argparse.Namespace, subject: Subject) -> Sequence[str]:
+    transports = list(subject.transports)
+    unavailable = [name for name in options.transport if name not in transports]
+    if unavailable:
         raise ArgumentError(
-            f"--transport is {' '.join(unfit)}, should be {' or '.join(there)}: a real framework's ranks"
+            f"--transport is {' '.join(unavailable)}, should be {' or '.join(transports)}: a real framework's ranks"
         )
-    return chosen.transport or (["processes"] if subject.foreign else TRANSPORTS)
+    return options.transport or (["processes"] if subject.foreign else TRANSPORTS)
 
 
-def _about(chosen: argparse.Namespace, wanted: Wanted) -> dict[str, Any]:
-    subject = wanted.subject
+def _about(options: argparse.Namespace, plan: Plan) -> dict[str, Any]:
+    subject = plan.subject
     tested = f"collshim {__version__}"
     facts: dict[str, Any] = {}
     if subject.is_real:
         facts = {"framework": subject.framework, **version(subject.framework, subject.python)}
         tested = f"{subject.framework} {facts['version']} itself, Python {facts['python']}, NumPy {facts['numpy']}"
     elif subject.foreign:
-        tested = f"{chosen.adapter} in the place of {subject.framework}"
+        tested = f"{options.adapter} in the place of {subject.framework}"
     date = datetime.now(timezone.utc).date().isoformat()
-    here = {"collshim": __version__, "torch": torch.__version__, "numpy": np.__version__}
+    versions = {"collshim": __version__, "torch": torch.__version__, "numpy": np.__version__}
     machine = f"Python {platform.python_version()}, torch {torch.__version__}, {platform.system()} {platform.machine()}"
     line = f"{tested}. Asked by {machine}, {date}." if subject.foreign else f"{tested}, {machine}, {date}."
-    return {"line": line, "date": date, "asked by": here, "real": facts, "transports": list(wanted.transports)}
+    return {"line": line, "date": date, "asked by": versions, "real": facts, "transports": list(plan.transports)}
 
 
 @contextmanager
 def _quiet_ranks() -> Iterator[None]:
     """Let ranks that are processes not warn of what is deprecated upstream, as those that are threads do not."""
-    before = os.environ.get("PYTHONWARNINGS")
+    old_value = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"
     try:
         yield
     finally:
         del os.environ["PYTHONWARNINGS"]
-        if before is not None:
-            os.environ["PYTHONWARNINGS"] = before
+        if old_value is not None:
+            os.environ["PYTHONWARNINGS"] = old_value
 
 
 def _require_place(path: Path) -> None:
@@ -104,10 +104,10 @@ def _require_place(path: Path) -> None:
         raise ArgumentValueError(f"{path}: {folder} is no folder, should be one")
 
 
-def _write(grid: Grid, chosen: argparse.Namespace) -> None:
-    if chosen.json:
-        chosen.json.write_text(json.dumps(grid.as_json(), separators=(",", ":")), encoding="utf-8")
-    if chosen.html:
-        chosen.html.write_text(page(grid), encoding="utf-8")
-    for path in filter(None, (chosen.json, chosen.html)):
+def _write(grid: Grid, options: argparse.Namespace) -> None:
+    if options.json:
+        options.json.write_text(json.dumps(grid.as_json(), separators=(",", ":")), encoding="utf-8")
+    if options.html:
+        options.html.write_text(page(grid), encoding="utf-8")
+    for path in filter(None, (options.json, options.html)):
         print(f"written: {path}")

@@ -18,18 +18,20 @@ so; then the exit code is 1. Missing functions are listed and fail nothing."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add them."""
-    what, where = parser.add_argument_group("what is asked"), parser.add_argument_group("where it is told")
+    cases, files = parser.add_argument_group("what is run"), parser.add_argument_group("files to write")
     rows, frameworks = (*COLLECTIVES, OTHER), f"{', '.join(FRAMEWORKS)} (default: all)"
-    what.add_argument("--framework", nargs="+", choices=FRAMEWORKS, default=[], metavar="NAME", help=frameworks)
-    what.add_argument(
+    cases.add_argument("--framework", nargs="+", choices=FRAMEWORKS, default=[], metavar="NAME", help=frameworks)
+    cases.add_argument(
         "--transport", nargs="+", choices=TRANSPORTS, default=[], metavar="RANKS", help="threads, processes"
     )
-    what.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=f"{', '.join(rows)}")
-    what.add_argument(
+    cases.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=f"{', '.join(rows)}")
+    cases.add_argument(
         "--size", nargs="+", type=int, default=[], metavar="N", help="sizes of worlds (default: 1 2 3 4 8)"
     )
-    what.add_argument("--adapter", metavar="MODULE", help="somebody's module, in the place of the one framework's own")
-    what.add_argument("--real", action="store_true", help="the one framework itself, apart from its declared faults")
-    what.add_argument("--python", default=sys.executable, metavar="PATH", help="an interpreter that has it, for --real")
-    where.add_argument("--json", type=Path, metavar="FILE", help="every case with its inputs and answers")
-    where.add_argument("--html", type=Path, metavar="FILE", help="the grid as a page that needs no network")
+    cases.add_argument("--adapter", metavar="MODULE", help="somebody's module, in the place of the one framework's own")
+    cases.add_argument("--real", action="store_true", help="the one framework itself, apart from its declared faults")
+    cases.add_argument(
+        "--python", default=sys.executable, metavar="PATH", help="an interpreter that has it, for --real"
+    )
+    files.add_argument("--json", type=Path, metavar="FILE", help="every case with its inputs and answers")
+    files.add_argument("--html", type=Path, metavar="FILE", help="the grid as a page that needs no network")

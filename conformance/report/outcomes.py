@@ -32,7 +32,7 @@ with the reason, the functions, the family of cases and the text that must be se
 any more fails the run as well. MegEngine's collectives do not run on a CPU.
 
 Where a declared case ends, hangs or spoils the ranks, one of its family is asked for all of a function's; how many were
-not is told in brackets. `python -m collshim.conformance.report oneflow.json` keeps a run for this page.
+not stands in brackets. `python -m collshim.conformance.report oneflow.json` keeps a run for this page.
 """
 
 
@@ -53,22 +53,22 @@ def kept(run: Run) -> dict[str, Any]:
 
 def keep(run: Run, folder: Path = FOLDER) -> Path:
     """Write it beside the declarations; the file. Rows that were not asked now stay as an earlier run had them."""
-    found = kept(run)
+    summary = kept(run)
     path = folder / f"{run['real']['framework']}.json"
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if known.get("real") == found["real"]:
-        found["rows"] = known["rows"] | found["rows"]
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if earlier.get("real") == summary["real"]:
+        summary["rows"] = earlier["rows"] | summary["rows"]
+    path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     return path
 
 
 def _row(cell: Mapping[str, Any]) -> dict[str, Any]:
-    cases = [told for function in cell["functions"] for told in function["cases"]]
-    declared = [told["why"].split("\n") for told in cases if told["outcome"] == DEVIATION]
+    cases = [case for function in cell["functions"] for case in function["cases"]]
+    declared = [case["why"].split("\n") for case in cases if case["outcome"] == DEVIATION]
     return {
         "functions": len(cell["functions"]),
-        "missing": [one["name"] for one in cell["functions"] if one["outcome"] == MISSING],
-        "cases": dict(Counter(told["outcome"] for told in cases)),
+        "missing": [function["name"] for function in cell["functions"] if function["outcome"] == MISSING],
+        "cases": dict(Counter(case["outcome"] for case in cases)),
         "faults": dict(Counter(lines[0] for lines in declared)),
         "unasked": sum(lines[1:] == [UNASKED] for lines in declared),
     }
@@ -104,7 +104,7 @@ def _section(run: Run) -> Iterator[str]:
     yield f"## {run['real']['framework']}\n"
     yield "| | spellings | cases | agree | declared |"
     yield f"|{' --- |' * 5}"
-    for name in [one for one in COLLECTIVES if one in rows]:
+    for name in [name for name in COLLECTIVES if name in rows]:
         cases = Counter(rows[name]["cases"])
         yield f"| {name} | {rows[name]['functions']} | {cases.total()} | {cases[PASS]} | {cases[DEVIATION]} |"
     yield ""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from collshim.conformance.report.results import Cell, Function, Grid, Told
+from collshim.conformance.report.results import CaseResult, Cell, Function, Grid
 from collshim.conformance.report.terminal import counts
 
 _PARTS = Path(__file__).parent / "browser"
@@ -23,8 +23,8 @@ def page(grid: Grid) -> str:
     text = (_PARTS / "page.html").read_text(encoding="utf-8")
     for name in ("page.css", "page.js"):
         text = text.replace(f"{{{{{name}}}}}", (_PARTS / name).read_text(encoding="utf-8"))
-    packed = gzip.compress(json.dumps(data(grid), separators=(",", ":")).encode(), mtime=0)
-    return text.replace("{{data}}", base64.b64encode(packed).decode())
+    payload = gzip.compress(json.dumps(data(grid), separators=(",", ":")).encode(), mtime=0)
+    return text.replace("{{data}}", base64.b64encode(payload).decode())
 
 
 def data(grid: Grid) -> dict[str, Any]:
@@ -55,24 +55,24 @@ class _Texts(dict[str, int]):
 
 
 def _cell(cell: Cell, texts: _Texts) -> dict[str, Any]:
-    functions = [_function(one, texts) for one in cell.functions.values()]
+    functions = [_function(function, texts) for function in cell.functions.values()]
     place = {"row": cell.collective, "framework": cell.framework, "transport": cell.transport}
     return {**place, "outcome": cell.outcome, "functions": functions}
 
 
 def _function(function: Function, texts: _Texts) -> dict[str, Any]:
-    cases, recorded = ([_told(one, texts) for one in found] for found in (function.cases, function.recorded))
+    cases, recorded = ([_case(result, texts) for result in results] for results in (function.cases, function.recorded))
     about = {"name": function.name, "outcome": function.outcome, "missing": function.missing}
     return {**about, "cases": cases, "recorded": recorded}
 
 
-def _told(told: Told, texts: _Texts) -> list[Any]:
+def _case(result: CaseResult, texts: _Texts) -> list[Any]:
     return [
-        texts[told.case],
-        told.outcome,
-        texts[told.why],
-        texts[told.call],
-        texts.of(told.inputs),
-        texts.of(told.answers),
-        texts.of(told.recorded),
+        texts[result.case],
+        result.outcome,
+        texts[result.why],
+        texts[result.call],
+        texts.of(result.inputs),
+        texts.of(result.answers),
+        texts.of(result.recorded),
     ]

@@ -1,4 +1,4 @@
-"""Which cases are asked: the corners of every spelling, dealt out over the sizes of worlds as in the suite's tests."""
+"""Which cases are run: the corners of every spelling, dealt out over the sizes of worlds as in the suite's tests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ from collshim.conformance.report.results import OTHER
 from collshim.conformance.subject import Subject
 
 # Functions that are asked for together with the one that a binding is named for.
-_BESIDE = {"irecv": "ring", "recv": "ring", "recv_object_list": "ring_object", "remote_recv": "ring", "P2POp": "ring"}
+_COMPANIONS = {
+    "irecv": "ring",
+    "recv": "ring",
+    "recv_object_list": "ring_object",
+    "remote_recv": "ring",
+    "P2POp": "ring",
+}
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is asked of whom.
+class Plan:
+    """What is run on what.
 
     Attributes:
         subject: what is tested.
@@ -38,25 +44,27 @@ class Wanted:
 
     def bindings(self) -> list[Binding]:
         """The spellings that are asked."""
-        return [one for one in self._spoken() if self._is_row(one.collective)]
+        return [binding for binding in self._dialect_bindings() if self._is_row(binding.collective)]
 
     def cases(self, binding: Binding, transport: str) -> list[Case]:
         """The cases that one spelling is asked over a transport: right calls, then those that are refused."""
         sizes = [size for size in self.sizes or SIZES[transport] if size >= binding.admits.least_size]
-        ordered = sorted(sizes, key=lambda size: size != 2)
-        dealt = [share(corners(binding, size), place, shares(transport)) for place, size in enumerate(ordered)]
-        refused = refusals(binding, 2) if 2 in sizes else []
-        return [case for cases in (*dealt, refused) for case in cases if self._is_admitted(case)]
+        sizes_in_order = sorted(sizes, key=lambda size: size != 2)
+        shares_of_corners = [
+            share(corners(binding, size), place, shares(transport)) for place, size in enumerate(sizes_in_order)
+        ]
+        refused_cases = refusals(binding, 2) if 2 in sizes else []
+        return [case for cases in (*shares_of_corners, refused_cases) for case in cases if self._is_admitted(case)]
 
     def recordings(self) -> Iterator[tuple[str, str, Recording]]:
         """The recordings that are replayed, each with its collective and its dialect; none of a foreign subject."""
         if self.subject.foreign or "threads" not in self.transports:
             return
-        known = {binding.path: binding.collective for binding in self._spoken()}
-        for framework in dict.fromkeys(binding.framework.name for binding in self._spoken()):
+        collectives = {binding.path: binding.collective for binding in self._dialect_bindings()}
+        for framework in dict.fromkeys(binding.framework.name for binding in self._dialect_bindings()):
             for folder in recordings.folders(framework):
                 for recording in recordings.read(folder):
-                    collective = _collective(recording.asked.api[0], known)
+                    collective = _collective(recording.asked.api[0], collectives)
                     if self._is_row(collective) and (not self.sizes or recording.asked.size in self.sizes):
                         yield collective, framework, recording
 
@@ -67,9 +75,13 @@ class Wanted:
     def _is_row(self, collective: str) -> bool:
         return not self.collectives or collective in self.collectives
 
-    def _spoken(self) -> list[Binding]:
-        return [one for one in self.subject.bindings() if not self.frameworks or one.framework.name in self.frameworks]
+    def _dialect_bindings(self) -> list[Binding]:
+        return [
+            binding
+            for binding in self.subject.bindings()
+            if not self.frameworks or binding.framework.name in self.frameworks
+        ]
 
 
-def _collective(path: str, known: dict[str, str]) -> str:
-    return known.get(path) or _BESIDE.get(path.rpartition(".")[2], OTHER)
+def _collective(path: str, collectives: dict[str, str]) -> str:
+    return collectives.get(path) or _COMPANIONS.get(path.rpartition(".")[2], OTHER)

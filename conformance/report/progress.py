@@ -42,7 +42,7 @@ class Lines:
     def __init__(self) -> None:
         self._total = self._done = 0
         self._what = ""
-        self._told = 0.0
+        self._printed_at = 0.0
 
     def start(self, total: int) -> None:
         """So many cases are to come."""
@@ -51,8 +51,8 @@ class Lines:
     def step(self, what: str, count: int = 1) -> None:
         """So many cases of ``what`` are done."""
         self._done += count
-        if what != self._what or monotonic() - self._told > _SECONDS or self._done == self._total:
-            self._what, self._told = what, monotonic()
+        if what != self._what or monotonic() - self._printed_at > _SECONDS or self._done == self._total:
+            self._what, self._printed_at = what, monotonic()
             print(f"{self._done:>6} of {self._total}  {what}", file=sys.stderr, flush=True)
 
 

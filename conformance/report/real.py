@@ -10,7 +10,7 @@ from typing import Any
 from collshim import ArgumentValueError
 
 _SECONDS = 120.0  # some frameworks take long to import
-_TOLD = """
+_SCRIPT = """
 import sys, json, platform, importlib.util
 spec = importlib.util.spec_from_file_location("collshim_record", sys.argv[1])
 record = importlib.util.module_from_spec(spec)
@@ -18,8 +18,8 @@ spec.loader.exec_module(record)
 record.alone()
 import numpy
 from collshim.conformance.recorder.dialects import dialect
-told = {"version": dialect(sys.argv[2]).version(), "python": platform.python_version(), "numpy": numpy.__version__}
-print("told:" + json.dumps(told))
+versions = {"version": dialect(sys.argv[2]).version(), "python": platform.python_version(), "numpy": numpy.__version__}
+print("versions:" + json.dumps(versions))
 """
 
 
@@ -31,13 +31,13 @@ def version(framework: str, python: str) -> dict[str, Any]:
     """
     script = Path(__file__).resolve().parent.parent / "record.py"
     try:
-        command = [python, "-c", _TOLD, str(script), framework]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd="/")
+        command = [python, "-c", _SCRIPT, str(script), framework]
+        process = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd="/")
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ArgumentValueError(f"--python is {python}, which does not run: {error}") from error
-    line = next((line for line in done.stdout.splitlines() if line.startswith("told:")), None)
+    line = next((line for line in process.stdout.splitlines() if line.startswith("versions:")), None)
     if line is None:
-        last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-        raise ArgumentValueError(f"--python is {python}, should be an interpreter that has {framework}: {last}")
-    found: dict[str, Any] = json.loads(line.removeprefix("told:"))
-    return found
+        last_line = (process.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        raise ArgumentValueError(f"--python is {python}, should be an interpreter that has {framework}: {last_line}")
+    versions: dict[str, Any] = json.loads(line.removeprefix("versions:"))
+    return versions

@@ -9,23 +9,23 @@ from collshim.conformance.recorder.performing import Answer
 from collshim.conformance.recorder.recordings import Recording
 from collshim.conformance.replay_ranks import missing, replayed
 from collshim.conformance.report import shown
-from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, PASS, Function, Told
+from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, PASS, CaseResult, Function
 
 
-def told_of_recording(function: Function, framework: str, recording: Recording) -> None:
+def add_recording(function: Function, framework: str, recording: Recording) -> None:
     """Make the call again, unless a function that it needs is missing, and add what came of it."""
-    lacking = missing(recording)
-    if lacking:
-        function.missing = recording.asked.api[0] in lacking
-        function.recorded.append(_told(recording, MISSING, f"missing: {', '.join(lacking)}"))
+    missing_functions = missing(recording)
+    if missing_functions:
+        function.missing = recording.asked.api[0] in missing_functions
+        function.recorded.append(_result(recording, MISSING, f"missing: {', '.join(missing_functions)}"))
     else:
         answers, lines = replayed(framework, recording)
-        function.recorded.append(_told(recording, *_judged(framework, recording, lines), answers))
+        function.recorded.append(_result(recording, *_verdict(framework, recording, lines), answers))
 
 
-def _told(recording: Recording, outcome: str, why: str, answers: Sequence[Answer] = ()) -> Told:
+def _result(recording: Recording, outcome: str, why: str, answers: Sequence[Answer] = ()) -> CaseResult:
     ranks = range(recording.asked.processes)
-    return Told(
+    return CaseResult(
         recording.name,
         outcome,
         why,
@@ -36,7 +36,7 @@ def _told(recording: Recording, outcome: str, why: str, answers: Sequence[Answer
     )
 
 
-def _judged(framework: str, recording: Recording, lines: Sequence[str]) -> tuple[str, str]:
+def _verdict(framework: str, recording: Recording, lines: Sequence[str]) -> tuple[str, str]:
     reason = declared(framework).get(recording.name)
     text = "\n".join(line.partition("\nfor `")[0].removeprefix(f"{recording.name}: ") for line in lines)
     if reason is not None:
@@ -51,5 +51,5 @@ def _is_beyond(recording: Recording) -> bool:
 
 
 def _beyond(answers: Sequence[Answer]) -> str:
-    ended = [answer["ended"] for answer in answers if "ended" in answer]
-    return f"the real framework {ended[0]}" if ended else "beyond the backend that recorded"
+    endings = [answer["ended"] for answer in answers if "ended" in answer]
+    return f"the real framework {endings[0]}" if endings else "beyond the backend that recorded"

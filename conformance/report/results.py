@@ -22,7 +22,7 @@ OTHER = "groups and worlds"  # the row of recorded functions that are no collect
 
 
 @dataclass(frozen=True)
-class Told:
+class CaseResult:
     """What came of one case.
 
     Attributes:
@@ -49,13 +49,13 @@ class Function:
 
     name: str
     missing: bool = False
-    cases: list[Told] = field(default_factory=list)
-    recorded: list[Told] = field(default_factory=list)
+    cases: list[CaseResult] = field(default_factory=list)
+    recorded: list[CaseResult] = field(default_factory=list)
 
     @property
     def outcome(self) -> str:
         """The worst of its cases."""
-        return MISSING if self.missing else worst(told.outcome for told in (*self.cases, *self.recorded))
+        return MISSING if self.missing else worst(result.outcome for result in (*self.cases, *self.recorded))
 
 
 @dataclass
@@ -74,8 +74,8 @@ class Cell:
     @property
     def outcome(self) -> str:
         """Missing where every function is; else the worst of those that are there."""
-        there = [function.outcome for function in self.functions.values() if not function.missing]
-        return worst(there) if there else MISSING
+        outcomes = [function.outcome for function in self.functions.values() if not function.missing]
+        return worst(outcomes) if outcomes else MISSING
 
     @property
     def missing(self) -> int:
@@ -84,8 +84,10 @@ class Cell:
 
     def count(self, recorded: bool) -> Counter[str]:
         """How many of its cases, or of its recordings, came out how."""
-        every = self.functions.values()
-        return Counter(told.outcome for one in every for told in (one.recorded if recorded else one.cases))
+        functions = self.functions.values()
+        return Counter(
+            result.outcome for function in functions for result in (function.recorded if recorded else function.cases)
+        )
 
 
 @dataclass
@@ -93,7 +95,7 @@ class Grid:
     """All cells of a run, and what it was a run of.
 
     Attributes:
-        about: versions, transports and the like, as they are told.
+        about: versions, transports and the like, as they are shown.
         stale: declared faults of a real framework that nothing shows any more.
     """
 
@@ -109,21 +111,26 @@ class Grid:
     @property
     def collectives(self) -> list[str]:
         """The rows, in the order of ``COLLECTIVES``."""
-        found = {collective for collective, _, _ in self.cells}
-        return [one for one in (*COLLECTIVES, OTHER) if one in found]
+        names = {collective for collective, _, _ in self.cells}
+        return [name for name in (*COLLECTIVES, OTHER) if name in names]
 
     @property
     def columns(self) -> list[tuple[str, str]]:
         """Dialect and transport, dialect by dialect."""
         order = list(dict.fromkeys(framework for _, framework, _ in self.cells))
-        found = dict.fromkeys((framework, transport) for _, framework, transport in self.cells)
-        return sorted(found, key=lambda one: order.index(one[0]))
+        pairs = dict.fromkeys((framework, transport) for _, framework, transport in self.cells)
+        return sorted(pairs, key=lambda pair: order.index(pair[0]))
 
     @property
-    def failed(self) -> list[Told]:
+    def failed(self) -> list[CaseResult]:
         """Every case that differs without being declared to."""
-        every = (one for cell in self.cells.values() for one in cell.functions.values())
-        return [told for one in every for told in (*one.cases, *one.recorded) if told.outcome == FAIL]
+        functions = (function for cell in self.cells.values() for function in cell.functions.values())
+        return [
+            result
+            for function in functions
+            for result in (*function.cases, *function.recorded)
+            if result.outcome == FAIL
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as ``--json`` writes it."""
@@ -140,17 +147,17 @@ def worst(outcomes: Iterable[str]) -> str:
 def _cell(cell: Cell) -> dict[str, Any]:
     functions = [
         {
-            "name": one.name,
-            "outcome": one.outcome,
-            "cases": [_told(told) for told in one.cases],
-            "recorded": [_told(told) for told in one.recorded],
+            "name": function.name,
+            "outcome": function.outcome,
+            "cases": [_case(result) for result in function.cases],
+            "recorded": [_case(result) for result in function.recorded],
         }
-        for one in cell.functions.values()
+        for function in cell.functions.values()
     ]
     place = {"collective": cell.collective, "framework": cell.framework, "transport": cell.transport}
     counts = {"cases": dict(cell.count(False)), "recorded": dict(cell.count(True)), "missing": cell.missing}
     return {**place, "outcome": cell.outcome, "count": counts, "functions": functions}
 
 
-def _told(told: Told) -> dict[str, Any]:
-    return {name: value for name, value in asdict(told).items() if value}
+def _case(result: CaseResult) -> dict[str, Any]:
+    return {name: value for name, value in asdict(result).items() if value}

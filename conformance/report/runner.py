@@ -1,4 +1,4 @@
-"""Asks every case that is wanted, and makes the recorded calls again; what came of them fills a grid."""
+"""Runs every case of a plan, and makes the recorded calls again; what came of them fills a grid."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from collshim.conformance.comparison import differences, left_too_early
 from collshim.conformance.missing import is_missing
 from collshim.conformance.pool import Pools
 from collshim.conformance.report import shown
-from collshim.conformance.report.plan import Wanted
-from collshim.conformance.report.replays import told_of_recording
-from collshim.conformance.report.results import FAIL, PASS, Function, Grid, Told
+from collshim.conformance.report.plan import Plan
+from collshim.conformance.report.replays import add_recording
+from collshim.conformance.report.results import FAIL, PASS, CaseResult, Function, Grid
 from collshim.conformance.report.verdicts import Verdicts
 
 BEARABLE = 3  # cases of one function that ranks are silent on, before it is asked no further
@@ -34,26 +34,28 @@ class Progress(Protocol):
         """So many cases of ``what`` are done."""
 
 
-def fill(grid: Grid, wanted: Wanted, progress: Progress) -> None:
-    """Ask all that is wanted, case by case."""
-    plan = [
-        (one, transport, wanted.cases(one, transport)) for transport in wanted.transports for one in wanted.bindings()
+def fill(grid: Grid, plan: Plan, progress: Progress) -> None:
+    """Run all of the plan, case by case."""
+    calls = [
+        (binding, transport, plan.cases(binding, transport))
+        for transport in plan.transports
+        for binding in plan.bindings()
     ]
-    recorded = list(wanted.recordings())
-    progress.start(sum(len(cases) for _, _, cases in plan) + len(recorded))
-    verdicts = Verdicts.of(wanted.subject)
-    pools = wanted.subject.pools()
+    recorded = list(plan.recordings())
+    progress.start(sum(len(cases) for _, _, cases in calls) + len(recorded))
+    verdicts = Verdicts.of(plan.subject)
+    pools = plan.subject.pools()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is deprecated upstream warns here too; answers are what is compared
         try:
-            for binding, transport, cases in plan:
+            for binding, transport, cases in calls:
                 function = grid.cell(binding.collective, binding.framework.name, transport).function(binding.name)
                 _ask(function, binding, pools, transport, cases, verdicts, progress)
         finally:
             pools.close()
         for collective, framework, recording in recorded:
             cell = grid.cell(collective, framework, "threads")
-            told_of_recording(cell.function(recording.asked.api[0]), framework, recording)
+            add_recording(cell.function(recording.asked.api[0]), framework, recording)
             progress.step(f"recordings of {framework}")
     grid.stale += verdicts.stale()
 
@@ -68,41 +70,47 @@ def _ask(
     progress: Progress,
 ) -> None:
     """Ask every case of one function, unless it is missing, or its ranks are silent."""
-    silent = 0
+    silent_cases = 0
     function.missing = verdicts.resolves_here and is_missing(placed(pools.prefix, binding.path))
     for case in cases if not function.missing else ():
-        known = verdicts.known(binding, case)
-        if known or silent >= BEARABLE:
-            function.cases.append(Told(str(case), *(known or (FAIL, "not asked: the ranks were silent before"))))
+        verdict = verdicts.known(binding, case)
+        if verdict or silent_cases >= BEARABLE:
+            function.cases.append(
+                CaseResult(str(case), *(verdict or (FAIL, "not asked: the ranks were silent before")))
+            )
         else:
             answers = pools.of(transport, case.size).run([binding] * case.size, case)
             function.missing = _all_raised(answers, _ABSENT)
             if function.missing:
                 break
-            told = _told(binding, case, answers, verdicts)
-            function.cases.append(told)
-            silent += told.outcome == FAIL and _was_silent(answers)
+            result = _result(binding, case, answers, verdicts)
+            function.cases.append(result)
+            silent_cases += result.outcome == FAIL and _was_silent(answers)
         progress.step(f"{binding.framework.name}, {transport}")
     if len(function.cases) < len(cases):
         progress.step(f"{binding.framework.name}, {transport}", len(cases) - len(function.cases))
 
 
-def _told(binding: Binding, case: Case, answers: Sequence[Answer | Failure], verdicts: Verdicts) -> Told:
+def _result(binding: Binding, case: Case, answers: Sequence[Answer | Failure], verdicts: Verdicts) -> CaseResult:
     lines = [
-        f"rank {rank}: {what} is {found}, should be {wanted}"
-        for rank, (what, found, wanted) in _differences(binding, case, answers)
+        f"rank {rank}: {what} is {actual}, should be {expected}"
+        for rank, (what, actual, expected) in _differences(binding, case, answers)
     ]
-    outcome, why = verdicts.judged(binding, case, lines)
+    outcome, why = verdicts.verdict(binding, case, lines)
     traces = [answer.trace for answer in answers if isinstance(answer, Failure)] if outcome == FAIL else []
     text = "\n".join([why, *traces]).strip() if outcome != PASS else ""
-    return Told(str(case), outcome, text, inputs=shown.inputs(case), answers=tuple(map(shown.answer, answers)))
+    return CaseResult(str(case), outcome, text, inputs=shown.inputs(case), answers=tuple(map(shown.answer, answers)))
 
 
 def _differences(
     binding: Binding, case: Case, answers: Sequence[Answer | Failure]
 ) -> list[tuple[int, tuple[str, str, str]]]:
-    found = [(rank, one) for rank, answer in enumerate(answers) for one in differences(binding, case, rank, answer)]
-    return [*found, *left_too_early(case, answers)]
+    pairs = [
+        (rank, difference)
+        for rank, answer in enumerate(answers)
+        for difference in differences(binding, case, rank, answer)
+    ]
+    return [*pairs, *left_too_early(case, answers)]
 
 
 def _all_raised(answers: Sequence[Answer | Failure], name: str) -> bool:

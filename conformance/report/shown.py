@@ -22,34 +22,37 @@ def inputs(case: Case) -> tuple[str, ...]:
     """What each rank of the world gives."""
     if case.collective == "barrier":
         return ("",) * case.size
-    given: list[Any] = list(_given(case))
-    return tuple(tree(given[case.ranks.index(rank)]) if rank in case.ranks else _OUTSIDE for rank in range(case.size))
+    values: list[Any] = list(_inputs(case))
+    return tuple(tree(values[case.ranks.index(rank)]) if rank in case.ranks else _OUTSIDE for rank in range(case.size))
 
 
-def answer(found: Answer | Failure) -> str:
+def answer(reply: Answer | Failure) -> str:
     """What a rank held after the call, or what it raised."""
-    if isinstance(found, Failure):
-        return f"raised {found.classes[0]}: {found.message}"
-    lines = [f"returned: {tree(found.returned)}", *(f"{name}: {tree(held)}" for name, held in found.arguments.items())]
-    return "\n".join([*lines, *(fact if holds else f"not: {fact}" for fact, holds in found.facts.items())])
+    if isinstance(reply, Failure):
+        return f"raised {reply.classes[0]}: {reply.message}"
+    lines = [
+        f"returned: {tree(reply.returned)}",
+        *(f"{name}: {tree(value)}" for name, value in reply.arguments.items()),
+    ]
+    return "\n".join([*lines, *(fact if holds else f"not: {fact}" for fact, holds in reply.facts.items())])
 
 
-def tree(found: Tree) -> str:
+def tree(node: Tree) -> str:
     """A tree of an answer, or of NumPy arrays."""
-    if isinstance(found, Seen):
-        return array(found.values)
-    if isinstance(found, np.ndarray):
-        return array(found)
-    if isinstance(found, Handle):
-        return f"handle, whose wait() gave {tree(found.waited)}"
-    if isinstance(found, Opaque):
-        return f"a {found.type}"
-    if isinstance(found, dict):
-        return f"{{{', '.join(f'{key!r}: {tree(value)}' for key, value in found.items())}}}"
-    if isinstance(found, list | tuple):
-        inner = ", ".join(map(tree, found))
-        return f"[{inner}]" if isinstance(found, list) else f"({inner}{',' * (len(found) == 1)})"
-    return repr(found)
+    if isinstance(node, Seen):
+        return array(node.values)
+    if isinstance(node, np.ndarray):
+        return array(node)
+    if isinstance(node, Handle):
+        return f"handle, whose wait() gave {tree(node.waited)}"
+    if isinstance(node, Opaque):
+        return f"a {node.type}"
+    if isinstance(node, dict):
+        return f"{{{', '.join(f'{key!r}: {tree(value)}' for key, value in node.items())}}}"
+    if isinstance(node, list | tuple):
+        inner = ", ".join(map(tree, node))
+        return f"[{inner}]" if isinstance(node, list) else f"({inner}{',' * (len(node) == 1)})"
+    return repr(node)
 
 
 def array(values: NDArray[Any], dtype: str = "") -> str:
@@ -66,40 +69,38 @@ def recorded_inputs(asked: Asked) -> tuple[str, ...]:
     return tuple("\n".join(f"{name} = {plain(tree)}" for name, tree in asked.of_rank(rank).items()) for rank in ranks)
 
 
-def recorded_answer(found: dict[str, Any]) -> str:
+def recorded_answer(record: dict[str, Any]) -> str:
     """What a rank of a recorded call, or of its replay, answered."""
-    if "ended" in found:
-        return f"the process {found['ended']}"
-    if "raised" in found:
-        return f"raised {found['raised'][0].rpartition('.')[2]}: {found['text']}"
-    lines = [f"returned: {plain(found['returned'])}"]
-    lines += [f"{name}: {plain(held)}" for name, held in found.get("after", {}).items()]
-    lines += [f"{name} holds another object than before" for name in found.get("replaced", ())]
-    lines += [f"{name} is {other}" for name, other in found.get("same", {}).items()]
-    return "\n".join(lines + [f"{one} and {other} share memory" for one, other in found.get("shared", ())])
+    if "ended" in record:
+        return f"the process {record['ended']}"
+    if "raised" in record:
+        return f"raised {record['raised'][0].rpartition('.')[2]}: {record['text']}"
+    lines = [f"returned: {plain(record['returned'])}"]
+    lines += [f"{name}: {plain(value)}" for name, value in record.get("after", {}).items()]
+    lines += [f"{name} holds another object than before" for name in record.get("replaced", ())]
+    lines += [f"{name} is {second}" for name, second in record.get("same", {}).items()]
+    return "\n".join(lines + [f"{first} and {second} share memory" for first, second in record.get("shared", ())])
 
 
-def plain(found: Any) -> str:
+def plain(node: Any) -> str:
     """A tree of the recorder's."""
-    if is_array(found):
-        dtype, values = array_of(found)
-        marks = [found[name] for name in ("layout",) if name in found] + ["requires a gradient"] * bool(
-            found.get("grad")
-        )
+    if is_array(node):
+        dtype, values = array_of(node)
+        marks = [node[name] for name in ("layout",) if name in node] + ["requires a gradient"] * bool(node.get("grad"))
         return array(values, dtype) + (f" ({', '.join(marks)})" if marks else "")
-    if isinstance(found, list):
-        return f"[{', '.join(map(plain, found))}]"
-    if isinstance(found, dict) and "tuple" in found:
-        return f"{found.get('name', '')}({', '.join(map(plain, found['tuple']))})"
-    if isinstance(found, dict) and "dict" in found:
-        return f"{{{', '.join(f'{key!r}: {plain(value)}' for key, value in found['dict'])}}}"
-    if isinstance(found, dict) and "object" in found:
-        parts = [f"{name}={plain(value)}" for name, value in found.items() if name != "object"]
-        return f"{found['object']}({', '.join(parts)})"
-    return "None" if found is None else json.dumps(found, ensure_ascii=False) if isinstance(found, str) else str(found)
+    if isinstance(node, list):
+        return f"[{', '.join(map(plain, node))}]"
+    if isinstance(node, dict) and "tuple" in node:
+        return f"{node.get('name', '')}({', '.join(map(plain, node['tuple']))})"
+    if isinstance(node, dict) and "dict" in node:
+        return f"{{{', '.join(f'{key!r}: {plain(value)}' for key, value in node['dict'])}}}"
+    if isinstance(node, dict) and "object" in node:
+        parts = [f"{name}={plain(value)}" for name, value in node.items() if name != "object"]
+        return f"{node['object']}({', '.join(parts)})"
+    return "None" if node is None else json.dumps(node, ensure_ascii=False) if isinstance(node, str) else str(node)
 
 
-def _given(case: Case) -> list[Any]:
+def _inputs(case: Case) -> list[Any]:
     if case.collective in OBJECTS:
         return case.object_parts() if case.collective == "scatter_object" else case.objects()
     return list(case.parts()) if case.collective in PART_PER_RANK else list(case.arrays())

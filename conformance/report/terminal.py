@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, OUTCOMES, PASS, Cell, Grid, Told
+from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, OUTCOMES, PASS, CaseResult, Cell, Grid
 
 MARKS = {PASS: "✓", DEVIATION: "≈", BEYOND: "○", MISSING: "–", FAIL: "✗"}
 NOTHING = "·"  # a framework has no such collective
@@ -20,8 +20,8 @@ WORDS = {
     FAIL: "differs",
 }
 _STYLES = {PASS: "green", DEVIATION: "yellow", BEYOND: "blue", MISSING: "dim", FAIL: "bold red"}
-_SHOWN = 12  # failures that are told in full; the JSON and the page have all
-_LETTERS = 900  # of one failure
+_SHOWN = 12  # failures that are shown in full; the JSON and the page have all
+_CHARACTERS = 900  # of one failure
 _BETWEEN = "  "
 _WIDTH = 100
 
@@ -68,10 +68,10 @@ def table(grid: Grid) -> Iterator[str]:
 
 def legend(grid: Grid) -> Iterator[str]:
     """What the marks mean that are seen, and the heads of columns."""
-    seen = {cell.outcome for cell in grid.cells.values()}
-    yield from (f"{MARKS[outcome]} {WORDS[outcome]}" for outcome in reversed(OUTCOMES) if outcome in seen)
+    outcomes = {cell.outcome for cell in grid.cells.values()}
+    yield from (f"{MARKS[outcome]} {WORDS[outcome]}" for outcome in reversed(OUTCOMES) if outcome in outcomes)
     yield f"{NOTHING} the framework has no such collective"
-    heads = [f"{one[0]} ranks are {one}" for one in dict.fromkeys(transport for _, transport in grid.columns)]
+    heads = [f"{name[0]} ranks are {name}" for name in dict.fromkeys(transport for _, transport in grid.columns)]
     heads += ["cases drawn up here", "rec recorded calls made again"]
     yield from wrap("; ".join(heads + ["mis functions missing"] * bool(missing(grid))), _WIDTH)
 
@@ -81,24 +81,24 @@ def notes(grid: Grid) -> Iterator[str]:
     yield from _missing_by_module(grid)
     for line in grid.stale:
         yield f"holds no more: {line}"
-    failed = grid.failed
-    for told in failed[:_SHOWN]:
-        yield f"failed: {_failure(told)}"
-    if len(failed) > _SHOWN:
-        yield f"... and {len(failed) - _SHOWN} more, which --json and --html tell"
+    failures = grid.failed
+    for result in failures[:_SHOWN]:
+        yield f"failed: {_failure(result)}"
+    if len(failures) > _SHOWN:
+        yield f"... and {len(failures) - _SHOWN} more, which --json and --html have"
 
 
 def counts(grid: Grid) -> str:
     """One line: how many of what."""
     of_cases, of_recorded = total(grid, False), total(grid, True)
-    found = of_cases + of_recorded
-    told = {FAIL: "failed", DEVIATION: "declared to differ", BEYOND: "beyond the real framework or its backend"}
-    parts = [f"{found[outcome]:,} {word}" for outcome, word in told.items() if found[outcome] or outcome == FAIL]
+    totals = of_cases + of_recorded
+    words = {FAIL: "failed", DEVIATION: "declared to differ", BEYOND: "beyond the real framework or its backend"}
+    parts = [f"{totals[outcome]:,} {word}" for outcome, word in words.items() if totals[outcome] or outcome == FAIL]
     parts += [f"{len(missing(grid))} functions missing"] + (
         [f"{len(grid.stale)} declared in vain"] if grid.stale else []
     )
     replayed = f" and {of_recorded.total():,} recorded calls" if of_recorded else ""
-    return f"{of_cases.total():,} cases{replayed}:\n{found[PASS]:,} agree, {', '.join(parts)}"
+    return f"{of_cases.total():,} cases{replayed}:\n{totals[PASS]:,} agree, {', '.join(parts)}"
 
 
 def total(grid: Grid, recorded: bool) -> Counter[str]:
@@ -130,9 +130,9 @@ def _sums(grid: Grid, framework: str) -> list[str]:
 
 
 def _numbers(grid: Grid, framework: str, cells: Sequence[Cell]) -> list[str]:
-    found = [sum(cell.count(recorded).total() for cell in cells) for recorded in (False, True)]
-    found += [len(_lacking(cells))] * _lacks(grid, framework)
-    return [str(number) if number else "" for number in found]
+    numbers = [sum(cell.count(recorded).total() for cell in cells) for recorded in (False, True)]
+    numbers += [len(_lacking(cells))] * _lacks(grid, framework)
+    return [str(number) if number else "" for number in numbers]
 
 
 def _heads(grid: Grid, framework: str) -> list[str]:
@@ -146,8 +146,8 @@ def _lacks(grid: Grid, framework: str) -> bool:
 
 def _lacking(cells: Iterable[Cell]) -> set[str]:
     """Dotted paths of the functions that are not there."""
-    every = (one for cell in cells for one in cell.functions.values() if one.missing)
-    return {one.name.partition("[")[0] for one in every}
+    functions = (function for cell in cells for function in cell.functions.values() if function.missing)
+    return {function.name.partition("[")[0] for function in functions}
 
 
 def _mark(cell: Cell | None) -> str:
@@ -155,7 +155,7 @@ def _mark(cell: Cell | None) -> str:
 
 
 def _joined(texts: Sequence[str], widths: Sequence[int]) -> str:
-    """Everything to the right of its column; marks and heads of transports are one letter wide."""
+    """Everything to the right of its column; marks and heads of transports are one character wide."""
     return " ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
 
 
@@ -167,7 +167,7 @@ def _row(name: str, width: int, blocks: Iterable[str]) -> str:
     return _BETWEEN.join([name.ljust(width), *blocks]).rstrip()
 
 
-def _failure(told: Told) -> str:
-    why = told.why.partition("\nTraceback")[0].strip()
-    text = f"{why}\n  for {told.case}" if why else told.case
-    return text if len(text) <= _LETTERS else f"{text[:_LETTERS]} ..."
+def _failure(result: CaseResult) -> str:
+    why = result.why.partition("\nTraceback")[0].strip()
+    text = f"{why}\n  for {result.case}" if why else result.case
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]} ..."

@@ -20,37 +20,37 @@ class Verdicts:
     """What is declared of a subject, and which declarations were seen to hold.
 
     Attributes:
-        resolves_here: whether this interpreter tells which functions are missing.
+        resolves_here: whether this interpreter can find which functions are missing.
     """
 
     faults: Sequence[Fault] = ()
     resolves_here: bool = True
-    _asked: Counter[tuple[Fault, str]] = field(default_factory=Counter)
-    _held: Counter[tuple[Fault, str]] = field(default_factory=Counter)
+    _cases: Counter[tuple[Fault, str]] = field(default_factory=Counter)
+    _shown: Counter[tuple[Fault, str]] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, subject: Subject) -> Verdicts:
         """Faults are declared of real frameworks alone; an adapter has none."""
         return cls(declared(subject.framework), False) if subject.is_real else cls()
 
-    def judged(self, binding: Binding, case: Case, lines: Sequence[str]) -> tuple[str, str]:
+    def verdict(self, binding: Binding, case: Case, lines: Sequence[str]) -> tuple[str, str]:
         """What came of a case with these differences, and why."""
         text = "\n".join(lines)
         fault = self._fault(binding, case)
         if fault is None:
             return (FAIL, text) if lines else (PASS, "")
-        self._asked[fault, binding.name] += 1
+        self._cases[fault, binding.name] += 1
         if not lines:
             return PASS, ""
         if not fault.explains(lines):
             return FAIL, f"declared to differ in another way: {fault.reason}\n{text}"
-        self._held[fault, binding.name] += 1
+        self._shown[fault, binding.name] += 1
         return DEVIATION, f"{fault.reason}\n{text}"
 
     def known(self, binding: Binding, case: Case) -> tuple[str, str] | None:
         """What is known of a case without asking: that it would end or hang the ranks, as one before it did."""
         fault = self._fault(binding, case)
-        if fault is None or not fault.lasting or not self._held[fault, binding.name]:
+        if fault is None or not fault.lasting or not self._shown[fault, binding.name]:
             return None
         return DEVIATION, f"{fault.reason}\n{UNASKED}"
 
@@ -58,8 +58,8 @@ class Verdicts:
         """The declarations that did not hold for a function whose cases were asked."""
         return [
             f"{name}: declared to differ, and agrees: {fault.reason}"
-            for fault, name in self._asked
-            if not self._held[fault, name] and not fault.seldom
+            for fault, name in self._cases
+            if not self._shown[fault, name] and not fault.seldom
         ]
 
     def _fault(self, binding: Binding, case: Case) -> Fault | None:

@@ -11,7 +11,7 @@ from typing import Any
 from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.cases import COLLECTIVES
 from collshim.conformance.report.page import page
-from collshim.conformance.report.results import FAIL, MISSING, OTHER, PASS, Grid, Told
+from collshim.conformance.report.results import FAIL, MISSING, OTHER, PASS, CaseResult, Grid
 from collshim.conformance.report.terminal import lines, table
 
 
@@ -27,7 +27,7 @@ def test_a_cell_is_what_its_worst_case_is(grid: Grid) -> None:
 
 def test_a_missing_function_beside_others_is_counted_and_hides_none(grid: Grid) -> None:
     cell = grid.cells["barrier", "torch", "threads"]
-    cell.function("torch.distributed.barrier").cases.append(Told("Case('barrier')", PASS))
+    cell.function("torch.distributed.barrier").cases.append(CaseResult("Case('barrier')", PASS))
     assert (cell.outcome, cell.missing) == (PASS, 1)
 
 
@@ -58,8 +58,8 @@ def test_five_dialects_fit_into_a_hundred_columns() -> None:
     grid = Grid({})
     for place in ((row, name, what) for row in (*COLLECTIVES, OTHER) for name in FRAMEWORKS for what in _TRANSPORTS):
         function = grid.cell(*place).function("f")
-        function.cases += [Told("Case('barrier')", PASS)] * 150
-        function.recorded += [Told("f/a@2", PASS)] * 9
+        function.cases += [CaseResult("Case('barrier')", PASS)] * 150
+        function.recorded += [CaseResult("f/a@2", PASS)] * 9
     for name in ("g", "h"):
         grid.cell("barrier", "mindspore", "threads").function(name).missing = True
     assert max(map(len, lines(grid))) <= 100

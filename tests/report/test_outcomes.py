@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collshim.conformance.report.outcomes import keep, kept, page
-from collshim.conformance.report.results import DEVIATION, FAIL, PASS, Grid, Told
+from collshim.conformance.report.results import DEVIATION, FAIL, PASS, CaseResult, Grid
 from collshim.conformance.report.upstream import FOLDER, declared
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,8 +20,8 @@ def run() -> Grid:
     grid = Grid({"real": REAL, "date": "2026-01-01", "asked by": {}, "seconds": 1.0})
     function = grid.cell("reduce", "oneflow", "processes").function("oneflow.comm.reduce")
     function.cases += [
-        Told("Case('reduce')", PASS),
-        Told("Case('reduce', root=9)", DEVIATION, "not refused\nrank 0: x"),
+        CaseResult("Case('reduce')", PASS),
+        CaseResult("Case('reduce', root=9)", DEVIATION, "not refused\nrank 0: x"),
     ]
     return grid
 
@@ -39,7 +39,7 @@ def test_a_run_on_an_adapter_is_not_kept(run: Grid) -> None:
 
 def test_a_run_that_failed_is_not_kept(run: Grid) -> None:
     run.cell("reduce", "oneflow", "processes").function("oneflow.comm.reduce").cases.append(
-        Told("Case('reduce')", FAIL)
+        CaseResult("Case('reduce')", FAIL)
     )
     with pytest.raises(ValueError, match="failures in reduce"):
         kept(run.as_json())
@@ -49,7 +49,7 @@ def test_rows_that_were_not_asked_again_stay(run: Grid, tmp_path: Path) -> None:
     keep(run.as_json(), tmp_path)
     later = Grid(run.about)
     later.cell("barrier", "oneflow", "processes").function("oneflow.comm.barrier").cases += [
-        Told("Case('barrier')", PASS)
+        CaseResult("Case('barrier')", PASS)
     ]
     path = keep(later.as_json(), tmp_path)
     assert list(json.loads(path.read_text())["rows"]) == ["reduce", "barrier"]

@@ -30,42 +30,42 @@ def verdicts(tmp_path: Path) -> Verdicts:
 
 
 def test_what_is_declared_is_a_deviation_with_its_reason(verdicts: Verdicts) -> None:
-    found = verdicts.judged(REDUCE, Case("reduce"), ["rank 1: tensor at [0] is 1, should be 2"])
+    found = verdicts.verdict(REDUCE, Case("reduce"), ["rank 1: tensor at [0] is 1, should be 2"])
     assert found == (DEVIATION, "partial results\nrank 1: tensor at [0] is 1, should be 2")
     assert verdicts.stale() == []
 
 
 def test_a_fault_hides_no_other_difference(verdicts: Verdicts) -> None:
-    outcome, why = verdicts.judged(REDUCE, Case("reduce"), ["tensor at [0] is 1", "the dtype of tensor is int8"])
+    outcome, why = verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1", "the dtype of tensor is int8"])
     assert outcome == FAIL
     assert why.startswith("declared to differ in another way: partial results")
 
 
 @pytest.mark.parametrize("case", [Case("reduce", size=4), Case("reduce", shape=(2,))])
 def test_a_case_outside_of_the_family_fails(verdicts: Verdicts, case: Case) -> None:
-    assert verdicts.judged(REDUCE, case, ["tensor at [0] is 1"]) == (FAIL, "tensor at [0] is 1")
+    assert verdicts.verdict(REDUCE, case, ["tensor at [0] is 1"]) == (FAIL, "tensor at [0] is 1")
 
 
 def test_a_declaration_that_nothing_shows_is_stale(verdicts: Verdicts) -> None:
-    assert verdicts.judged(REDUCE, Case("reduce"), []) == (PASS, "")
+    assert verdicts.verdict(REDUCE, Case("reduce"), []) == (PASS, "")
     assert verdicts.stale() == ["torch.distributed.reduce: declared to differ, and agrees: partial results"]
 
 
 def test_what_is_a_matter_of_timing_need_not_show(tmp_path: Path) -> None:
     (tmp_path / "torch.toml").write_text(f"{FILE}seldom = true\n")
     verdicts = Verdicts(declared("torch", tmp_path))
-    assert verdicts.judged(REDUCE, Case("reduce"), []) == (PASS, "")
+    assert verdicts.verdict(REDUCE, Case("reduce"), []) == (PASS, "")
     assert verdicts.stale() == []
 
 
 def test_a_declaration_of_what_is_not_asked_is_not_stale(verdicts: Verdicts) -> None:
-    verdicts.judged(REDUCE, Case("reduce", size=4), [])
+    verdicts.verdict(REDUCE, Case("reduce", size=4), [])
     assert verdicts.stale() == []
 
 
 def test_what_ends_ranks_is_asked_once(verdicts: Verdicts) -> None:
     assert verdicts.known(REDUCE, Case("reduce")) is None
-    verdicts.judged(REDUCE, Case("reduce"), ["tensor at [0] is 1"])
+    verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1"])
     known = verdicts.known(REDUCE, Case("reduce", seed=1))
     assert known is not None
     assert known[0] == DEVIATION

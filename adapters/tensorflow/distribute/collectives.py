@@ -101,7 +101,7 @@ def _unequal(shapes: list[list[int]], axis: int) -> int:
     """The first axis, other than ``axis``, that some shape lacks or has another length of."""
     lengths = [_beside(shape, axis) for shape in shapes]
     longest = max(lengths, key=len)
-    return next(place for place in range(len(longest)) if len({tuple(rest[place : place + 1]) for rest in lengths}) > 1)
+    return next(place for place in range(len(longest)) if len({tuple(one[place : place + 1]) for one in lengths}) > 1)
 
 
 def axis_of(axis: Any) -> int:

@@ -98,7 +98,7 @@ def require_one_dtype(collective: str, operation: str, tensors: Sequence[Tensor]
     for place, tensor in enumerate(tensors):
         if tensor.dtype != first.dtype:
             raise mismatch(
-                f"{collective}: the replicas have dtypes {[_name(component) for component in tensors]}: cannot compute {operation} "
+                f"{collective}: the replicas have dtypes {[_name(one) for one in tensors]}: cannot compute {operation} "
                 f"as input #{place}(zero-based) was expected to be a {_short_name(first)} tensor but is a "
                 f"{_short_name(tensor)} tensor"
             )

@@ -8,7 +8,7 @@
 
 A fault names functions, as bindings do, and a family of cases by parameters, without wildcards: ``Case``'s own, each
 with its value or a list of values, and ``FURTHER``. ``seen`` is a pattern that every difference of such a case must
-have in it, so that a fault hides no other one. A fault that no case of a function shows any more is told, and fails
+have in it, so that a fault hides no other one. A fault that no case of a function shows any more is reported, and fails
 the run, as a difference does that is not declared.
 """
 
@@ -38,7 +38,7 @@ FURTHER: Mapping[str, Callable[[Case], Any]] = {
     "members": lambda case: len(case.ranks),
     "large": lambda case: len(case.shape) == 2 and case.shape[1] > 1000,
 }
-"""What a family may be told by, besides a case's own parameters."""
+"""What may define a family, besides a case's own parameters."""
 
 _KNOWN = {*FURTHER, *(field.name for field in fields(Case))}
 
@@ -86,15 +86,17 @@ def declared(framework: str, folder: Path = FOLDER) -> list[Fault]:
 
 
 def _read(file: str, entry: Mapping[str, Any]) -> Fault:
-    unknown = set(entry.get("cases", {})) - _KNOWN
-    if unknown or not entry.get("reason") or not entry.get("functions"):
-        what = f"has {', '.join(sorted(unknown))}" if unknown else "has no reason, or no functions"
+    unknown_parameters = set(entry.get("cases", {})) - _KNOWN
+    if unknown_parameters or not entry.get("reason") or not entry.get("functions"):
+        what = (
+            f"has {', '.join(sorted(unknown_parameters))}" if unknown_parameters else "has no reason, or no functions"
+        )
         raise ValueError(f"{file}: the fault {entry.get('reason', '')!r} {what}, should be as the folder's text says")
-    more = {name: entry[name] for name in ("seen", "lasting", "seldom") if name in entry}
-    return Fault(entry["reason"], tuple(entry["functions"]), dict(entry.get("cases", {})), **more)
+    options = {name: entry[name] for name in ("seen", "lasting", "seldom") if name in entry}
+    return Fault(entry["reason"], tuple(entry["functions"]), dict(entry.get("cases", {})), **options)
 
 
 def _holds(case: Case, name: str, value: Any) -> bool:
-    found = FURTHER[name](case) if name in FURTHER else getattr(case, name)
-    plain = list(found) if isinstance(found, tuple) else found
-    return plain in value if isinstance(value, list) and not isinstance(plain, list) else plain == value
+    parameter = FURTHER[name](case) if name in FURTHER else getattr(case, name)
+    actual = list(parameter) if isinstance(parameter, tuple) else parameter
+    return actual in value if isinstance(value, list) and not isinstance(actual, list) else actual == value
