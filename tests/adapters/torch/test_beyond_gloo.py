@@ -47,16 +47,15 @@ def test_avg_of_integers_is_rounded_towards_zero(run: Run, name: str) -> None:
 @pytest.mark.parametrize(
     ("op", "expected"),
     [
-        (Op.SUM, [3, 5]),
-        (Op.AVG, [1.5, 2.5]),
-        (Op.PRODUCT, [2, 6]),
-        (Op.MIN, [1, 2]),
-        (Op.MAX, [2, 3]),
-        (Op(Op.MAX), [2, 3]),
-        (_make_nccl_premul_sum(2.0), [6, 10]),
-        (_make_nccl_premul_sum(torch.tensor(2.0)), [6, 10]),
+        pytest.param(Op.SUM, [3, 5], id="sum"),
+        pytest.param(Op.AVG, [1.5, 2.5], id="avg"),
+        pytest.param(Op.PRODUCT, [2, 6], id="product"),
+        pytest.param(Op.MIN, [1, 2], id="min"),
+        pytest.param(Op.MAX, [2, 3], id="max"),
+        pytest.param(Op(Op.MAX), [2, 3], id="an object of max"),
+        pytest.param(_make_nccl_premul_sum(2.0), [6, 10], id="sum after a product with a number"),
+        pytest.param(_make_nccl_premul_sum(torch.tensor(2.0)), [6, 10], id="sum after a product with a tensor"),
     ],
-    ids=str,
 )
 def test_every_op_and_both_kinds_of_its_object(run: Run, op: Any, expected: list[float]) -> None:
     def rank() -> Any:
