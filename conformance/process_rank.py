@@ -1,36 +1,35 @@
-"""The main program of a rank that is a process: ``python -m collshim.conformance.process_rank FD PREFIX``.
-
-FD is its end of a pipe to the process that asks. Which rank it is it reads from its environment, as collshim
-does.
-"""
+"""The main program of a rank that is a process. Which rank it is it reads from its environment, as collshim does."""
 
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
+import torch
+
 from collshim import world
+from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.places import Place
 from collshim.conformance.ranks import ENGINE_SECONDS, Request, serve
 
+bindings()  # imported with this module, for the processes that are forked after it
 
-def main(fd: int, prefix: str) -> None:
+
+def main(pipe: Connection, prefix: str, environment: Mapping[str, str]) -> None:
     """Join the world, answer until told to end or the asking process is gone, and leave the world."""
+    os.environ.clear()
+    os.environ.update(environment)
+    torch.set_num_threads(1)
     here = world.current()
     here.communicator.timeout = ENGINE_SECONDS
     place = Place(here.rank, here.size, prefix, os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-    with Connection(fd) as pipe:
+    with pipe, suppress(EOFError, ConnectionResetError, BrokenPipeError):  # nobody asks any more
 
         def receive() -> Request:
             request: Request = pipe.recv()
             return request
 
-        with suppress(EOFError, ConnectionResetError, BrokenPipeError):  # nobody asks any more
-            serve(place, receive, pipe.send)
+        serve(place, receive, pipe.send)
     world.close()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])

@@ -1,29 +1,25 @@
 """Ranks that are processes, each with a pipe to this one, in one collshim world over gloo.
 
-They are started as a launcher starts them, with torchrun's variables, and this process serves their store as
-a launcher's agent does: the port is the system's choice, and there is no process besides the ranks to be left
-behind.
+They find torchrun's variables, as a launcher's ranks do, and this process serves their store as a launcher's
+agent does: the port is the system's choice.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
+from multiprocessing.process import BaseProcess
 from typing import Any
 
-import collshim
 from collshim.conformance.bindings.answers import Failure
+from collshim.conformance.forkserver import context
+from collshim.conformance.process_rank import main
 from collshim.conformance.ranks import ADDRESS, START_SECONDS, Reply, Request
 
 _EXIT_SECONDS = 5.0  # from the end of a rank's pipe to that of its process
-_MODULE = "collshim.conformance.process_rank"
 
 
 class ProcessRanks:
@@ -56,20 +52,20 @@ class ProcessRanks:
         """End the processes, after ``seconds`` by force, and the store; none are left."""
         self.ask([None] * len(self._pipes))
         for process in self._processes:
-            _ended(process, seconds)
+            _end(process, seconds)
         for pipe in self._pipes:
             pipe.close()
         del self._store
         return []
 
-    def _started(self, rank: int, size: int, prefix: str) -> tuple[Connection, subprocess.Popen[bytes]]:
-        ours, theirs = Pipe()
+    def _started(self, rank: int, size: int, prefix: str) -> tuple[Connection, BaseProcess]:
+        server = context()
+        ours, theirs = server.Pipe()
         with theirs:
-            fd = theirs.fileno()
-            command = [sys.executable, "-m", _MODULE, str(fd), prefix]
             environment = os.environ | _launched(rank, size, self._store.port)
             environment |= {} if self._checks else {"COLLSHIM_CHECK": "0"}
-            process = subprocess.Popen(command, env=environment, pass_fds=[fd], stdin=subprocess.DEVNULL)
+            process = server.Process(target=main, args=(theirs, prefix, environment), daemon=True)
+            process.start()
         return ours, process
 
     def _read(self, pipe: Connection) -> Reply:
@@ -77,9 +73,9 @@ class ProcessRanks:
             found: Reply = pipe.recv()
         except (EOFError, ConnectionResetError):
             process = self._processes[self._pipes.index(pipe)]
-            status = _ended(process, _EXIT_SECONDS)
+            _end(process, _EXIT_SECONDS)
             pipe.close()
-            return Failure(("ProcessEnded",), f"the rank's process ended with status {status}")
+            return Failure(("ProcessEnded",), f"the rank's process ended with status {process.exitcode}")
         return found
 
 
@@ -92,8 +88,6 @@ def _served_store() -> Any:
 
 def _launched(rank: int, size: int, port: int) -> dict[str, str]:
     """What a launcher that serves the store itself puts into a rank's environment."""
-    root = str(Path(collshim.__file__).parent.parent)
-    path = os.environ.get("PYTHONPATH")
     return {
         "RANK": str(rank),
         "WORLD_SIZE": str(size),
@@ -102,15 +96,12 @@ def _launched(rank: int, size: int, port: int) -> dict[str, str]:
         "MASTER_ADDR": ADDRESS,
         "MASTER_PORT": str(port),
         "TORCHELASTIC_USE_AGENT_STORE": "True",
-        "OMP_NUM_THREADS": "1",
         "COLLSHIM_TIMEOUT": str(START_SECONDS),
-        "PYTHONPATH": root if not path else os.pathsep.join((root, path)),
     }
 
 
-def _ended(process: subprocess.Popen[bytes], seconds: float) -> int:
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
+def _end(process: BaseProcess, seconds: float) -> None:
+    process.join(seconds)
+    if process.is_alive():
         process.kill()
-        return process.wait()
+        process.join()

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 import time
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
 from collshim.conformance.faults.program import SIZE
 from collshim.conformance.faults.rank import PATIENCE, THREADS, Ending, Task, main
+from collshim.conformance.forkserver import context
 from collshim.transports.processes.store import serve_store
-
-_IMPORTED = [
-    "collshim.conformance.faults.rank",
-    "collshim.torch.distributed",
-    "collshim.transports.processes.transport",
-]
 
 _LEAVING = 5.0
 """Seconds that a process gets to end after its ranks have told how they ended."""
@@ -62,14 +55,14 @@ class _Processes:
     """The processes of a run: one per rank, or a single one whose threads are the ranks."""
 
     def __init__(self, tasks: list[Task]) -> None:
-        context = _context()
+        server = context()
         self._owner: dict[Connection, int] = {}
         self._processes: list[BaseProcess] = []
         self._started: set[int] = set()
         self._endings: dict[int, Ending] = {}
         for task in tasks:
-            ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=main, args=(task, theirs), daemon=True)
+            ours, theirs = server.Pipe(duplex=False)
+            process = server.Process(target=main, args=(task, theirs), daemon=True)
             with _CHILDREN:
                 process.start()
             theirs.close()
@@ -127,12 +120,3 @@ class _Processes:
     def _codes(self) -> dict[int, int | None]:
         codes = [process.exitcode for process in self._processes]
         return dict(enumerate(codes if len(codes) == SIZE else codes * SIZE))
-
-
-def _context() -> ForkServerContext | SpawnContext:
-    """A server that has imported what they need already forks the processes, where the system can."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_IMPORTED)
-    return context
