@@ -17,7 +17,7 @@ import torch
 import collshim
 from tests.engine.plays import deaths
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
-from tests.robustness.scripts import Ended, ended, one
+from tests.robustness.scripts import Ended, finished, program
 
 KINDS = ("threads", "processes")
 
@@ -167,8 +167,8 @@ if __name__ == "__main__":
 @cache
 def _launched() -> dict[str, Ended]:
     """All at once; most of their time goes into imports."""
-    found = ended([one(LAUNCHES, **inherited) for inherited in INHERITED.values()])
-    return dict(zip(INHERITED, found, strict=True))
+    started = [program(LAUNCHES, **inherited) for inherited in INHERITED.values()]
+    return dict(zip(INHERITED, map(finished, started), strict=True))
 
 
 @pytest.mark.parametrize("inherited", INHERITED)

@@ -1,21 +1,29 @@
-"""Ranks that are started as a launcher starts them: a script each, with torchrun's variables."""
+"""Processes that run a script, among them ranks that are started as a launcher starts them: by torchrun's variables."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import IO, NamedTuple
+
+import torch
 
 import collshim
+from collshim.conformance.forkserver import context
 
 END_SECONDS = 60.0
-_LAUNCHERS = ("RANK", "WORLD_", "LOCAL_", "MASTER_", "TF_CONFIG", "MS_", "OMPI_", "PMI_", "SLURM_", "TORCHELASTIC_")
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit code of a script that Ctrl-C ended."""
+
 ROOT = str(Path(collshim.__file__).parent.parent)
 
 
@@ -25,6 +33,59 @@ class Ended(NamedTuple):
     code: int | None
     out: str
     errors: str
+
+
+class Script:
+    """A process that runs ``source`` with ``arguments`` as ``python -c`` does, and has imported torch already."""
+
+    def __init__(self, source: str, *arguments: object, **variables: str) -> None:
+        server = context()
+        (stdin, ours), (out, stdout), (errors, stderr) = (server.Pipe(duplex=False) for _ in range(3))
+        words = (source, *map(str, arguments))
+        self._process = server.Process(target=_run, args=(words, environment(**variables), (stdin, stdout, stderr)))
+        self._process.start()
+        for theirs in (stdin, stdout, stderr):
+            theirs.close()
+        self._stdin, self.stdout, self.stderr = _stream(ours, "w"), _stream(out, "r"), _stream(errors, "r")
+
+    def send_signal(self, number: int) -> None:
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+    def ended(self, seconds: float = END_SECONDS) -> Ended:
+        """How it ended, and what nobody has read of it yet; killed where it has not ended in time."""
+        self._stdin.close()
+        self._process.join(seconds)
+        code = self._process.exitcode
+        self._process.kill()
+        return Ended(code, self.stdout.read(), self.stderr.read())
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.join()
+        for stream in (self._stdin, self.stdout, self.stderr):
+            stream.close()
+
+
+def _stream(end: Connection, mode: str) -> IO[str]:
+    with end:
+        return os.fdopen(os.dup(end.fileno()), mode)
+
+
+def _run(words: Sequence[str], variables: Mapping[str, str], streams: Sequence[Connection]) -> None:
+    """The process: it ends as the interpreter ends a script, with all that comes after the last line."""
+    os.setsid()  # as a terminal's job is
+    for number, end in enumerate(streams):
+        os.dup2(end.fileno(), number)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.argv = ["-c", *words[1:]]
+    os.environ.clear()
+    os.environ.update(variables)
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    failed = ctypes.pythonapi.PyRun_SimpleString(words[0].encode())
+    interrupted = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
+    ctypes.pythonapi.Py_Exit(INTERRUPTED if interrupted else -failed)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -44,24 +105,38 @@ def free_port() -> int:
 
 
 @contextmanager
-def ranks(source: str, size: int, **told: str) -> Iterator[list[subprocess.Popen[str]]]:
-    """``size`` processes that run ``source``, each a rank, with more variables; killed at the end if they still run."""
-    port = str(free_port())
-    started = [one(source, **_told(rank, size, port), **told) for rank in range(size)]
+def scripts(started: Sequence[Script]) -> Iterator[Sequence[Script]]:
+    """Processes that are killed at the end if they still run."""
     try:
         yield started
     finally:
-        for process in started:
-            process.kill()
-            process.communicate()
+        for script in started:
+            script.close()
 
 
-def one(source: str, **told: str) -> subprocess.Popen[str]:
-    """A Python process that runs ``source``, in a session of its own as a terminal's job is."""
+def ranks(source: str, size: int, *arguments: object, **variables: str) -> AbstractContextManager[Sequence[Script]]:
+    """``size`` scripts, each a rank of one world."""
+    port = str(free_port())
+    return scripts([Script(source, *arguments, **_launched(rank, size, port), **variables) for rank in range(size)])
+
+
+def _launched(rank: int, size: int, port: str) -> dict[str, str]:
+    own = {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size)}
+    return own | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+
+
+def ended(started: Sequence[Script]) -> list[Ended]:
+    """How they ended, within a minute."""
+    limit = monotonic() + END_SECONDS
+    return [script.ended(max(0.1, limit - monotonic())) for script in started]
+
+
+def program(source: str, **variables: str) -> subprocess.Popen[str]:
+    """A Python of its own that runs ``source``, in a session of its own; it may launch ranks that are processes."""
     return subprocess.Popen(
         [sys.executable, "-c", source],
-        env=environment(**told),
-        stdin=subprocess.PIPE,
+        env=environment(**variables),
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -69,16 +144,14 @@ def one(source: str, **told: str) -> subprocess.Popen[str]:
     )
 
 
-def ended(processes: Sequence[subprocess.Popen[str]]) -> list[Ended]:
-    """How they ended, within a minute."""
-    limit = monotonic() + END_SECONDS
-    return [_ended(process, max(0.1, limit - monotonic())) for process in processes]
-
-
-def read_line(process: subprocess.Popen[str]) -> str:
-    """The next line that it writes; it must write one, or end."""
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
+def finished(process: subprocess.Popen[str]) -> Ended:
+    """How a program ended, within a minute."""
+    try:
+        out, errors = process.communicate(timeout=END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return Ended(None, *process.communicate())
+    return Ended(process.returncode, out, errors)
 
 
 def group_is_gone(group: int) -> bool:
@@ -91,18 +164,3 @@ def group_is_gone(group: int) -> bool:
             return True
         sleep(0.05)
     return False
-
-
-def _told(rank: int, size: int, port: str) -> dict[str, str]:
-    own = {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size)}
-    return own | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-
-
-def _ended(process: subprocess.Popen[str], seconds: float) -> Ended:
-    try:
-        out, errors = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        out, errors = process.communicate()
-        return Ended(None, out, errors)
-    return Ended(process.returncode, out, errors)

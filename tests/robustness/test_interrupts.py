@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from time import sleep
 
 import pytest
 
-from tests.robustness.scripts import ended, group_is_gone, one, ranks, read_line
+from tests.robustness.scripts import INTERRUPTED, Script, ended, finished, group_is_gone, program, ranks
 
 WAITS = """
 import time, numpy as np, collshim
@@ -44,7 +43,6 @@ from tests.robustness.test_interrupts import waits
 if __name__ == "__main__":
     collshim.launch(waits, 3, ranks={ranks!r})
 """
-BY_SIGINT = -signal.SIGINT
 
 
 def waits() -> None:
@@ -63,12 +61,12 @@ def waits() -> None:
 
 def test_a_process_that_is_interrupted_in_a_wait_ends_and_the_others_are_told() -> None:
     with ranks(WAITS, 3) as processes:
-        assert [read_line(process) for process in processes] == ["waits"] * 3
+        assert [process.stdout.readline() for process in processes] == ["waits\n"] * 3
         sleep(0.5)  # from the word to the wait
         processes[1].send_signal(signal.SIGINT)
-        told = read_line(processes[0])
-        interrupted = ended(processes[1:2])[0]
-    assert interrupted.code == BY_SIGINT, interrupted
+        told = processes[0].stdout.readline()
+        interrupted = processes[1].ended()
+    assert interrupted.code == INTERRUPTED, interrupted
     assert "KeyboardInterrupt" in interrupted.errors
     assert "rank 1 failed with KeyboardInterrupt" in told
 
@@ -77,29 +75,29 @@ def test_a_process_that_is_interrupted_in_a_wait_ends_and_the_others_are_told() 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_process_that_waits_for_one_peer_ends_before_that_comes_and_the_peer_ends_well(call: str, check: str) -> None:
     with ranks(ALONE.format(call=call), 2, COLLSHIM_CHECK=check) as processes:
-        assert [read_line(process) for process in processes] == ["waits"] * 2
+        assert [process.stdout.readline() for process in processes] == ["waits\n"] * 2
         sleep(0.5)  # from the word to the wait
         processes[0].send_signal(signal.SIGINT)
         last = _last_line_of_the_traceback(processes[0])
         found = ended(processes[::-1])  # rank 1 first, which this lets go on: its input ends
     assert last.strip() == "KeyboardInterrupt"
-    assert [seen.code for seen in found] == [0, BY_SIGINT], found
+    assert [seen.code for seen in found] == [0, INTERRUPTED], found
 
 
-def _last_line_of_the_traceback(process: subprocess.Popen[str]) -> str:
+def _last_line_of_the_traceback(process: Script) -> str:
     """What ended it, which it says while its peer still stays away."""
-    assert process.stderr is not None
     return next((line for line in process.stderr if line.startswith(("KeyboardInterrupt", "collshim."))), "nothing")
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_launch_that_is_interrupted_ends_its_ranks(kind: str) -> None:
-    process = one(LAUNCHES.format(ranks=kind))
+    process = program(LAUNCHES.format(ranks=kind))
     try:
-        assert read_line(process) == "waits"
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waits\n"
         os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to the program and to all that it started
-        found = ended([process])[0]
-        assert found.code == BY_SIGINT, found
+        found = finished(process)
+        assert found.code == -signal.SIGINT, found
         assert group_is_gone(process.pid)
     finally:
         if not group_is_gone(process.pid):

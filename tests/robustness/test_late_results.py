@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.worlds import on_ranks
 from tests.robustness.plays.late import LONG, Seen, late
-from tests.robustness.scripts import ended, one, ranks, read_line
+from tests.robustness.scripts import Script, ranks, scripts
 
 SIZE = 3
 TRANSPORTS = ("threads", "processes")
@@ -67,12 +67,13 @@ def test_later_calls_say_that_the_group_is_broken_and_why(transport: str, name: 
 
 def test_the_deadline_comes_from_the_environment() -> None:
     with ranks(WAITS, 2, COLLSHIM_TIMEOUT="2.5") as processes:
-        told = read_line(processes[0])
+        told = processes[0].stdout.readline()
     assert told.startswith("2.5 all_reduce("), told
     assert "rank 1 is in no collective" in told
 
 
 def test_a_deadline_in_the_environment_that_is_no_number_is_refused() -> None:
-    seen = ended([one("import collshim; collshim.current()", COLLSHIM_TIMEOUT="soon")])[0]
+    with scripts([Script("import collshim; collshim.current()", COLLSHIM_TIMEOUT="soon")]) as (script,):
+        seen = script.ended()
     assert seen.code == 1
     assert "COLLSHIM_TIMEOUT is 'soon', should be a number of seconds" in seen.errors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.robustness.scripts import ended, one, ranks
+from tests.robustness.scripts import Script, ended, ranks, scripts
 
 ENDS = """
 import numpy as np, collshim
@@ -49,4 +49,5 @@ def test_ranks_that_wait_for_one_that_has_ended_are_told() -> None:
 
 
 def test_a_program_ends_though_a_rank_that_is_a_daemon_thread_waits() -> None:
-    assert ended([one(THREADS)])[0][:2] == (0, "ends\n")
+    with scripts([Script(THREADS)]) as (script,):
+        assert script.ended()[:2] == (0, "ends\n")

@@ -11,7 +11,7 @@ import pytest
 import collshim
 from tests.engine.worlds import Outcome, on_ranks
 from tests.robustness.plays import letters
-from tests.robustness.scripts import ended, ranks
+from tests.robustness.scripts import ranks
 
 PROCESSES = ("processes", "unchecked")
 TRANSPORTS = ("threads", *PROCESSES)
@@ -70,20 +70,20 @@ def _found(play: str, transport: str) -> list[Any]:
 @pytest.mark.parametrize("check", ["0", "1"])
 def test_a_sender_that_is_killed_is_a_peer_error_and_ends_the_group(check: str) -> None:
     with ranks(DIES, 2, COLLSHIM_CHECK=check) as processes:
-        seen = ended(processes[:1])[0]
+        seen = processes[0].ended()
     assert seen.out.split() == ["PeerError", "BrokenCommunicatorError"], seen
 
 
 def test_when_the_process_that_serves_the_store_dies_a_polled_recv_ends_with_a_peer_error() -> None:
     with ranks(STORE_DIES, 2) as processes:
-        seen = ended(processes[1:])[0]
+        seen = processes[1].ended()
     assert seen.out.split() == ["PeerError", *["BrokenCommunicatorError"] * 2, "PeerError"], seen
     assert "Exception in thread" not in seen.errors
 
 
 def test_when_the_process_that_serves_the_store_dies_a_small_send_is_a_peer_error() -> None:
     with ranks(STORE_DIES_BEFORE_A_SEND, 2) as processes:
-        seen = ended(processes[1:])[0]
+        seen = processes[1].ended()
     assert seen.out.split() == ["PeerError"], seen
 
 

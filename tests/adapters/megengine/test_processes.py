@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +12,7 @@ import collshim
 import collshim.megengine as mge
 from collshim.megengine.autodiff import GradManager
 from collshim.megengine.functional import distributed as F
+from tests.robustness.scripts import Script, ended, scripts
 
 dist = mge.distributed
 
@@ -119,36 +115,17 @@ print(json.dumps(told))
 """
 
 
-def run_script(script: str, arguments: Sequence[Sequence[object]], **environment: str) -> list[tuple[int, str, str]]:
-    """Exit code, output and errors of one process per list of arguments."""
-    home = str(Path(collshim.__file__).parent.parent)
-    env = {**os.environ, "PYTHONPATH": home, "COLLSHIM_TIMEOUT": "40", "OMP_NUM_THREADS": "1", **environment}
-    command = [sys.executable, "-c", script]
-    processes = [
-        subprocess.Popen(
-            [*command, *map(str, args)], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        for args in arguments
-    ]
-    try:
-        outputs = [process.communicate(timeout=90) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    return [(process.returncode, *output) for process, output in zip(processes, outputs, strict=True)]
-
-
 @pytest.mark.parametrize("served", [True, False], ids=["at a Server", "at rank 0"])
 def test_processes_meet_at_an_address_and_share_a_store(served: bool, free_port: int) -> None:
     server = dist.Server() if served else None
     port = free_port if server is None else server.py_server_port
-    done = run_script(SCRIPT, [(port, 2, rank) for rank in range(2)])
-    assert [code for code, _, _ in done] == [0, 0], done
+    with scripts([Script(SCRIPT, port, 2, rank) for rank in range(2)]) as processes:
+        found = ended(processes)
+    assert [seen.code for seen in found] == [0, 0], found
     both = {"sum": [3], "get": [1, "a", None], "ports": [True, True]}
     first, second = ({"broadcast 0": None, "broadcast 1": None}, {"broadcast 0": {"a": 0}, "broadcast 1": {"a": 1}})
-    assert json.loads(done[0][1]) == {**both, **first, "set": True}
-    assert json.loads(done[1][1]) == {**both, **second, "pop": [1, "a", None], "checked": [True, ["grad_0"]]}
+    assert json.loads(found[0].out) == {**both, **first, "set": True}
+    assert json.loads(found[1].out) == {**both, **second, "pop": [1, "a", None], "checked": [True, ["grad_0"]]}
 
 
 JOIN = """
@@ -161,9 +138,10 @@ dist.init_process_group("localhost", 1, int(sys.argv[1]), int(sys.argv[2]), 0)
 @pytest.mark.parametrize(("size", "rank"), [(4, 0), (2, 1)])
 def test_arguments_that_contradict_the_launchers_environment_are_refused(size: int, rank: int, free_port: int) -> None:
     environment = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port)}
-    ((code, _, errors),) = run_script(JOIN, [(size, rank)], **environment)
-    assert code != 0
-    assert "WorldError" in errors
+    with scripts([Script(JOIN, size, rank, **environment)]) as (script,):
+        seen = script.ended()
+    assert seen.code == 1
+    assert "WorldError" in seen.errors
 
 
 def test_a_client_without_a_server_ends_at_the_deadline(free_port: int) -> None:

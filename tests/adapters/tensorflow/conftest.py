@@ -15,7 +15,7 @@ import collshim
 import collshim.tensorflow as tf
 
 Run = Callable[[Callable[[], Any]], "list[Any]"]
-Program = Callable[..., "subprocess.CompletedProcess[str]"]
+Program = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 
 def mirrored(size: int) -> tf.distribute.MirroredStrategy:
@@ -67,12 +67,12 @@ def program(tmp_path: Path) -> Program:
     """Run a program's text in a process of its own; it may start ranks."""
     root = Path(__file__).resolve().parents[3]
 
-    def start(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def start(text: str) -> subprocess.CompletedProcess[str]:
         path = tmp_path / "program.py"
         path.write_text(text)
-        given = {**os.environ, "PYTHONPATH": str(root), **environment}
+        environment = {**os.environ, "PYTHONPATH": str(root)}
         return subprocess.run(
-            [sys.executable, str(path)], env=given, capture_output=True, text=True, timeout=100, check=False
+            [sys.executable, str(path)], env=environment, capture_output=True, text=True, timeout=100, check=False
         )
 
     return start

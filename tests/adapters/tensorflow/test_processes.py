@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import collshim
 import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import Program
+from tests.robustness.scripts import Script, ended, free_port, scripts
 
 LAUNCHED = """
 import torch
@@ -71,30 +68,12 @@ def test_processes_gather_reduce_and_differentiate(program: Program) -> None:
         )
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def test_processes_find_each_other_by_tf_config(tmp_path: Path) -> None:
-    path = tmp_path / "worker.py"
-    path.write_text(CONFIGURED)
+def test_processes_find_each_other_by_tf_config() -> None:
     cluster = {"chief": [f"127.0.0.1:{free_port()}"], "worker": ["127.0.0.1:0"]}
-    workers = []
-    for job in cluster:
-        config = json.dumps({"cluster": cluster, "task": {"type": job, "index": 0}})
-        environment = {"PYTHONPATH": str(Path(__file__).resolve().parents[3]), "TF_CONFIG": config}
-        workers.append(
-            subprocess.Popen([sys.executable, str(path)], env=environment, stdout=subprocess.PIPE, text=True)
-        )
-    try:
-        assert [worker.communicate(timeout=60)[0] for worker in workers] == ["3\n", "3\n"]
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
+    configs = [json.dumps({"cluster": cluster, "task": {"type": job, "index": 0}}) for job in cluster]
+    with scripts([Script(CONFIGURED, TF_CONFIG=config) for config in configs]) as workers:
+        found = ended(workers)
+    assert [(seen.code, seen.out) for seen in found] == [(0, "3\n")] * 2, found
 
 
 @pytest.mark.parametrize(
@@ -106,10 +85,11 @@ def test_processes_find_each_other_by_tf_config(tmp_path: Path) -> None:
         ('{"cluster": {"worker": ["a", "b:1"]}, "task": {"type": "worker", "index": 0}}', "should be 'host:port'"),
     ],
 )
-def test_a_tf_config_that_tells_nothing_is_refused(program: Program, config: str, said: str) -> None:
-    done = program(CONFIGURED, TF_CONFIG=config)
-    assert done.returncode == 1
-    assert said in done.stderr
+def test_a_tf_config_that_tells_nothing_is_refused(config: str, said: str) -> None:
+    with scripts([Script(CONFIGURED, TF_CONFIG=config)]) as (worker,):
+        seen = worker.ended()
+    assert seen.code == 1
+    assert said in seen.errors
 
 
 class Resolver:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +14,7 @@ from torch import Tensor, nn
 
 import collshim
 import collshim.torch.distributed as dist
+from tests.robustness.scripts import Script, ended, scripts
 
 SIZE = 2
 PATIENCE = timedelta(seconds=60)
@@ -269,25 +267,9 @@ print(rank, "ends", flush=True)
 
 @pytest.mark.timeout(90)
 def test_processes_end_well_without_destroy_and_with_a_future_that_nobody_waits_for(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(collshim.__file__).parents[1])}
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", UNAWAITED, str(rank), str(tmp_path / "store")],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(SIZE)
-    ]
-    try:
-        said = [process.communicate(timeout=80) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    assert [process.returncode for process in started] == [0, 0], said
-    assert [out for out, _ in said] == ["0 ends\n", "1 ends\n"]
+    with scripts([Script(UNAWAITED, rank, tmp_path / "store") for rank in range(SIZE)]) as processes:
+        found = ended(processes)
+    assert [(seen.code, seen.out) for seen in found] == [(0, "0 ends\n"), (0, "1 ends\n")], found
 
 
 def test_a_process_that_is_alone_has_torchs_default_group_too() -> None:

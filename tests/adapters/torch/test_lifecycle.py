@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -17,6 +13,7 @@ import torch
 import collshim
 import collshim.torch.distributed as dist
 from collshim.world import peek
+from tests.robustness.scripts import Script, ended, free_port, scripts
 
 if TYPE_CHECKING:
     from tests.adapters.torch.conftest import Refused
@@ -155,7 +152,7 @@ print("done", flush=True)
 def test_a_process_may_end_while_it_awaits_what_nobody_sends(tmp_path: Path) -> None:
     for attempt in range(4):
         (tmp_path / str(attempt)).mkdir()
-        assert _ended(_started(LEFT_ALONE, [str(tmp_path / str(attempt))])) == [["done"]] * 2
+        assert _lines_of_two(LEFT_ALONE, tmp_path / str(attempt)) == [["done"]] * 2
 
 
 RANK = """
@@ -183,43 +180,17 @@ for name, arguments in methods.items():
 """
 
 
-def _free_port() -> str:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return str(listener.getsockname()[1])
-
-
 @pytest.mark.timeout(110)
 def test_processes_find_each_other_by_every_method_in_turn(tmp_path: Path) -> None:
-    arguments = [str(tmp_path), _free_port(), _free_port()]
     methods = ["file", "store", "tcp", "env"]
-    assert _ended(_started(RANK, arguments)) == [
+    assert _lines_of_two(RANK, tmp_path, free_port(), free_port()) == [
         [f"{name} {rank} 2 3.0 {rank - 1}" for name in methods] for rank in range(2)
     ]
 
 
-def _started(script: str, arguments: list[str]) -> list[subprocess.Popen[str]]:
-    """Two processes of a script, each told its rank."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(collshim.__file__).parents[1])}
-    return [
-        subprocess.Popen(
-            [sys.executable, "-c", script, str(rank), *arguments],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-
-
-def _ended(started: list[subprocess.Popen[str]]) -> list[list[str]]:
-    """The lines that each process wrote, once all have ended well; none is left running."""
-    try:
-        ends = [process.communicate(timeout=90) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    assert [process.returncode for process in started] == [0] * len(started), [end[1] for end in ends]
-    return [end[0].splitlines() for end in ends]
+def _lines_of_two(script: str, *arguments: object) -> list[list[str]]:
+    """The lines that each of two processes of a script wrote, which is told its rank; both end well."""
+    with scripts([Script(script, rank, *arguments) for rank in range(2)]) as processes:
+        found = ended(processes)
+    assert [seen.code for seen in found] == [0, 0], found
+    return [seen.out.splitlines() for seen in found]
