@@ -13,7 +13,7 @@ from collshim.conformance.pool import Pools
 from collshim.conformance.subject import ADAPTERS
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pools(pytestconfig: pytest.Config) -> Iterator[Pools]:
     """Of collshim's adapters, or of the module that the command line names."""
     pools = pytestconfig.stash.get(SUBJECT, ADAPTERS).pools()

@@ -192,7 +192,6 @@ def test_complex_numbers(dtype: torch.dtype, op: str) -> None:
     assert torch.allclose(found, torch.tensor(wanted, dtype=dtype))
 
 
-@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 @pytest.mark.parametrize(("op", "factor"), [("sum", None), ("avg", None), ("prod", None), ("premul_sum", 0.5)])
 def test_halves_of_complex_numbers_are_rounded_once(op: str, factor: float | None) -> None:
     rows = [torch.tensor([1 + 2j, 0.1 - 3j, 2048 + 1j]) * (rank + 1) / 7 for rank in range(RANKS)]
@@ -241,7 +240,6 @@ def test_the_result_may_go_where_any_part_lies(place: int, op: str, dtype: torch
 
 @pytest.mark.parametrize("dtype", [*BITS, *FLOATS, *EIGHT_BITS, *COMPLEX, torch.complex32, torch.bool], ids=str)
 @pytest.mark.parametrize("op", [*OPS, "premul_sum"])
-@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 def test_shapes_without_elements_and_without_dimensions(op: str, dtype: torch.dtype) -> None:
     if undefined_for(op, dtype) is not None:
         return

@@ -19,8 +19,6 @@ from tests.engine.plays.values import (
 )
 from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
-
 SIZE = 2
 DTYPES = [
     torch.bool,

@@ -14,7 +14,7 @@ from tests.robustness.pool import Pool
 _TOLD = pytest.StashKey[list[str]]()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pools() -> Iterator[dict[str, Pool]]:
     pools = {transport: Pool(transport) for transport in TRANSPORTS}
     yield pools
