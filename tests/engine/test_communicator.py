@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ import torch
 from collshim.transports import compute
 from collshim.transports.threads import exchange, transport
 from tests.engine.plays.values import OPS, SHAPES, expected, plays
-from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
+from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
 
 SIZES = (1, 2, 3, 4)
 
@@ -24,13 +23,18 @@ def _found(transport: str, size: int) -> list[dict[str, Outcome]]:
     return outcomes(asked, size, transport)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_every_rank_holds_what_the_collective_promises(transport: str, size: int, op: str, shape: str) -> None:
-    wanted: list[Any] = expected(op, SHAPES[shape], torch.float32, "sum", size)
-    assert values_of(_found(transport, size), f"{op}, {shape}") == wanted
+def test_every_rank_holds_what_the_collective_promises(transport: str, op: str) -> None:
+    compare(
+        (
+            f"{size} ranks, {op}, {name}",
+            values_of(_found(transport, size), f"{op}, {name}"),
+            expected(op, shape, torch.float32, "sum", size),
+        )
+        for size in SIZES
+        for name, shape in SHAPES.items()
+    )
 
 
 @cache
@@ -44,7 +48,8 @@ def _shared(size: int) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("size", SIZES[1:])
-def test_threads_that_share_the_work_hold_the_same(size: int, op: str) -> None:
-    wanted: list[Any] = expected(op, SHAPES["large"], torch.float32, "sum", size)
-    assert values_of(_shared(size), op) == wanted
+def test_threads_that_share_the_work_hold_the_same(op: str) -> None:
+    compare(
+        (f"{size} ranks, {op}", values_of(_shared(size), op), expected(op, SHAPES["large"], torch.float32, "sum", size))
+        for size in SIZES[1:]
+    )

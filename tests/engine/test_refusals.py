@@ -11,20 +11,18 @@ import torch
 
 import collshim
 from tests.engine.plays.refusals import REFUSALS, SIZE, play
-from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
+from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
 
-CASES = [
-    (transport, name)
-    for transport in TRANSPORTS
-    for name, refusal in REFUSALS.items()
-    if transport == "unchecked" or not refusal.unchecked_alone
-]
+every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
+
+
+def _names(transport: str) -> list[str]:
+    return [name for name, refusal in REFUSALS.items() if transport == "unchecked" or not refusal.unchecked_alone]
 
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
-    plays = {name: partial(play, name) for known, name in CASES if known == transport}
-    return outcomes(plays, SIZE, transport)
+    return outcomes({name: partial(play, name) for name in _names(transport)}, SIZE, transport)
 
 
 def _refused(transport: str, name: str) -> Any:
@@ -32,22 +30,28 @@ def _refused(transport: str, name: str) -> Any:
     return found[0] if isinstance(found, tuple) else Outcome(None, ("nothing",), found)
 
 
-@pytest.mark.parametrize(("transport", "name"), CASES)
-def test_the_refusal_has_the_class_that_fits(transport: str, name: str) -> None:
-    refused = _refused(transport, name)
-    assert (refused.raised[:1], "ArgumentError" in refused.raised) == ((REFUSALS[name].kind,), True)
+@every_transport
+def test_the_refusal_has_the_class_that_fits(transport: str) -> None:
+    refusals = {name: _refused(transport, name) for name in _names(transport)}
+    compare(
+        (name, (refusal.raised[:1], "ArgumentError" in refusal.raised), ((REFUSALS[name].kind,), True))
+        for name, refusal in refusals.items()
+    )
 
 
-@pytest.mark.parametrize(("transport", "name"), CASES)
-def test_the_refusal_tells_what_came_and_what_was_wanted_on_which_rank(transport: str, name: str) -> None:
-    text = _refused(transport, name).text
-    assert [words for words in (*REFUSALS[name].words, "rank 0 of 2") if words not in text] == [], text
+@every_transport
+def test_the_refusal_tells_what_came_and_what_was_wanted_on_which_rank(transport: str) -> None:
+    texts = {name: _refused(transport, name).text for name in _names(transport)}
+    words = {name: (*REFUSALS[name].words, "rank 0 of 2") for name in texts}
+    silent = [f"{name}: {text}" for name, text in texts.items() if any(word not in text for word in words[name])]
+    assert not silent, "\n".join(silent)
 
 
-@pytest.mark.parametrize(("transport", "name"), CASES)
-def test_the_next_calls_are_right_on_every_rank(transport: str, name: str) -> None:
-    seen = [found[1:] for found in values_of(_found(transport), name)]
-    assert seen == [([[0], [1]], [2.0], 1), ([[0], [1]], [4.0], 0)]
+@every_transport
+def test_the_next_calls_are_right_on_every_rank(transport: str) -> None:
+    values = {name: values_of(_found(transport), name) for name in _names(transport)}
+    right = [([[0], [1]], [2.0], 1), ([[0], [1]], [4.0], 0)]
+    compare((name, [rank[1:] for rank in ranks], right) for name, ranks in values.items())
 
 
 def _in_a_strange_thread() -> Any:

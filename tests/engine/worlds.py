@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,3 +135,15 @@ def values_of(found: Sequence[dict[str, Outcome]], name: str) -> list[Any]:
         f"{outcome.raised[0]}: {outcome.text}" if outcome.raised else outcome.value
         for outcome in (rank[name] for rank in found)
     ]
+
+
+def compare(cases: Iterable[tuple[str, Any, Any]]) -> None:
+    """Fail with a line for each case, by its name, whose value is not the expected one; there must be cases."""
+    asked = list(cases)
+    lines = [
+        f"{name}: {reprlib.repr(value)}, should be {reprlib.repr(expected)}"
+        for name, value, expected in asked
+        if value != expected
+    ]
+    if lines or not asked:
+        raise AssertionError("\n".join(lines) or "no case was asked")
