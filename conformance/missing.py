@@ -5,13 +5,12 @@ A function that is there and raises NotImplementedError is not missing; it fails
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 from functools import cache
+from typing import NoReturn
 
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.places import MissingFunctionError, placed, resolve
-
-MISSING: Counter[str] = Counter()  # by dotted path: how many tests were not run
 
 
 @cache
@@ -25,10 +24,14 @@ def is_missing(path: str) -> bool:
 
 
 def require(binding: Binding, prefix: str = "collshim.") -> None:
-    """Go on with a test, or count its function as missing and skip it."""
-    import pytest  # here, so that the rest of the suite is imported without it
-
+    """Go on with a test, or skip it where its function is missing."""
     path = placed(prefix, binding.path)
     if is_missing(path):
-        MISSING[path] += 1
-        pytest.skip(f"missing: {path}")
+        skip([path])
+
+
+def skip(paths: Iterable[str]) -> NoReturn:
+    """Skip a test whose functions of these ``paths`` are missing; the summary counts it by them."""
+    import pytest  # here, so that the rest of the suite is imported without it
+
+    pytest.skip(f"missing: {', '.join(sorted(paths))}")

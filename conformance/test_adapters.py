@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.comparison import check
+from collshim.conformance.cases import Case
+from collshim.conformance.comparison import DifferenceError, check
 from collshim.conformance.corners import corners, refusals, share, shared_work
 from collshim.conformance.effort import SIZES, TRANSPORTS, shares
 from collshim.conformance.missing import require
-from collshim.conformance.patience import Patience
+from collshim.conformance.patience import BEARABLE, Patience
 from collshim.conformance.pool import Pools
 from collshim.conformance.strategies import DRAWN, cases
 
@@ -52,11 +56,10 @@ def test_drawn_cases_agree(
 @every_binding
 def test_corner_cases_agree(pools: Pools, patience: Patience, binding: Binding, transport: str) -> None:
     """In two ranks first; over the other sizes the corners are dealt out, so that each size has a part of them."""
-    require(binding, pools.prefix)
-    for place, size in enumerate(sizes(binding, transport)):
-        pool = pools.of(transport, size)
-        for case in share(corners(binding, size), place, shares(transport)):
-            check([binding] * size, case, patience.run(pool, [binding] * size, case))
+    dealt = [
+        share(corners(binding, size), place, shares(transport)) for place, size in enumerate(sizes(binding, transport))
+    ]
+    ask(pools, patience, binding, transport, chain(*dealt))
 
 
 @pytest.mark.parametrize("transport", ["threads"])
@@ -70,13 +73,10 @@ def test_work_that_threads_share_agrees(pools: Pools, patience: Patience, bindin
 
 @every_transport
 @pytest.mark.parametrize("binding", [one for one in bindings() if one.refused], ids=lambda one: one.name)
-def test_what_the_framework_refuses_is_refused_alike(pools: Pools, binding: Binding, transport: str) -> None:
-    require(binding, pools.prefix)
-    pool = pools.of(transport, 2)
-    for case in refusals(binding, 2):
-        check([binding] * 2, case, pool.run([binding] * 2, case))
-    plain = corners(binding, 2)[0]
-    check([binding] * 2, plain, pool.run([binding] * 2, plain))
+def test_what_the_framework_refuses_is_refused_alike(
+    pools: Pools, patience: Patience, binding: Binding, transport: str
+) -> None:
+    ask(pools, patience, binding, transport, [*refusals(binding, 2), corners(binding, 2)[0]])
 
 
 @pytest.mark.parametrize("transport", ["unchecked"])
@@ -85,8 +85,23 @@ def test_ranks_that_do_not_compare_their_calls_agree(
     pools: Pools, patience: Patience, binding: Binding, transport: str
 ) -> None:
     """By comparing, ranks learn who needs a gradient: those cases are not asked."""
+    plain = {size: [case for case in corners(binding, size) if not case.gradient] for size in (2, 3)}
+    dealt = [share(cases, place, shares(transport)) for place, cases in enumerate(plain.values())]
+    ask(pools, patience, binding, transport, chain(*dealt))
+
+
+def ask(pools: Pools, patience: Patience, binding: Binding, transport: str, cases: Iterable[Case]) -> None:
+    """Fail with every case that differs, up to as many as a test bears with."""
     require(binding, pools.prefix)
-    for place, size in enumerate((2, 3)):
-        asked = [case for case in corners(binding, size) if not case.gradient]
-        for case in share(asked, place, shares(transport)):
-            check([binding] * size, case, patience.run(pools.of(transport, size), [binding] * size, case))
+    texts: list[str] = []
+    for case in cases:
+        answers = patience.run(pools.of(transport, case.size), [binding] * case.size, case)
+        try:
+            check([binding] * case.size, case, answers)
+        except DifferenceError as error:
+            texts.append(str(error))
+        if len(texts) == BEARABLE:
+            texts.append("no further cases were asked")
+            break
+    if texts:
+        raise DifferenceError("\n\n".join(texts))

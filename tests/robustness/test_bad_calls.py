@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.robustness.drawing import TRANSPORTS, Bad
-from tests.robustness.effort import CALLS, drawn
+from tests.robustness.effort import CALLS, counted, drawn
 from tests.robustness.pool import Pool
 from tests.robustness.surfaces import SURFACES
 from tests.robustness.verdict import verdict
@@ -20,14 +22,14 @@ BEARABLE = 5
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("transport", "surface"), EACH)
 def test_a_bad_call_is_an_error_of_collshims_on_its_rank_and_the_next_good_call_is_right(
-    transport: str, surface: str, pools: dict[str, Pool], told: list[str]
+    transport: str, surface: str, pools: dict[str, Pool], record_property: Callable[[str, object], None]
 ) -> None:
+    record_property("bad calls", dict(counted(drawn(surface, transport))))
     wrong: list[str] = []
     for bad in drawn(surface, transport):
         wrong += _asked(pools[transport], bad)
         if len(wrong) == BEARABLE:
             break
-    told.append(f"{transport}, {surface}")
     assert not wrong, "\n".join(wrong)
 
 
