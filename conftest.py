@@ -1,9 +1,13 @@
-"""What every run of the tests has: a scheduler for workers side by side, and ranks that hear of Ctrl-C."""
+"""What every run of the tests has: tiers by what a test starts, workers side by side, ranks that hear of Ctrl-C."""
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,13 +16,67 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
 
-_RANKS = re.compile(r"\b(threads|processes|unchecked)\b")
+ROOT = Path(__file__).resolve().parent
+
+TIERS = {
+    "processes": """
+        conformance/test_record.py
+        adapters/*/test_backend.py adapters/*/test_beside_torch.py adapters/*/test_ddp.py adapters/*/test_launcher.py
+        adapters/*/test_lifecycle.py adapters/*/test_processes.py
+        benchmarks/* demo/test_demo.py demo/test_training.py docs/test_generated.py
+        engine/test_launch.py engine/test_world.py faults/test_faults.py gpu/*
+        meta/test_plugin.py meta/test_pool.py mutants/test_hunt.py
+        packaging/test_names.py packaging/test_pytest.py packaging/test_wheel.py
+        report/test_command.py robustness/* robustness/test_interrupts.py
+    """,
+    "threads": """
+        conformance/* adapters/* docs/*
+        engine/test_autograd.py engine/test_communicator.py engine/test_refusals.py engine/test_work.py
+        meta/test_broken_*.py
+    """,
+    "unranked": """
+        conformance/test_replay_sees.py
+        adapters/*/test_cluster_resolver.py adapters/*/test_face.py adapters/*/test_fall_through.py
+        adapters/*/test_grad_manager.py adapters/*/test_signatures.py
+        demo/* engine/* faults/* meta/* mutants/* packaging/* report/*
+    """,
+}
+"""What the tests of a file start: processes, ranks that are threads, or neither; the longest pattern holds."""
+
+RANKS = {"threads": "threads", "processes": "processes", "unchecked": "processes"}
+"""The same by a parameter, where no pattern names the file."""
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """A job in the background of a shell ignores SIGINT, and so would every rank that the tests interrupt."""
+    for tier in TIERS:
+        config.addinivalue_line("markers", f"{tier}: given by conftest.py")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test with its tier; workers begin with the tests that take longest."""
+    for item in items:
+        item.add_marker(_tier(item))
+    if hasattr(config, "workerinput"):
+        order = list(TIERS)
+        items.sort(key=lambda item: order.index(_tier(item)))
+
+
+def _tier(item: pytest.Item) -> str:
+    pattern, tier = _place(item.path)
+    parameters: dict[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+    by_parameter = [RANKS[value] for value in parameters.values() if isinstance(value, str) and value in RANKS]
+    return tier if pattern.endswith(".py") or not by_parameter else by_parameter[0]
+
+
+@cache
+def _place(path: Path) -> tuple[str, str]:
+    """The longest pattern that fits, and its tier."""
+    places = [(pattern, tier) for tier, patterns in TIERS.items() for pattern in patterns.split()]
+    fitting = [place for place in places if fnmatch(os.path.relpath(path, ROOT), f"*/{place[0]}")]
+    return max(fitting, key=lambda place: len(place[0]), default=("", "threads"))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -31,7 +89,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
             file, _, test = nodeid.partition("::")
             if "conformance/" not in file:
                 return file
-            ranks = _RANKS.search(test)
-            return f"{file}::{test.partition('[')[0]}, {ranks[0] if ranks else 'none'}"
+            ranks = re.search(r"\b(threads|processes|unchecked)\b", test)
+            return f"{file}::{test.partition('[')[0]}, {ranks[0] if ranks else ''}"
 
+    config.option.loadscopereorder = False
     return ByFile(config, log)
