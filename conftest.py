@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections import Counter, defaultdict
 from fnmatch import fnmatch
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,6 +79,17 @@ def _place(path: Path) -> tuple[str, str]:
     places = [(pattern, tier) for tier, patterns in TIERS.items() for pattern in patterns.split()]
     fitting = [place for place in places if fnmatch(os.path.relpath(path, ROOT), f"*/{place[0]}")]
     return max(fitting, key=lambda place: len(place[0]), default=("", "threads"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The sums of what tests have counted, as properties; workers send those along."""
+    reports = [*terminalreporter.stats.get("passed", []), *terminalreporter.stats.get("failed", [])]
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    for name, counts in chain.from_iterable(report.user_properties for report in reports):
+        sums[name].update(counts)
+    for name, counts in sums.items():
+        terminalreporter.section(f"{counts.total()} {name}")
+        terminalreporter.line(", ".join(f"{kind}: {count}" for kind, count in counts.most_common()))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -12,8 +12,6 @@ from collshim.conformance.plugin import SUBJECT
 from collshim.conformance.pool import Pools
 from collshim.conformance.subject import ADAPTERS
 
-REPLAYED = "replayed"
-"""The property that counts what a test made again of recordings."""
 _SKIPPED = "Skipped: missing: "
 
 
@@ -31,21 +29,12 @@ def patience() -> Patience:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name what no adapter offers yet, whose tests did not run, and count the recordings."""
-    replayed = [text for name, text in _properties(terminalreporter) if name == REPLAYED]
-    if replayed:
-        terminalreporter.section("conformance: recordings")
-        for text in sorted(replayed):
-            terminalreporter.line(text)
+    """Name what no adapter offers yet; those tests did not run, and nobody may take them for passed."""
     missing = Counter(path for reason in _reasons(terminalreporter) for path in reason.split(", "))
     if missing:
         terminalreporter.section(f"conformance: {len(missing)} functions missing")
         for path in sorted(missing):
             terminalreporter.line(f"missing: {path} ({missing[path]} tests)")
-
-
-def _properties(terminalreporter: pytest.TerminalReporter) -> list[tuple[str, object]]:
-    return [one for report in terminalreporter.stats.get("passed", []) for one in report.user_properties]
 
 
 def _reasons(terminalreporter: pytest.TerminalReporter) -> list[str]:

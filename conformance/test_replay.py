@@ -78,8 +78,7 @@ def test_there_are_enough_recordings_and_they_are_small() -> None:
 def test_what_was_replayed_is_counted(framework: str, record_property: Callable[[str, object], None]) -> None:
     every = [one for several in recorded(framework).values() for one in several]
     counted = Counter(_kind(framework, one) for one in every)
-    line = ", ".join(f"{number} {kind}" for kind, number in sorted(counted.items()))
-    record_property("replayed", f"{framework}: {len(every)} recordings: {line}")
+    record_property("recordings", {f"{framework} {kind}": number for kind, number in sorted(counted.items())})
     assert sum(counted.values()) == len(every) > 0
 
 
