@@ -5,18 +5,19 @@ BIN := .venv/bin
 # the command stays in the foreground, so that Ctrl-C reaches it; elsewhere all that it started ends with it.
 TIMEOUT := $(shell command -v timeout || command -v gtimeout)
 FOREGROUND := $(shell test -t 0 && echo --foreground)
-within = $(if $(TIMEOUT),$(TIMEOUT) $(FOREGROUND) --signal=INT --kill-after=10 $(1))
+within = $(if $(TIMEOUT),$(TIMEOUT) $(FOREGROUND) --signal=INT --kill-after=30 $(1))
 
 GPU_PYTHON ?= $(or $(wildcard $(BIN)/python),$(PYTHON))
 GPU_REPORT ?= dist/gpu.md
 # torch's stores look up the name of every address that connects: let a question that nobody answers cost one second
 # and not five.
 PYTEST := env RES_OPTIONS="$${RES_OPTIONS:-timeout:1}" $(BIN)/python -m pytest
-ROOMS := tests collshim/conformance
+WORKERS ?= 2
+SIDE_BY_SIDE := $(PYTEST) --numprocesses=$(WORKERS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test thorough conformance bench faults mutants gpu upstream-torch lint format docs
+.PHONY: help demo check fast test thorough conformance bench faults mutants gpu upstream-torch lint types format docs
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -24,14 +25,20 @@ help:
 demo: .venv/.installed-examples ## a short tour on this machine, with ranks that talk to each other
 	@$(BIN)/python -m collshim demo
 
-test: lint ## lint, then every test; ends by itself
-	@$(call within,860) $(PYTEST) --session-timeout=800 $(ROOMS)
+check: lint ## style, and the tests that start no ranks: 20 seconds
+	@$(call within,240) $(PYTEST) --session-timeout=200 -m "unranked and not slow"
 
-thorough: lint ## the same with many more drawn cases; ends within an hour
-	@COLLSHIM_THOROUGH=1 $(call within,3300) $(PYTEST) --session-timeout=3200 --timeout=600 $(ROOMS)
+fast: lint ## these, and the tests whose ranks are threads: 2 minutes
+	@$(call within,900) $(SIDE_BY_SIDE) --session-timeout=840 -m "not processes and not slow"
+
+test: lint types ## what continuous integration runs: style, types and every behaviour; 5 minutes or more, ends by itself
+	@$(call within,1900) $(SIDE_BY_SIDE) --session-timeout=1800 -m "not slow"
+
+thorough: lint types ## everything, with many more drawn cases; ends within two hours
+	@COLLSHIM_THOROUGH=1 $(call within,7100) $(SIDE_BY_SIDE) --session-timeout=7000 --timeout=600
 
 conformance: .venv/.installed-test ## the conformance suite alone
-	@$(call within,540) $(PYTEST) --session-timeout=480 collshim/conformance
+	@$(call within,900) $(SIDE_BY_SIDE) --session-timeout=840 collshim/conformance
 
 bench: .venv/.installed-test ## what a call costs, and what the engine adds to it; some minutes, one with BENCH=--quick
 	@$(BIN)/python -m tests.benchmarks $(BENCH)
@@ -48,11 +55,13 @@ mutants: .venv/.installed-test ## small faults put into copies of the code, each
 upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on the stand-in, on 2 and 4 ranks, some minutes
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch
 
-lint: .venv/.installed-test ## style, format and types
-	@$(call within,20) $(BIN)/ruff check --quiet
-	@$(call within,20) $(BIN)/ruff format --check --quiet
-	@$(call within,120) $(BIN)/mypy
-	@$(call within,80) $(BIN)/pyright --pythonpath $(BIN)/python
+lint: .venv/.installed-test ## style and format
+	@$(call within,60) $(BIN)/ruff check --quiet
+	@$(call within,60) $(BIN)/ruff format --check --quiet
+
+types: .venv/.installed-test ## mypy and pyright, side by side
+	@$(call within,600) $(BIN)/mypy & $(call within,600) $(BIN)/pyright --pythonpath $(BIN)/python; pyright=$$?; \
+	    wait $$! && exit $$pyright
 
 format: .venv/.installed-test ## mend style and format in place
 	@$(BIN)/ruff check --fix
