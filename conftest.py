@@ -51,7 +51,7 @@ RANKS = {"threads": "threads", "processes": "processes", "unchecked": "processes
 
 def pytest_configure(config: pytest.Config) -> None:
     """A job in the background of a shell ignores SIGINT, and so would every rank that the tests interrupt."""
-    for tier in TIERS:
+    for tier in (*TIERS, "slow"):
         config.addinivalue_line("markers", f"{tier}: given by conftest.py")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
