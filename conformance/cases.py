@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -131,10 +132,9 @@ class Case:
         flat = [self.laid_out(part) for part in self.values(size)]
         return [flat[rank * size : (rank + 1) * size] for rank in range(size)]
 
-    def values(self, takers: int) -> list[Part]:
-        """``takers`` parts for each giver, giver by giver, contiguous."""
-        shapes = [self.part_shape(giver, taker) for giver in range(len(self.ranks)) for taker in range(takers)]
-        return numbers(self, shapes)
+    def values(self, takers: int) -> Sequence[Part]:
+        """``takers`` parts for each giver, giver by giver, contiguous and read-only."""
+        return _values(self, takers)
 
     def giving(self, parts: Sequence[Part]) -> Case:
         """The same case with these values, giver by giver; they have the shapes of the case's own."""
@@ -159,6 +159,16 @@ class Case:
             wide[..., ::2] = part
             return wide[..., ::2]
         return np.array(part, order="C")
+
+
+@lru_cache(maxsize=8)
+def _values(case: Case, takers: int) -> Sequence[Part]:
+    """Kept, since every rank and the comparison of its answer ask for the parts of all."""
+    shapes = [case.part_shape(giver, taker) for giver in range(len(case.ranks)) for taker in range(takers)]
+    parts = numbers(case, shapes)
+    for part in parts:
+        part.setflags(write=False)
+    return parts
 
 
 def _with(shape: Shape, axis: int, length: int) -> Shape:
