@@ -45,7 +45,7 @@ pytestmark = pytest.mark.timeout(WAITED + 20)
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Scores:
     """What came of every program, in a process of its own, as ``make faults`` runs them."""
     out = tmp_path_factory.mktemp("faults") / "scores.json"
-    command = [sys.executable, "-m", "collshim.conformance.faults", "--jobs", "4", "--json", str(out)]
+    command = [sys.executable, "-m", "collshim.conformance.faults", "--jobs", "8", "--json", str(out)]
     done = subprocess.run([*command, "--faces", *OURS], capture_output=True, text=True, timeout=WAITED)
     assert out.exists(), done.stdout + done.stderr
     return {(found["program"], found["face"]): found for found in json.loads(out.read_text(encoding="utf-8"))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,10 +38,25 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def compiled(name: str) -> tuple[bool, bool, bool]:
-    """Whether the compiled function gives what the function does, for two inputs, and for its gradient."""
+class Seen(NamedTuple):
+    """What a rank saw.
+
+    Attributes:
+        alike: by function, whether compiled it gives what it does otherwise: for two inputs, and its gradient.
+        whole: what a function did where a break of the graph is an error.
+    """
+
+    alike: dict[str, tuple[bool, bool, bool]]
+    whole: Outcome
+
+
+def each() -> Seen:
+    """Every function compiled, one after the other."""
+    return Seen({name: _alike(function) for name, function in FUNCTIONS.items()}, _whole(FUNCTIONS["returned"]))
+
+
+def _alike(function: Callable[[Tensor], Tensor]) -> tuple[bool, bool, bool]:
     _enter()
-    function = FUNCTIONS[name]
     fast = torch.compile(function, backend="eager")
     rank = world().rank
     alike = [torch.equal(fast(x), function(x)) for x in (torch.arange(3.0) + rank, torch.arange(4.0) - rank)]
@@ -49,10 +64,9 @@ def compiled(name: str) -> tuple[bool, bool, bool]:
     return alike[0], alike[1], torch.equal(*gradients)
 
 
-def whole(name: str) -> Outcome:
-    """With ``fullgraph``, where a break is an error."""
+def _whole(function: Callable[[Tensor], Tensor]) -> Outcome:
     _enter()
-    return attempt(torch.compile(FUNCTIONS[name], backend="eager", fullgraph=True), torch.ones(3))
+    return attempt(torch.compile(function, backend="eager", fullgraph=True), torch.ones(3))
 
 
 def _enter() -> None:
