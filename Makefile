@@ -26,7 +26,7 @@ demo: .venv/.installed-examples ## a short tour on this machine, with ranks that
 	@$(BIN)/python -m collshim demo
 
 check: lint ## style, and the tests that start no ranks: 20 seconds
-	@$(call within,240) $(PYTEST) --session-timeout=200 -m "unranked and not slow"
+	@$(call within,240) $(SIDE_BY_SIDE) --session-timeout=200 -m "unranked and not slow"
 
 fast: lint ## these, and the tests whose ranks are threads: 2 minutes
 	@$(call within,900) $(SIDE_BY_SIDE) --session-timeout=840 -m "not processes and not slow"

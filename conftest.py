@@ -10,13 +10,9 @@ from fnmatch import fnmatch
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from xdist.remote import Producer
-    from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parent
 
@@ -26,27 +22,33 @@ TIERS = {
         adapters/*/test_backend.py adapters/*/test_beside_torch.py adapters/*/test_ddp.py adapters/*/test_launcher.py
         adapters/*/test_lifecycle.py adapters/*/test_processes.py
         benchmarks/* demo/test_demo.py demo/test_training.py docs/test_generated.py
-        engine/test_launch.py engine/test_world.py faults/test_faults.py gpu/*
+        engine/test_arrays.py::*does_not_end_the_process engine/test_arrays_of_others.py engine/test_launch.py
+        engine/test_waits.py::test_a_barrier_between_processes* engine/test_world.py faults/test_faults.py gpu/*
         meta/test_plugin.py meta/test_pool.py mutants/test_hunt.py
         packaging/test_names.py packaging/test_pytest.py packaging/test_wheel.py
         report/test_command.py robustness/* robustness/test_interrupts.py
     """,
     "threads": """
         conformance/* adapters/* docs/*
-        engine/test_autograd.py engine/test_communicator.py engine/test_refusals.py engine/test_work.py
-        meta/test_broken_*.py
+        engine/test_autograd.py engine/test_communicator.py engine/test_refusals.py engine/test_together.py
+        engine/test_work.py meta/test_broken_*.py
     """,
     "unranked": """
         conformance/test_replay_sees.py
-        adapters/*/test_cluster_resolver.py adapters/*/test_face.py adapters/*/test_fall_through.py
-        adapters/*/test_grad_manager.py adapters/*/test_signatures.py
+        adapters/*/test_cluster_resolver.py adapters/*/test_face.py adapters/*/test_grad_manager.py
+        adapters/*/test_signatures.py
         demo/* engine/* faults/* meta/* mutants/* packaging/* report/*
     """,
 }
-"""What the tests of a file start: processes, ranks that are threads, or neither; the longest pattern holds."""
+"""What tests start: processes, ranks that are threads, or neither; the longest pattern holds."""
 
 RANKS = {"threads": "threads", "processes": "processes", "unchecked": "processes"}
-"""The same by a parameter, where no pattern names the file."""
+"""The same by a test's parameter, which holds unless its file is said to start processes."""
+
+SLOW = """
+    mutants/test_hunt.py::test_a_fault_is_caught_by_a_comparison_that_names_its_collective
+"""
+"""What `make thorough` alone has time for."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,27 +59,39 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file with ranks where tests without any are all that is asked for."""
+    asked = config.getoption("markexpr") in ("unranked", "unranked and not slow")
+    return True if asked and collection_path.suffix and _place(str(collection_path))[1] != "unranked" else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test with its tier; workers begin with the tests that take longest."""
     for item in items:
         item.add_marker(_tier(item))
+        if any(fnmatch(_name(item), f"*/{pattern}") for pattern in SLOW.split()):
+            item.add_marker("slow")
     if hasattr(config, "workerinput"):
         order = list(TIERS)
         items.sort(key=lambda item: order.index(_tier(item)))
 
 
 def _tier(item: pytest.Item) -> str:
-    pattern, tier = _place(item.path)
+    pattern, tier = _place(_name(item))
     parameters: dict[str, object] = getattr(getattr(item, "callspec", None), "params", {})
     by_parameter = [RANKS[value] for value in parameters.values() if isinstance(value, str) and value in RANKS]
-    return tier if pattern.endswith(".py") or not by_parameter else by_parameter[0]
+    return by_parameter[0] if by_parameter and not (tier == "processes" and ".py" in pattern) else tier
+
+
+def _name(item: pytest.Item) -> str:
+    return f"{item.path}::{getattr(item, 'originalname', item.name)}"
 
 
 @cache
-def _place(path: Path) -> tuple[str, str]:
+def _place(name: str) -> tuple[str, str]:
     """The longest pattern that fits, and its tier."""
     places = [(pattern, tier) for tier, patterns in TIERS.items() for pattern in patterns.split()]
-    fitting = [place for place in places if fnmatch(os.path.relpath(path, ROOT), f"*/{place[0]}")]
+    fitting = [place for place in places if fnmatch(os.path.relpath(name, ROOT), f"*/{place[0]}*")]
     return max(fitting, key=lambda place: len(place[0]), default=("", "threads"))
 
 
@@ -93,17 +107,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """A file's tests go to one worker; of the conformance suite those of one function and kind of ranks."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file, _, test = nodeid.partition("::")
-            if "conformance/" not in file:
-                return file
-            ranks = re.search(r"\b(threads|processes|unchecked)\b", test)
-            return f"{file}::{test.partition('[')[0]}, {ranks[0] if ranks else ''}"
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests that share what was found out once go to one worker."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     config.option.loadscopereorder = False
-    return ByFile(config, log)
+    scheduler: Any = LoadScopeScheduling(config, log)
+    scheduler._split_scope = _scope
+    return scheduler
+
+
+def _scope(nodeid: str) -> str:
+    """A file; of the conformance suite a function, and a kind of ranks."""
+    file, _, test = nodeid.partition("::")
+    if "conformance/" not in file:
+        return file
+    ranks = re.search(r"\b(threads|processes|unchecked)\b", test)
+    return f"{file}::{test.partition('[')[0]}, {ranks[0] if ranks else ''}"

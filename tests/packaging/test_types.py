@@ -22,7 +22,7 @@ def test_mypy_knows_the_adapters_as_parts_of_collshim(python: Run, checkout: Pat
     assert done.returncode == 0, done.stderr
     modules = set(json.loads(done.stdout))
     assert {f"collshim.{name}" for name in frameworks | {"conformance", "demo"}} <= modules
-    assert {name.partition(".")[0] for name in modules} == {"collshim", "collshim_pytest", "docs", "tests"}
+    assert {name.partition(".")[0] for name in modules} == {"collshim", "collshim_pytest", "conftest", "docs", "tests"}
 
 
 def test_pyright_reads_the_real_folders(settings: dict[str, Any]) -> None:

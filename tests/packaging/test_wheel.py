@@ -67,6 +67,7 @@ def test_the_sdist_holds_what_the_tests_and_the_makefile_need(release: Path) -> 
         "collshim",
         "collshim_pytest.py",
         "conformance",
+        "conftest.py",
         "demo",
         "docs",
         "tests",
