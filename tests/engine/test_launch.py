@@ -297,10 +297,11 @@ def test_an_exception_that_cannot_be_read_is_told_in_words() -> None:
     assert caught.value.exception is None
 
 
-@pytest.mark.parametrize("ranks", KINDS)
-def test_a_rank_that_does_not_return_is_named_at_the_deadline(ranks: str) -> None:
-    with pytest.raises(collshim.RankError, match=r"rank 1.* has not returned.*within 1 s") as caught:
-        collshim.launch(deaths.stays, 2, ranks=ranks, timeout=1)
+@pytest.mark.parametrize(("ranks", "seconds"), [("threads", 1), ("processes", 5)])
+def test_a_rank_that_does_not_return_is_named_at_the_deadline(ranks: str, seconds: int) -> None:
+    """Within which the others must return, processes included that start on a busy machine."""
+    with pytest.raises(collshim.RankError, match=rf"rank 1.* has not returned.*within {seconds} s") as caught:
+        collshim.launch(deaths.stays, 2, ranks=ranks, timeout=seconds)
     assert caught.value.rank == 1
 
 
