@@ -25,9 +25,10 @@ def concatenated(stacked: Tensor, axis: int = 0) -> Tensor:
 
 def split(tensor: Tensor, size: int, axis: int = 0) -> Tensor:
     """``tensor`` cut into ``size`` equal parts along ``axis``, rank-leading: ``(size, *part)``; always a view."""
-    axis = axis + tensor.dim() if axis < 0 else axis
-    parted: Tensor = tensor.unflatten(axis, (size, tensor.shape[axis] // size))
-    return parted.movedim(axis, 0)
+    shape = tensor.shape
+    axis = axis + len(shape) if axis < 0 else axis
+    parted = tensor.view(*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :])
+    return parted if axis == 0 else parted.movedim(axis, 0)
 
 
 def listed(parts: Parts) -> list[Tensor]:

@@ -132,7 +132,13 @@ def dense(array: Any) -> Any:
     """
     kind = type(array)
     if kind is Tensor:
-        if not array.is_cpu or array.layout is not _STRIDED or array.is_neg() or array.is_nested:
+        if (
+            not array.is_cpu
+            or array.layout is not _STRIDED
+            or array.is_neg()
+            or array.is_nested
+            or array.is_inference()
+        ):
             return None
         if not array.requires_grad:
             return array if array.is_contiguous() else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import warnings
 from datetime import timedelta
-from itertools import chain
 from typing import Any, NoReturn
 
 import torch
@@ -30,6 +29,9 @@ _OPS = {
     ReduceOp.BXOR: "bxor",
     ReduceOp.PREMUL_SUM: "premul_sum",
 }
+NAMES = {id(op): name for op, name in _OPS.items()}
+"""The operations that torch names are objects that stay; found so, none is asked for its hash in C++."""
+
 _ELEMENT = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
@@ -43,7 +45,7 @@ def refuse(exception: type[Exception], text: str) -> NoReturn:
 
 def require_tensor(name: str, value: Any) -> None:
     """A tensor, or another kind of array."""
-    if not is_array(value):
+    if type(value) is not torch.Tensor and not is_array(value):
         expected = f"Expected parameter `{name}` of type torch.Tensor"
         refuse(TypeError, f"Invalid function argument. {expected} but got {type(value)} instead")
 
@@ -53,7 +55,7 @@ def require_list(name: str, value: Any) -> None:
     expected = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]"
     if not isinstance(value, list):
         refuse(TypeError, f"{expected} but got {type(value)} instead")
-    if not all(map(is_array, value)):
+    if not all(type(part) is torch.Tensor or is_array(part) for part in value):
         refuse(TypeError, f"{expected} but got {type(value)} with elements of type {[type(part) for part in value]}")
 
 
@@ -70,11 +72,14 @@ def same_dtype(*arrays: Any) -> tuple[Any, ...]:
 
     Complex tensors may come with real ones of their element's type and are seen as pairs of them then, as torch does.
     """
-    dtypes = [_dtype(array) for array in chain.from_iterable(map(_listed, arrays))]
-    if len(set(dtypes)) <= 1:
+    dtypes: dict[torch.dtype, None] = {}
+    for value in arrays:
+        for array in value if isinstance(value, list) else (value,):
+            dtypes[array.dtype if type(array) is torch.Tensor else _dtype(array)] = None
+    if len(dtypes) <= 1:
         return arrays
     if len({_ELEMENT.get(dtype, dtype) for dtype in dtypes}) > 1:
-        names = " and ".join(dict.fromkeys(map(str, dtypes)))
+        names = " and ".join(map(str, dtypes))
         refuse(ValueError, f"Invalid usage of tensors with different dtypes: found {names}, should be one")
     return tuple([*map(_real, part)] if isinstance(part, list) else _real(part) for part in arrays)
 
@@ -86,6 +91,9 @@ def is_complex(array: Any) -> bool:
 
 def reduction(op: Any) -> str | tuple[str, float]:
     """The engine's name of a ReduceOp, with its factor where it has one."""
+    name = NAMES.get(id(op))
+    if name is not None:
+        return name
     kind = getattr(op, "op", None) if type(op) is ReduceOp else op
     if not isinstance(kind, ReduceOp.RedOpType):
         refuse(TypeError, f"incompatible function arguments: op is {op!r}, should be a ReduceOp")
@@ -130,7 +138,3 @@ def _dtype(array: Any) -> torch.dtype:
 def _real(array: Any) -> torch.Tensor:
     tensor = as_output(array)
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

@@ -13,8 +13,9 @@ from collshim.torch.distributed.arguments import refuse, require_tensor
 from collshim.torch.distributed.forms import uncounted, values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, required
 from collshim.torch.distributed.point_to_point import irecv, isend
+from collshim.torch.distributed.posting import accepted
 from collshim.torch.distributed.profiling import begun
-from collshim.torch.distributed.work import Work, accepted
+from collshim.torch.distributed.work import Work
 
 _OWN: dict[Any, Callable[..., Any]] = {
     isend: isend,
@@ -95,7 +96,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     events = [begun(group.backend, operation.op.__name__[1:], [operation.tensor]) for operation in p2p_op_list]
     works = accepted(group, lambda comm: comm.batch(messages))
     triples = zip(works, p2p_op_list, events, strict=True)
-    return [Work([work], group.deadline, [operation.tensor], event) for work, operation, event in triples]
+    return [Work(work, group.deadline, [operation.tensor], event) for work, operation, event in triples]
 
 
 def _message(operation: P2POp) -> Send | Recv:

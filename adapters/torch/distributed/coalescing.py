@@ -12,11 +12,15 @@ from torch.futures import Future
 
 from collshim.arrays import Array, as_torch, is_array
 from collshim.communicator import Communicator
+from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import is_complex, reduction, refuse, require_list, same_dtype, warn
-from collshim.torch.distributed.forms import outputs, parts_like, place, values
+from collshim.torch.distributed.forms import parts_like, place, values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.work import Call, Work, posted, started
+from collshim.torch.distributed.posting import Call, posted, started
+from collshim.torch.distributed.work import Work
+from collshim.work import Settled, together
+from collshim.work import Work as EngineWork
 
 
 class _Held(NamedTuple):
@@ -24,16 +28,21 @@ class _Held(NamedTuple):
 
     title: str
     call: Call
+    arguments: tuple[Any, ...]
     output: Any
     source: Any
-    reduce_op: Any
+
+    @property
+    def reduce_op(self) -> Any:
+        """The last argument, where the call reduces."""
+        return None if self.title == "all_gather_single" else self.arguments[-1]
 
 
 class _IllegalWork(Work):
     """What ``async_op=True`` gives inside a ``_coalescing_manager``: only the manager can be waited for."""
 
     def __init__(self) -> None:
-        super().__init__([], None, [])
+        super().__init__(Settled(None), None, [])
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("is_success", "exception", "wait", "source_rank", "_source_rank", "result", "synchronize"):
@@ -93,9 +102,9 @@ def posted_or_held(
     async_op: bool,
     title: str,
     call: Call,
+    arguments: tuple[Any, ...],
     output: Any,
     source: Any,
-    reduce_op: Any = None,
     results: list[Any] | None = None,
 ) -> Work | None:
     """``posted``, or kept for the end of the group's ``_coalescing_manager`` where one is open.
@@ -103,8 +112,8 @@ def posted_or_held(
     ``results``, by default the output, are those of the Work.
     """
     if group.held is None:
-        return posted(group, async_op, title, call, results or [output], [source])
-    group.held.append(_Held(title, call, output, source, reduce_op))
+        return posted(group, async_op, title, call, arguments, results or [output], [source])
+    group.held.append(_Held(title, call, arguments, output, source))
     return _IllegalWork() if async_op else None
 
 
@@ -140,8 +149,8 @@ def all_reduce_coalesced(
     reduce_op = reduction(op)
     if any(map(is_complex, arrays)) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
-    call: Call = lambda comm: comm.all_reduce_coalesced(values(arrays), reduce_op, out=outputs(arrays))  # noqa: E731
-    return _promised(started(process_group, "all_reduce", [call], arrays), async_op)
+    call, arguments = collectives.all_reduce_coalesced, (arrays, reduce_op)
+    return _promised(started(process_group, "all_reduce", call, arguments, arrays), async_op)
 
 
 @overridable("input_tensor_list")
@@ -185,8 +194,10 @@ def all_gather_coalesced(
             for rank, part in enumerate(as_torch(stacked)):
                 places[rank][index].copy_(part)
 
-    call: Call = lambda comm: comm.all_gather_coalesced(values(input_tensor_list)).then(fill)  # noqa: E731
-    return _promised(started(process_group, "all_gather", [call], output_tensor_lists, input_tensor_list), async_op)
+    def call(comm: Communicator) -> Any:
+        return comm.all_gather_coalesced(values(input_tensor_list)).then(fill)
+
+    return _promised(started(process_group, "all_gather", call, (), output_tensor_lists, input_tensor_list), async_op)
 
 
 def _deprecated(function: str) -> None:
@@ -225,25 +236,28 @@ def _together(group: ProcessGroup, entries: list[_Held]) -> Work:
         text = "Coalescing manager requires all collectives to be the same type, but got mixed types"
         refuse(RuntimeError, f"{text}: {', '.join(titles)}")
     ops = dict.fromkeys(entry.reduce_op for entry in entries)
-    calls = [_as_one([entry for entry in entries if entry.reduce_op == op], op) for op in ops]
-    return started(group, titles[0], calls, [entry.output for entry in entries], [entry.source for entry in entries])
+    groups = [[entry for entry in entries if entry.reduce_op == op] for op in ops]
+    outputs, sources = [entry.output for entry in entries], [entry.source for entry in entries]
+    return started(group, titles[0], _all_of, (groups,), outputs, sources)
 
 
-def _as_one(entries: list[_Held], reduce_op: Any) -> Call:
+def _all_of(comm: Communicator, groups: list[list[_Held]]) -> EngineWork[Any]:
+    works = [_as_one(comm, entries) for entries in groups]
+    return works[0] if len(works) == 1 else together(works)
+
+
+def _as_one(comm: Communicator, entries: list[_Held]) -> EngineWork[Any]:
+    first = entries[0]
     if len(entries) == 1:
-        return entries[0].call
-    title = entries[0].title
-
-    def call(comm: Communicator) -> Any:
-        outputs = [place(entry.output, f"{title}: output") for entry in entries]
-        sources = [values(entry.source) for entry in entries]
-        if title == "all_reduce":
-            return comm.all_reduce_coalesced(sources, reduce_op, out=outputs)
-        if title == "all_gather_single":
-            return comm.all_gather_coalesced(sources, out=_cut(f"{title}: output_tensor", outputs, sources, comm))
-        return comm.reduce_scatter_coalesced(_cut(f"{title}: input", sources, outputs, comm), reduce_op, out=outputs)
-
-    return call
+        return first.call(comm, *first.arguments)
+    title = first.title
+    outputs = [place(entry.output, f"{title}: output") for entry in entries]
+    sources = [values(entry.source) for entry in entries]
+    if title == "all_reduce":
+        return comm.all_reduce_coalesced(sources, first.reduce_op, out=outputs)
+    if title == "all_gather_single":
+        return comm.all_gather_coalesced(sources, out=_cut(f"{title}: output_tensor", outputs, sources, comm))
+    return comm.reduce_scatter_coalesced(_cut(f"{title}: input", sources, outputs, comm), first.reduce_op, out=outputs)
 
 
 def _cut(what: str, wholes: list[Any], parts: list[Any], comm: Communicator) -> list[torch.Tensor]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from collshim.arrays import Array, as_output, as_torch
-from collshim.communicator import Communicator
+from collshim.arrays import Array
+from collshim.calls.collective import ALL_TO_ALL
+from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import require_list, require_tensor, same_dtype
-from collshim.torch.distributed.forms import ints, outputs, pieces, uncounted, values
+from collshim.torch.distributed.forms import ints
 from collshim.torch.distributed.membership import Group, group_of, outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.work import Work, posted
-from collshim.work import Work as EngineWork
+from collshim.torch.distributed.posting import handed, plain_list, posted, repeated
+from collshim.torch.distributed.work import Work
 
 
 @overridable("input_tensor_list")
@@ -46,6 +47,9 @@ def all_to_all(
     >>> output  # rank 1  # doctest: +SKIP
     [tensor([1]), tensor([5]), tensor([9]), tensor([13])]
     """
+    work = repeated(group, ALL_TO_ALL, plain_list(input_tensor_list), plain_list(output_tensor_list))
+    if work is not None:
+        return handed(group, work, async_op, output_tensor_list)
     process_group = group_of(group)
     if process_group is None:
         outside("all_to_all")
@@ -53,14 +57,8 @@ def all_to_all(
     require_list("output_tensor_list", output_tensor_list)
     require_list("input_tensor_list", input_tensor_list)
     places, parts = same_dtype(output_tensor_list, input_tensor_list)
-    return posted(
-        process_group,
-        async_op,
-        "all_to_all",
-        lambda comm: comm.all_to_all(values(parts), out=outputs(places)),
-        output_tensor_list,
-        input_tensor_list,
-    )
+    call, arguments = collectives.all_to_all, (places, parts)
+    return posted(process_group, async_op, "all_to_all", call, arguments, output_tensor_list, input_tensor_list)
 
 
 @overridable("input")
@@ -100,10 +98,5 @@ def all_to_all_single(
     target, source = same_dtype(output, input)
     output_sizes = ints("output_split_sizes", output_split_sizes)
     input_sizes = ints("input_split_sizes", input_split_sizes)
-
-    def exchange(comm: Communicator) -> EngineWork[object]:
-        parts = pieces("all_to_all_single: input", values(as_torch(source)), input_sizes, comm)
-        out = uncounted(as_output(target, what="all_to_all_single: output"))
-        return comm.all_to_all(parts, out=pieces("all_to_all_single: output", out, output_sizes, comm))
-
-    return posted(process_group, async_op, "all_to_all", exchange, [output], [input])
+    call, arguments = collectives.all_to_all_single, (target, source, output_sizes, input_sizes)
+    return posted(process_group, async_op, "all_to_all", call, arguments, [output], [input])

@@ -17,14 +17,14 @@ from collshim.torch.distributed.arguments import refuse
 def values(value: Any) -> Any:
     """An array, or a list of them, to read from; a call of this module is no part of torch's graph."""
     if isinstance(value, list):
-        return [values(array) for array in value]
+        return [array if type(array) is Tensor and not array.requires_grad else values(array) for array in value]
     return value.detach() if isinstance(value, Tensor) and value.requires_grad else value
 
 
 def outputs(value: Any) -> Any:
     """An array, or a list of them, to write to, outside ``torch.inference_mode`` too."""
     if isinstance(value, list):
-        return [outputs(array) for array in value]
+        return [array if type(array) is Tensor and not array.is_inference() else outputs(array) for array in value]
     return _same_memory(value) if isinstance(value, Tensor) and value.is_inference() else value
 
 
@@ -41,6 +41,8 @@ def uncounted(array: Any) -> Any:
 
 def place(array: Any, what: str) -> Tensor:
     """An array's own memory, to write to."""
+    if type(array) is Tensor and not array.requires_grad and not array.is_inference() and _is_dense(array):
+        return array
     tensor: Tensor = outputs(as_output(array, what=what))
     return tensor.detach()
 
@@ -54,16 +56,20 @@ def _same_memory(tensor: Tensor) -> Tensor:
         return empty.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
 
 
+def _is_dense(tensor: Tensor) -> bool:
+    return tensor.layout is torch.strided and tensor.is_contiguous()
+
+
 def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
     """``whole``, to read or write, as one part in the shape of ``part`` per rank: ``(N, *shape)``."""
-    tensor, shape = as_torch(whole), tuple(as_torch(part).shape)
+    tensor, shape = as_torch(whole), as_torch(part).shape
     stacked = (comm.size, *shape)
-    concatenated = (comm.size * shape[0], *shape[1:]) if shape else stacked
     if tensor.shape == stacked:
         return tensor
+    concatenated = (comm.size * shape[0], *shape[1:]) if shape else stacked
     if tensor.shape != concatenated:
         refuse(RuntimeError, f"{what}'s shape is {tuple(tensor.shape)}, should be {concatenated} or {stacked}")
-    return split(tensor, comm.size)
+    return tensor.view(stacked)
 
 
 def ints(what: str, sizes: Sequence[int] | None) -> list[int]:

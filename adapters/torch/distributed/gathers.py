@@ -9,7 +9,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from collshim.arrays import Array
-from collshim.communicator import Communicator
+from collshim.calls.collective import ALL_GATHER, GATHER
+from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import (
     list_or_nothing,
     refuse,
@@ -19,11 +20,10 @@ from collshim.torch.distributed.arguments import (
     same_dtype,
 )
 from collshim.torch.distributed.coalescing import posted_or_held
-from collshim.torch.distributed.forms import outputs, parts_like, place, values
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.work import Work, posted
-from collshim.work import Work as EngineWork
+from collshim.torch.distributed.posting import handed, plain_list, posted, repeated
+from collshim.torch.distributed.work import Work
 
 
 @overridable("tensor")
@@ -46,6 +46,9 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
         ValueError: dtypes differ; no default group yet.
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
+    work = repeated(group, ALL_GATHER, tensor, plain_list(tensor_list))
+    if work is not None:
+        return handed(group, work, async_op, tensor_list)
     require_list("tensor_list", tensor_list)
     require_tensor("tensor", tensor)
     parts, own = same_dtype(tensor_list, tensor)
@@ -53,14 +56,7 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
     if process_group is None:
         outside("all_gather")
         return None
-    return posted(
-        process_group,
-        async_op,
-        "all_gather",
-        lambda comm: comm.all_gather(values(own), out=outputs(parts)),
-        tensor_list,
-        [tensor],
-    )
+    return posted(process_group, async_op, "all_gather", collectives.all_gather, (parts, own), tensor_list, [tensor])
 
 
 @overridable("input_tensor")
@@ -91,15 +87,9 @@ def all_gather_single(
     if process_group is None:
         outside("all_gather_single")
         return None
-    own, what = values(input_tensor), "all_gather_single: output_tensor"
-
-    def call(comm: Communicator) -> EngineWork[object]:
-        return comm.all_gather(own, out=parts_like(what, place(output_tensor, what), own, comm))
-
-    results = _chunks(output_tensor, process_group.size()) if async_op else [output_tensor]
-    return posted_or_held(
-        process_group, async_op, "all_gather_single", call, output_tensor, input_tensor, results=results
-    )
+    call, arguments = collectives.all_gather_single, (output_tensor, input_tensor)
+    results = _chunks(output_tensor, process_group.size()) if async_op else None
+    return posted_or_held(process_group, async_op, "all_gather_single", call, arguments, *arguments, results)
 
 
 def all_gather_into_tensor(
@@ -145,27 +135,24 @@ def gather(
             default group yet.
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
+    ranks = (0 if dst is None and group_dst is None else dst, group_dst)
+    work = repeated(group, GATHER, tensor, plain_list(gather_list), None, ranks)
+    if work is not None:
+        return handed(group, work, async_op, gather_list or [])
     require_tensor("tensor", tensor)
     parts, own = same_dtype(list_or_nothing("gather_list", gather_list), tensor)
     process_group = group_of(group)
     if process_group is None:
         outside("gather")
         return None
-    root = rank_in(process_group, 0 if dst is None and group_dst is None else dst, group_dst)
+    root = rank_in(process_group, *ranks)
     is_root = root == process_group.rank()
     if is_root and not parts:
         refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
     if parts and not is_root:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    target = outputs(parts) if is_root else None
-    return posted(
-        process_group,
-        async_op,
-        "gather",
-        lambda comm: comm.gather(values(own), root, out=target),
-        gather_list or [],
-        [tensor],
-    )
+    arguments = (own, parts, root)
+    return posted(process_group, async_op, "gather", collectives.gather, arguments, gather_list or [], [tensor])
 
 
 def _chunks(output: Array, size: int) -> list[Array]:

@@ -27,6 +27,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         deadline: seconds that a wait may take; None for the communicator's own.
         backend: the backend's name, as it was given.
         posted: how many calls were posted on it.
+        is_whole: whether it is the group of all ranks, where ranks are global ranks.
         held: the calls that an open ``_coalescing_manager`` holds back; None where none is open.
     """
 
@@ -38,6 +39,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         self.deadline = deadline
         self.backend = backend
         self.posted = 0
+        self.is_whole = False
         self.held: list[Any] | None = None
         self._name = name
         self._desc = desc or "undefined"
@@ -99,6 +101,7 @@ class Membership:
         adopt: Callable[[Membership, Any], ProcessGroup | None],
     ) -> None:
         self.whole = self.default = default
+        default.is_whole = True
         self.others: list[int] | None = None
         self.groups = {default}
         self.made = 1
@@ -163,11 +166,11 @@ def required() -> Membership:
 
 def group_of(group: Group) -> ProcessGroup | None:
     """The group that is meant; None where this rank is outside it."""
+    if group is None:
+        return required().default
     if isinstance(group, int) and group == NON_GROUP_MEMBER:
         return None
     state = required()
-    if group is None:
-        return state.default
     process_group = state.known(group)
     if process_group is None:
         refuse(ValueError, f"Group {group} is not registered, please create group with torch.distributed.new_group API")
@@ -214,7 +217,7 @@ def _require_among_others(global_rank: Any) -> None:
 
 def group_rank_of(group: ProcessGroup, global_rank: Any) -> Any:
     """A global rank's rank in the group; in the default group they are the same, and validated by the engine."""
-    if group is required().whole:
+    if group.is_whole:
         return global_rank
     if global_rank not in group.communicator.ranks:
         refuse(ValueError, f"Global rank {global_rank} is not part of group {group}")

@@ -13,7 +13,7 @@ from collshim.errors import ArgumentTypeError, CollshimError, MismatchError, als
 from collshim.torch.distributed.arguments import refuse
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
 from collshim.torch.distributed.point_to_point import refuse_self
-from collshim.torch.distributed.work import Call, awaited
+from collshim.torch.distributed.posting import Call, awaited
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Group = None) -> None:

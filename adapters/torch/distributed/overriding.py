@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function
 
 P = ParamSpec("P")
@@ -22,6 +23,8 @@ def overridable(parameter: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             argument = args[place] if place < len(args) else kwargs.get(parameter)
+            if type(argument) is Tensor:
+                return function(*args, **kwargs)
             tensors = tuple(argument) if isinstance(argument, list | tuple) else (argument,)
             if not has_torch_function(tensors) or any(isinstance(tensor, type) for tensor in tensors):
                 return function(*args, **kwargs)

@@ -8,11 +8,12 @@ receiver's tensor (gloo: an end of the process, or a tensor filled in part).
 from __future__ import annotations
 
 from collshim.arrays import Array
+from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import refuse, require_tensor
-from collshim.torch.distributed.forms import uncounted, values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.work import Work, started
+from collshim.torch.distributed.posting import started
+from collshim.torch.distributed.work import Work
 
 
 @overridable("tensor")
@@ -126,13 +127,12 @@ def irecv(
 
 
 def _post_send(process_group: ProcessGroup, tensor: Array, destination: int, tag: int) -> Work:
-    return started(process_group, "send", [lambda comm: comm.send(values(tensor), destination, tag)], [tensor])
+    return started(process_group, "send", collectives.send, (tensor, destination, tag), [tensor])
 
 
 def _post_recv(process_group: ProcessGroup, tensor: Array, source: int | None, tag: int) -> Work:
     title = "recvAnySource" if source is None else "recv"
-    own = uncounted(tensor)
-    return started(process_group, title, [lambda comm: comm.recv(source, out=own, tag=tag)], [tensor])
+    return started(process_group, title, collectives.recv, (tensor, source, tag), [tensor])
 
 
 def refuse_self(process_group: ProcessGroup, rank: int, what: str) -> None:

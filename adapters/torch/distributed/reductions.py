@@ -11,7 +11,8 @@ from typing import Any
 from torch.distributed import ReduceOp, supports_complex
 
 from collshim.arrays import Array
-from collshim.communicator import Communicator
+from collshim.calls.collective import ALL_REDUCE, REDUCE, REDUCE_SCATTER
+from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import (
     is_complex,
     reduction,
@@ -22,12 +23,11 @@ from collshim.torch.distributed.arguments import (
     same_dtype,
 )
 from collshim.torch.distributed.coalescing import posted_or_held
-from collshim.torch.distributed.forms import outputs, parts_like, uncounted, values
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
+from collshim.torch.distributed.posting import handed, plain, plain_list, posted, repeated
 from collshim.torch.distributed.sparse import is_sparse, sum_sparse
-from collshim.torch.distributed.work import Call, Work, posted
-from collshim.work import Work as EngineWork
+from collshim.torch.distributed.work import Work
 
 
 @overridable("tensor")
@@ -54,6 +54,10 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     >>> tensor  # on both  # doctest: +SKIP
     tensor([4, 6])
     """
+    own = plain(tensor)
+    work = repeated(group, ALL_REDUCE, own, own, op)
+    if work is not None:
+        return handed(group, work, async_op, tensor)
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
@@ -61,14 +65,11 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
         return None
     reduce_op = reduction(op)
     if is_sparse(tensor):
-        return posted(
-            process_group, async_op, "sparse_all_reduce", lambda comm: sum_sparse(comm, tensor, reduce_op), [tensor]
-        )
+        return posted(process_group, async_op, "sparse_all_reduce", sum_sparse, (tensor, reduce_op), [tensor])
     if is_complex(tensor) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
-    own = uncounted(tensor)
-    call: Call = lambda comm: comm.all_reduce(own, reduce_op, out=own)  # noqa: E731
-    return posted_or_held(process_group, async_op, "all_reduce", call, tensor, tensor, reduce_op)
+    arguments = (tensor, reduce_op)
+    return posted_or_held(process_group, async_op, "all_reduce", collectives.all_reduce, arguments, tensor, tensor)
 
 
 @overridable("tensor")
@@ -97,17 +98,17 @@ def reduce(
     Raises:
         TypeError, ValueError, RuntimeError: as ``all_reduce``; a destination given twice or not at all.
     """
+    own = plain(tensor)
+    work = repeated(group, REDUCE, own, own, op, (dst, group_dst))
+    if work is not None:
+        return handed(group, work, async_op, tensor)
     process_group = group_of(group)
     root = rank_in(process_group, dst, group_dst)
     require_tensor("tensor", tensor)
     if process_group is None:
         outside("reduce")
         return None
-    reduce_op = reduction(op)
-    out = uncounted(tensor) if root == process_group.rank() else None
-    return posted(
-        process_group, async_op, "reduce", lambda comm: comm.reduce(values(tensor), root, reduce_op, out=out), [tensor]
-    )
+    return posted(process_group, async_op, "reduce", collectives.reduce, (tensor, root, reduction(op)), [tensor])
 
 
 @overridable("output")
@@ -132,6 +133,9 @@ def reduce_scatter(
         ValueError: dtypes differ; no default group yet.
         RuntimeError: the list's length or the output's shape does not fit; the ranks disagree or one is missing.
     """
+    work = repeated(group, REDUCE_SCATTER, plain_list(input_list), output, op)
+    if work is not None:
+        return handed(group, work, async_op, output)
     require_tensor("output", output)
     require_list("input_list", input_list)
     same_dtype(output, input_list)
@@ -139,14 +143,9 @@ def reduce_scatter(
     if process_group is None:
         outside("reduce_scatter")
         return None
-    reduce_op = reduction(op)
+    arguments = (output, input_list, reduction(op))
     return posted(
-        process_group,
-        async_op,
-        "reduce_scatter",
-        lambda comm: comm.reduce_scatter(values(input_list), reduce_op, out=outputs(output)),
-        [output],
-        input_list,
+        process_group, async_op, "reduce_scatter", collectives.reduce_scatter, arguments, [output], input_list
     )
 
 
@@ -178,13 +177,8 @@ def reduce_scatter_single(
     if process_group is None:
         outside("reduce_scatter_single")
         return None
-    reduce_op = reduction(op)
-
-    def call(comm: Communicator) -> EngineWork[object]:
-        parts = parts_like("reduce_scatter_single: input", values(input), values(output), comm)
-        return comm.reduce_scatter(parts, reduce_op, out=outputs(output))
-
-    return posted_or_held(process_group, async_op, "reduce_scatter_single", call, output, input, reduce_op)
+    call, arguments = collectives.reduce_scatter_single, (output, input, reduction(op))
+    return posted_or_held(process_group, async_op, "reduce_scatter_single", call, arguments, output, input)
 
 
 def reduce_scatter_tensor(

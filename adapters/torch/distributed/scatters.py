@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collshim.arrays import Array
+from collshim.calls.collective import BROADCAST, SCATTER
+from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import list_or_nothing, refuse, require_tensor, same_dtype
-from collshim.torch.distributed.forms import uncounted, values
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.work import Work, posted
+from collshim.torch.distributed.posting import handed, plain, plain_list, posted, repeated
+from collshim.torch.distributed.work import Work
 
 
 @overridable("tensor")
@@ -35,14 +37,17 @@ def broadcast(
         ValueError: a source given twice or not at all, or outside the group; no default group yet.
         RuntimeError: no such source; the ranks disagree or one is missing.
     """
+    own = plain(tensor)
+    work = repeated(group, BROADCAST, own, own, None, (src, group_src))
+    if work is not None:
+        return handed(group, work, async_op, tensor)
     process_group = group_of(group)
     root = rank_in(process_group, src, group_src)
     require_tensor("tensor", tensor)
     if process_group is None:
         outside("broadcast")
         return None
-    own = uncounted(tensor)
-    return posted(process_group, async_op, "broadcast", lambda comm: comm.broadcast(own, root, out=own), [tensor])
+    return posted(process_group, async_op, "broadcast", collectives.broadcast, (tensor, root), [tensor])
 
 
 @overridable("tensor")
@@ -72,10 +77,14 @@ def scatter(
             yet.
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
+    ranks = (0 if src is None and group_src is None else src, group_src)
+    work = repeated(group, SCATTER, plain_list(scatter_list), plain(tensor), None, ranks)
+    if work is not None:
+        return handed(group, work, async_op, tensor)
     require_tensor("tensor", tensor)
     output, parts = same_dtype(tensor, list_or_nothing("scatter_list", scatter_list))
     process_group = group_of(group)
-    root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
+    root = rank_in(process_group, *ranks)
     if process_group is None:
         outside("scatter")
         return None
@@ -84,12 +93,5 @@ def scatter(
         refuse(ValueError, "Argument ``scatter_list`` must be specified on source rank.")
     if parts and not is_root:
         refuse(ValueError, "Argument ``scatter_list`` must NOT be specified on non-source ranks.")
-    source, own = values(parts) if is_root else None, uncounted(output)
-    return posted(
-        process_group,
-        async_op,
-        "scatter",
-        lambda comm: comm.scatter(source, root, out=own),
-        [tensor],
-        scatter_list or [],
-    )
+    arguments = (output, parts, root)
+    return posted(process_group, async_op, "scatter", collectives.scatter, arguments, [tensor], scatter_list or [])

@@ -12,9 +12,11 @@ import torch
 import collshim.work
 from collshim.communicator import Communicator
 from collshim.errors import CommunicationError, DeadlineError
+from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import seconds, warn
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
-from collshim.torch.distributed.work import Work, posted
+from collshim.torch.distributed.posting import posted
+from collshim.torch.distributed.work import Work
 
 _TAG = 2**29
 """Of monitored_barrier's messages; nobody's own sends carry it."""
@@ -49,7 +51,7 @@ def barrier(
         outside("barrier")
         return None
     limit = seconds(timeout)
-    return posted(process_group, async_op, "barrier", lambda comm: comm.barrier(), [], deadline=limit)
+    return posted(process_group, async_op, "barrier", collectives.barrier, (), [], deadline=limit)
 
 
 def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:

@@ -14,12 +14,14 @@ from torch import Tensor
 from torch.distributed import PrefixStore, ReduceOp, Store
 
 from collshim.communicator import Communicator
+from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import reduction
-from collshim.torch.distributed.forms import outputs, parts_like, pieces, uncounted
+from collshim.torch.distributed.forms import outputs, parts_like
 from collshim.torch.distributed.membership import ProcessGroup
-from collshim.torch.distributed.profiling import begun
+from collshim.torch.distributed.posting import Call, started
 from collshim.torch.distributed.synchronization import monitor
-from collshim.torch.distributed.work import Call, Work, accepted, without_memory
+from collshim.torch.distributed.work import Work
+from collshim.work import together
 from collshim.world import peek
 
 Tensors = Tensor | Sequence[Tensor]
@@ -36,38 +38,40 @@ class CollectiveGroup(ProcessGroup):
 
     def broadcast(self, tensors: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Every rank's tensor holds the root's."""
-        tensor, root = uncounted(_first(tensors)), _option(opts, "rootRank")
-        return self._post("broadcast", [lambda comm: comm.broadcast(tensor, root, out=tensor)], [tensor], opts, timeout)
+        tensor, root = _first(tensors), _option(opts, "rootRank")
+        return self._post("broadcast", collectives.broadcast, (tensor, root), [tensor], opts, timeout)
 
     def allreduce(self, tensors: Tensors, opts: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """Every rank's tensor holds the reduction of all ranks' tensors."""
-        tensor, op = uncounted(_first(tensors)), reduction(_option(opts, "reduceOp"))
-        return self._post("all_reduce", [lambda comm: comm.all_reduce(tensor, op, out=tensor)], [tensor], opts, timeout)
+        tensor, op = _first(tensors), reduction(_option(opts, "reduceOp"))
+        return self._post("all_reduce", collectives.all_reduce, (tensor, op), [tensor], opts, timeout)
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = ReduceOp.SUM) -> Work:
         """``allreduce`` of each tensor, in one call."""
-        own, op = _detached(tensors), reduction(_option(opts, "reduceOp"))
-        return self._post("all_reduce", [lambda comm: comm.all_reduce_coalesced(own, op, out=own)], own, opts)
+        own, op = list(tensors), reduction(_option(opts, "reduceOp"))
+        return self._post("all_reduce", collectives.all_reduce_coalesced, (own, op), own, opts)
 
     def reduce(self, tensors: Tensors, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """The root's tensor holds the reduction of all ranks' tensors; the others' are unchanged."""
-        tensor, root = uncounted(_first(tensors)), _option(opts, "rootRank")
-        reduce_op = reduction(getattr(opts, "reduceOp", op))
-        out = tensor if root == self.rank() else None
-        call: Call = lambda comm: comm.reduce(tensor, root, reduce_op, out=out)  # noqa: E731
-        return self._post("reduce", [call], [tensor], opts, timeout)
+        tensor, root = _first(tensors), _option(opts, "rootRank")
+        arguments = (tensor, root, reduction(getattr(opts, "reduceOp", op)))
+        return self._post("reduce", collectives.reduce, arguments, [tensor], opts, timeout)
 
     def allgather(self, outputs: Any, inputs: Tensors, opts: Any = None, timeout: Timeout = None) -> Work:
         """Every rank's list of outputs holds all ranks' input."""
-        parts, tensor = _list(outputs), _one(inputs)
-        return self._post("all_gather", [lambda comm: comm.all_gather(tensor, out=parts)], parts, opts, timeout)
+        parts = _list(outputs)
+        return self._post("all_gather", collectives.all_gather, (parts, _first(inputs)), parts, opts, timeout)
 
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
     ) -> Work:
         """``allgather`` of each input; ``outputs[r]`` holds those of rank r."""
-        calls = [_gathered(tensor, [_one(part[place]) for part in outputs]) for place, tensor in enumerate(inputs)]
-        return self._post("all_gather", calls, [tensor for part in outputs for tensor in part], opts)
+
+        def call(comm: Communicator) -> Any:
+            parts = [[part[place] for part in outputs] for place in range(len(inputs))]
+            return together([collectives.all_gather(comm, *pair) for pair in zip(parts, inputs, strict=True)])
+
+        return self._post("all_gather", call, (), [tensor for part in outputs for tensor in part], opts)
 
     def all_gather_single(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Every rank's output holds all ranks' input, end to end or stacked."""
@@ -85,25 +89,25 @@ class CollectiveGroup(ProcessGroup):
                 return comm.all_gather(sources[0], out=out[0])
             return comm.all_gather_coalesced(sources, out=out)
 
-        return self._post("all_gather", [call], targets, opts)
+        return self._post("all_gather", call, (), targets, opts)
 
     def gather(self, outputs: Any, inputs: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
         """The root's list of outputs holds all ranks' input; the others give no outputs."""
-        parts, tensor, root = _list(outputs), _one(inputs), _option(opts, "rootRank")
-        return self._post("gather", [lambda comm: comm.gather(tensor, root, out=parts or None)], parts, opts, timeout)
+        parts = _list(outputs)
+        arguments = (_first(inputs), parts, _option(opts, "rootRank"))
+        return self._post("gather", collectives.gather, arguments, parts, opts, timeout)
 
     def scatter(self, outputs: Tensors, inputs: Any, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Rank r's output holds the r-th of the root's inputs; the others give no inputs."""
-        output, parts, root = uncounted(_first(outputs)), _list(inputs), _option(opts, "rootRank")
-        return self._post(
-            "scatter", [lambda comm: comm.scatter(parts or None, root, out=output)], [output], opts, timeout
-        )
+        output = _first(outputs)
+        arguments = (output, _list(inputs), _option(opts, "rootRank"))
+        return self._post("scatter", collectives.scatter, arguments, [output], opts, timeout)
 
     def reduce_scatter(self, outputs: Tensors, inputs: Any, opts: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """Rank r's output holds the reduction of all ranks' r-th inputs."""
-        output, parts, op = _one(outputs), _list(inputs), reduction(_option(opts, "reduceOp"))
-        call: Call = lambda comm: comm.reduce_scatter(parts, op, out=output)  # noqa: E731
-        return self._post("reduce_scatter", [call], [output], opts, timeout)
+        output = _first(outputs)
+        arguments = (output, _list(inputs), reduction(_option(opts, "reduceOp")))
+        return self._post("reduce_scatter", collectives.reduce_scatter, arguments, [output], opts, timeout)
 
     def reduce_scatter_single(self, output: Tensor, input: Tensor, opts: Any = ReduceOp.SUM) -> Work:
         """Rank r's output holds the reduction of the r-th part of all ranks' input, end to end or stacked."""
@@ -123,14 +127,14 @@ class CollectiveGroup(ProcessGroup):
                 return comm.reduce_scatter(parts[0], op, out=targets[0])
             return comm.reduce_scatter_coalesced(parts, op, out=targets)
 
-        return self._post("reduce_scatter", [call], targets, opts)
+        return self._post("reduce_scatter", call, (), targets, opts)
 
     def alltoall(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None, timeout: Timeout = None
     ) -> Work:
         """Every rank's r-th output holds rank r's input for it."""
-        out, parts = _detached(outputs), _detached(inputs)
-        return self._post("all_to_all", [lambda comm: comm.all_to_all(parts, out=out)], out, opts, timeout)
+        places = list(outputs)
+        return self._post("all_to_all", collectives.all_to_all, (places, list(inputs)), places, opts, timeout)
 
     def all_to_all_single(
         self,
@@ -142,24 +146,18 @@ class CollectiveGroup(ProcessGroup):
         timeout: Timeout = None,
     ) -> Work:
         """Every rank's output holds, end to end, all ranks' pieces of input for it; cut evenly without sizes."""
-        out, source = uncounted(output), input.detach()
-
-        def call(comm: Communicator) -> Any:
-            parts = pieces("all_to_all_single: input", source, list(input_split_sizes or ()), comm)
-            out_parts = pieces("all_to_all_single: output", out, list(output_split_sizes or ()), comm)
-            return comm.all_to_all(parts, out=out_parts)
-
-        return self._post("all_to_all", [call], [out], opts, timeout)
+        arguments = (output, input, list(output_split_sizes or ()), list(input_split_sizes or ()))
+        return self._post("all_to_all", collectives.all_to_all_single, arguments, [output], opts, timeout)
 
     def send(self, tensors: Tensors, dstRank: int, tag: int = 0) -> Work:
         """Rank ``dstRank`` of the group receives the tensor."""
-        tensor = _one(tensors)
-        return self._post("send", [lambda comm: comm.send(tensor, dstRank, tag)], [tensor])
+        tensor = _first(tensors)
+        return self._post("send", collectives.send, (tensor, dstRank, tag), [tensor])
 
     def recv(self, tensors: Tensors, srcRank: int | None, tag: int = 0) -> Work:
         """The tensor holds what rank ``srcRank`` of the group sends."""
-        tensor = uncounted(_first(tensors))
-        return self._post("recv", [lambda comm: comm.recv(srcRank, out=tensor, tag=tag)], [tensor])
+        tensor = _first(tensors)
+        return self._post("recv", collectives.recv, (tensor, srcRank, tag), [tensor])
 
     def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Work:
         """The tensor holds what any rank sends; the work's ``source_rank`` says which."""
@@ -167,7 +165,7 @@ class CollectiveGroup(ProcessGroup):
 
     def barrier(self, opts: Any = None, timeout: Timeout = None) -> Work:
         """Its work is complete when every rank has called it."""
-        return self._post("barrier", [lambda comm: comm.barrier()], [], opts, timeout)
+        return self._post("barrier", collectives.barrier, (), [], opts, timeout)
 
     def monitored_barrier(self, timeout: Timeout = None, wait_all_ranks: bool = False) -> None:
         """Returns when every rank has called it; else rank 0 says who did not come."""
@@ -188,14 +186,15 @@ class CollectiveGroup(ProcessGroup):
         self.shutdown()
 
     def _post(
-        self, title: str, calls: Sequence[Call], outputs: list[Tensor], opts: Any = None, timeout: Timeout = None
+        self,
+        title: str,
+        call: Call,
+        arguments: tuple[Any, ...],
+        outputs: list[Tensor],
+        opts: Any = None,
+        timeout: Timeout = None,
     ) -> Work:
-        limit = _limit(getattr(opts, "timeout", timeout))
-        if without_memory(outputs):
-            return Work([], limit, outputs)
-        event = begun(self.backend, title, outputs)
-        works = [accepted(self, call) for call in calls]
-        work = Work(works, self.deadline if limit is None else limit, outputs, event)
+        work = started(self, title, call, arguments, outputs, deadline=_limit(getattr(opts, "timeout", timeout)))
         if self._coalescing is not None:
             self._coalescing.append(work)
         return work.kept()
@@ -205,9 +204,9 @@ class CollectiveGroup(ProcessGroup):
         self._coalescing = []
 
     def _end_coalescing(self, device: Any = None) -> Work:
-        works_of_calls, self._coalescing = self._coalescing or [], None
-        works = [part for work in works_of_calls for part in work._works]
-        return Work(works, self.deadline, [tensor for work in works_of_calls for tensor in work._outputs]).kept()
+        works, self._coalescing = self._coalescing or [], None
+        outputs = [tensor for work in works for tensor in work._outputs]
+        return Work(together([work._work for work in works]), self.deadline, outputs).kept()
 
     def _get_sequence_number_for_group(self) -> int:
         """How many calls were posted on the group."""
@@ -247,22 +246,14 @@ def _first(tensors: Tensors) -> Tensor:
     return tensors if isinstance(tensors, Tensor) else tensors[0]
 
 
-def _one(tensors: Tensors) -> Tensor:
-    return _detached([_first(tensors)])[0]
-
-
 def _list(tensors: Any) -> list[Tensor]:
     """A rank's list of tensors; C++ has a list of such lists, one per device."""
     is_nested = bool(tensors) and not isinstance(tensors[0], Tensor)
-    return _detached(tensors[0] if is_nested else tensors)
+    return list(tensors[0] if is_nested else tensors)
 
 
 def _detached(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [outputs(tensor).detach() for tensor in tensors]
-
-
-def _gathered(tensor: Tensor, parts: list[Tensor]) -> Call:
-    return lambda comm: comm.all_gather(tensor.detach(), out=parts)
 
 
 def _stacked(what: str, whole: Tensor, part: Tensor, comm: Communicator) -> Tensor:

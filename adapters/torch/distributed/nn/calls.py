@@ -12,7 +12,7 @@ from collshim.communicator import Communicator
 from collshim.layout import listed
 from collshim.torch.distributed.arguments import warn
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
-from collshim.torch.distributed.work import accepted
+from collshim.torch.distributed.posting import accepted
 from collshim.work import Work
 
 

@@ -12,7 +12,7 @@ from collshim.torch.distributed.arguments import list_or_nothing, reduction, req
 from collshim.torch.distributed.membership import Group, outside
 from collshim.torch.distributed.nn.calls import deprecated, each, outside_with, result_of, rooted
 from collshim.torch.distributed.nn.graph import beside, off_root
-from collshim.torch.distributed.work import accepted
+from collshim.torch.distributed.posting import accepted
 
 
 def broadcast(tensor: Array, src: int, group: Group = None) -> Array:

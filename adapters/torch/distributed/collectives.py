@@ -1,0 +1,98 @@
+"""Each collective in torch's forms, over a communicator: what functions, a group's methods and batches post.
+
+Every function here takes the communicator first, writes results into the arrays that are given, which no graph of
+torch's sees, and returns the engine's work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collshim.arrays import as_output, as_torch
+from collshim.communicator import Communicator
+from collshim.torch.distributed.forms import outputs, parts_like, pieces, place, uncounted, values
+from collshim.work import Work
+
+
+def all_reduce(comm: Communicator, tensor: Any, op: Any) -> Work[Any]:
+    """Every rank's tensor holds the reduction of all ranks' tensors."""
+    own = uncounted(tensor)
+    return comm.all_reduce(own, op, out=own)
+
+
+def all_reduce_coalesced(comm: Communicator, tensors: list[Any], op: Any) -> Work[Any]:
+    """``all_reduce`` of each tensor, in one call."""
+    return comm.all_reduce_coalesced(values(tensors), op, out=outputs(tensors))
+
+
+def reduce(comm: Communicator, tensor: Any, root: int, op: Any) -> Work[Any]:
+    """The root's tensor holds the reduction of all ranks' tensors; the others' are unchanged."""
+    own = uncounted(tensor)
+    return comm.reduce(own, root, op, out=own if root == comm.rank else None)
+
+
+def broadcast(comm: Communicator, tensor: Any, root: int) -> Work[Any]:
+    """Every rank's tensor holds the root's."""
+    own = uncounted(tensor)
+    return comm.broadcast(own, root, out=own)
+
+
+def all_gather(comm: Communicator, parts: list[Any], tensor: Any) -> Work[Any]:
+    """Every rank's list holds all ranks' tensors."""
+    return comm.all_gather(values(tensor), out=outputs(parts))
+
+
+def all_gather_single(comm: Communicator, output: Any, tensor: Any) -> Work[Any]:
+    """Every rank's output holds all ranks' tensors, end to end or stacked."""
+    own, what = values(tensor), "all_gather_single: output_tensor"
+    return comm.all_gather(own, out=parts_like(what, place(output, what), own, comm))
+
+
+def gather(comm: Communicator, tensor: Any, parts: list[Any], root: int) -> Work[Any]:
+    """The root's list holds all ranks' tensors; the others' lists are empty."""
+    return comm.gather(values(tensor), root, out=outputs(parts) if parts else None)
+
+
+def scatter(comm: Communicator, output: Any, parts: list[Any], root: int) -> Work[Any]:
+    """Rank r's output holds the r-th of the root's parts; the others' lists are empty."""
+    return comm.scatter(values(parts) if parts else None, root, out=uncounted(output))
+
+
+def reduce_scatter(comm: Communicator, output: Any, parts: list[Any], op: Any) -> Work[Any]:
+    """Rank r's output holds the reduction of all ranks' r-th parts."""
+    return comm.reduce_scatter(values(parts), op, out=outputs(output))
+
+
+def reduce_scatter_single(comm: Communicator, output: Any, tensor: Any, op: Any) -> Work[Any]:
+    """Rank r's output holds the reduction of the r-th part of all ranks' tensors, end to end or stacked."""
+    parts = parts_like("reduce_scatter_single: input", values(tensor), values(output), comm)
+    return comm.reduce_scatter(parts, op, out=outputs(output))
+
+
+def all_to_all(comm: Communicator, places: list[Any], parts: list[Any]) -> Work[Any]:
+    """Every rank's r-th place holds rank r's part for it."""
+    return comm.all_to_all(values(parts), out=outputs(places))
+
+
+def all_to_all_single(
+    comm: Communicator, output: Any, tensor: Any, output_sizes: list[int], input_sizes: list[int]
+) -> Work[Any]:
+    """Every rank's output holds, end to end, all ranks' pieces for it; cut evenly where no sizes are given."""
+    parts = pieces("all_to_all_single: input", values(as_torch(tensor)), input_sizes, comm)
+    out = uncounted(as_output(output, what="all_to_all_single: output"))
+    return comm.all_to_all(parts, out=pieces("all_to_all_single: output", out, output_sizes, comm))
+
+
+def barrier(comm: Communicator) -> Work[None]:
+    """Its work is complete when every rank has posted it."""
+    return comm.barrier()
+
+
+def send(comm: Communicator, tensor: Any, destination: int, tag: int) -> Work[Any]:
+    """The destination receives the tensor."""
+    return comm.send(values(tensor), destination, tag)
+
+
+def recv(comm: Communicator, tensor: Any, source: int | None, tag: int) -> Work[Any]:
+    """The tensor holds what the source, or any rank, sent."""
+    return comm.recv(source, out=uncounted(tensor), tag=tag)
