@@ -15,7 +15,7 @@ class _Recording(torch.Tensor):
 
     calls = 0
 
-    def record_stream(self, stream: Any) -> None:
+    def record_stream(self, s: Any) -> None:
         _Recording.calls += 1
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from collshim import ArgumentError, CollshimError, Communicator, DeadlineError, MismatchError, Work
-from collshim.deferred import DeferredErrors
+from collshim.deferred import DeferredErrors, Failing
 from collshim.work import Settled, together
 from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
 
@@ -50,8 +50,8 @@ class Failed(NamedTuple):
 
 def after(failure: CollshimError, work: Started) -> Started:
     """``work`` as it is posted after a call that failed."""
-    earlier = Failed(failure)
-    work._earlier, work._is_simple = (DeferredErrors([earlier]), [earlier]), False
+    earlier: list[Failing] = [Failed(failure)]
+    work._earlier, work._is_simple = (DeferredErrors(earlier), earlier), False
     return work
 
 

@@ -78,6 +78,7 @@ class Exchange(Work[Any]):
 
     caller: Caller | None = None
     inputs: Parts | None = None
+    work: Any
     calls: Sequence[Call] | None = None
     failure: CollshimError | None = None
     started = True

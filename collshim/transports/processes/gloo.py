@@ -215,8 +215,9 @@ def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
         everything = source.new_empty((end.size, *source.shape))
-        target = torch.empty_like(source) if target is None and gets else target
         finish = partial(reduces, everything.unbind(0)) if gets else None
+        if target is None and gets:
+            target = torch.empty_like(source)
         return target, all_gather_single(group, carried(everything.view(-1)), carried(source.view(-1))), finish
 
     return start
@@ -230,7 +231,7 @@ def _reduce(call: Call, end: Endpoint) -> Transfer:
     finish = _divided(call, end.size) if is_root else None
 
     def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
-        if target is not source or call.factor is not None:
+        if target is None or target is not source or call.factor is not None:
             target = _filled(call, target, source)  # off the root too, where gloo leaves partial sums
         work = group.reduce([target if summand is None else summand(target)], options)
         return target if is_root else None, work, finish
@@ -247,7 +248,7 @@ def _reduce_scatter(call: Call, end: Endpoint) -> Transfer:
     options, summand, finish = ReduceScatterOptions(), _summand(call.dtype), _divided(call, end.size)
     options.reduceOp = _native_op(call)
 
-    def start(group: Any, source: Parts, target: Tensor | None) -> Moving:
+    def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         whole, part = source if type(source) is Tensor else torch.stack(listed(source)), target[None]
         if summand is not None:
@@ -260,7 +261,7 @@ def _reduce_scatter(call: Call, end: Endpoint) -> Transfer:
 def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
     reductions = [_reduce(call._replace(op="reduce", root=owner), end) for owner in range(end.size)]
 
-    def start(group: Any, source: Parts, target: Tensor | None) -> Moving:
+    def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         moving = [
             reduction(group, part, target if owner == end.rank else None)
@@ -276,7 +277,7 @@ def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
     carried = _carrier(call.dtype)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
-    def start(group: Any, source: Parts, target: Tensor | None) -> Moving:
+    def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         mine = target.new_empty((end.size, *target.shape))
         work = all_to_all_single(group, carried(mine.view(-1)), carried(flat(source)), [], [])
@@ -289,7 +290,7 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
     options, carried = BroadcastOptions(), _carrier(call.dtype)
     options.rootRank = call.root or 0
 
-    def start(group: Any, source: Tensor | None, target: Tensor | None) -> Moving:
+    def start(group: Any, source: Tensor | None, target: Any) -> Moving:
         if source is None:
             target = end.fresh() if target is None else target
         elif target is not source:
@@ -304,7 +305,7 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
         return _ragged_all_gather(call, end)
     carried = _carrier(call.dtype)
 
-    def start(group: Any, source: Tensor, target: Parts | None) -> Moving:
+    def start(group: Any, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         if type(target) is Tensor and carried is _as_is:
             return target, all_gather_single(group, target, source[None]), None
@@ -319,7 +320,7 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
 def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
     carried = _carrier(call.dtype)
 
-    def start(group: Any, source: Tensor, target: Parts | None) -> Moving:
+    def start(group: Any, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         parts = listed(target)
         parts[end.rank].copy_(source)
@@ -334,7 +335,7 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
     options, carried, is_root = GatherOptions(), _carrier(call.dtype), end.rank == call.root
     options.rootRank = call.root or 0
 
-    def start(group: Any, source: Tensor, target: Parts | None) -> Moving:
+    def start(group: Any, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None and is_root else target
         lists = [] if target is None else [[*map(carried, listed(target))]]
         return target, group.gather(lists, [carried(source)], options), None
@@ -345,7 +346,7 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
 def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
     root = call.root or 0
 
-    def start(group: Any, source: Tensor, target: Parts | None) -> Moving:
+    def start(group: Any, source: Tensor, target: Any) -> Moving:
         if end.rank != root:
             return None, Works([send(group, source, root, _RAGGED_TAG)]), None
         target = end.fresh() if target is None else target
@@ -363,7 +364,7 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
     options, carried = ScatterOptions(), _carrier(call.dtype)
     options.rootRank = call.root or 0
 
-    def start(group: Any, source: Parts | None, target: Tensor | None) -> Moving:
+    def start(group: Any, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         lists = [] if source is None else [[*map(carried, listed(source))]]
         return target, group.scatter([carried(target)], lists, options), None
@@ -374,7 +375,7 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
 def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
     root = call.root or 0
 
-    def start(group: Any, source: Parts | None, target: Tensor | None) -> Moving:
+    def start(group: Any, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         if source is None:
             return target, Works([receive(group, target, root, _RAGGED_TAG)]), None

@@ -90,8 +90,8 @@ class Inbox(Protocol):
         """Take what envelopes have come, without waiting."""
         ...
 
-    def has_envelope(self, request: MessageRequest, seconds: float) -> bool:
-        """Whether the request's envelope has come, after at most that many seconds."""
+    def has_envelope(self, message: MessageRequest, seconds: float) -> bool:
+        """Whether a recv's envelope has come, after at most that many seconds."""
         ...
 
 
