@@ -26,25 +26,14 @@ whose inputs got one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
+from collshim.calls import collective
 from collshim.calls.call import Call
-from collshim.calls.collective import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BROADCAST,
-    GATHER,
-    RECV,
-    REDUCE,
-    REDUCE_SCATTER,
-    SCATTER,
-    SEND,
-    Collective,
-)
+from collshim.calls.collective import Collective
 from collshim.errors import ArgumentError, also
 from collshim.layout import Parts, listed
 from collshim.work import Work
@@ -52,26 +41,8 @@ from collshim.work import Work
 Gradients = Sequence["Tensor | None"]
 Rule = Callable[["Joint", list[Tensor], list[Tensor], list[Tensor]], Gradients]
 
-
-class Collectives(Protocol):
-    """What the rules need of a communicator."""
-
-    rank: int
-    size: int
-
-    def all_reduce(self, *args: Any, **more: Any) -> Any:
-        """See ``Communicator.all_reduce``, and so on."""
-
-    def reduce(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
-    def broadcast(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
-    def all_gather(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
-    def all_gather_ragged(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
-    def gather_ragged(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
-    def scatter(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
-    def reduce_scatter(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
-    def all_to_all(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
-    def send(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
-    def recv(self, *args: Any, **more: Any) -> Any: ...  # noqa: D102
+Collectives: TypeAlias = Any
+"""A ``Communicator``, of which this module knows no more than the names of its methods: it is built on this module."""
 
 
 class _Node(torch.autograd.Function):
@@ -306,14 +277,14 @@ def _recv(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list
 
 
 _RULES: dict[Collective, Rule] = {
-    ALL_GATHER: _all_gather,
-    GATHER: _gather,
-    ALL_REDUCE: _all_reduce,
-    REDUCE: _reduce,
-    REDUCE_SCATTER: _reduce_scatter,
-    BROADCAST: _broadcast,
-    SCATTER: _scatter,
-    ALL_TO_ALL: _all_to_all,
-    SEND: _send,
-    RECV: _recv,
+    collective.ALL_GATHER: _all_gather,
+    collective.GATHER: _gather,
+    collective.ALL_REDUCE: _all_reduce,
+    collective.REDUCE: _reduce,
+    collective.REDUCE_SCATTER: _reduce_scatter,
+    collective.BROADCAST: _broadcast,
+    collective.SCATTER: _scatter,
+    collective.ALL_TO_ALL: _all_to_all,
+    collective.SEND: _send,
+    collective.RECV: _recv,
 }

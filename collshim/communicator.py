@@ -9,20 +9,9 @@ import torch
 from torch import Tensor
 
 from collshim.autograd import attach
-from collshim.calls import validation
+from collshim.calls import collective, validation
 from collshim.calls.call import Call
-from collshim.calls.collective import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BARRIER,
-    BROADCAST,
-    GATHER,
-    REDUCE,
-    REDUCE_SCATTER,
-    SCATTER,
-    Shape,
-)
+from collshim.calls.collective import Shape
 from collshim.calls.validation import Target
 from collshim.coalesced import CoalescedCollectives
 from collshim.errors import ArgumentTypeError, ArgumentValueError, refusal
@@ -72,7 +61,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be ``array`` itself.
         """
-        work = self._repeat(ALL_REDUCE, array, out, op)
+        work = self._repeat(collective.ALL_REDUCE, array, out, op)
         if work is not None:
             return work
         tensor, reduction = self._operand("all_reduce", array, op)
@@ -81,7 +70,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
         """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input."""
-        work = self._repeat(REDUCE, array, out, op, root)
+        work = self._repeat(collective.REDUCE, array, out, op, root)
         if work is not None:
             return work
         tensor, reduction = self._operand("reduce", array, op)
@@ -96,7 +85,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         Off the root ``array`` tells shape, dtype and kind of what is awaited and is not changed; ``out=array`` is the
         form in place. With ``discovers`` on every rank, or the check on, it may be None there.
         """
-        work = self._repeat(BROADCAST, array, out, None, root) if discovers is False else None
+        work = self._repeat(collective.BROADCAST, array, out, None, root) if discovers is False else None
         if work is not None:
             return work
         discovers = validation.flag_of(self, "broadcast", "discovers", discovers)
@@ -116,7 +105,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be such an array, or a list of ``size`` arrays, whose shapes may be unequal where the ranks' are.
         """
-        work = self._repeat(ALL_GATHER, array, out)
+        work = self._repeat(collective.ALL_GATHER, array, out)
         if work is not None:
             return work
         tensor = self._tensor("all_gather", array)
@@ -134,7 +123,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
         ``out``, on the root alone, may be a list of ``size`` arrays, unequal ones with the check on.
         """
-        work = self._repeat(GATHER, array, out, None, root)
+        work = self._repeat(collective.GATHER, array, out, None, root)
         if work is not None:
             return work
         tensor = self._tensor("gather", array)
@@ -163,7 +152,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         """
         awaits = parts is None and type(root) is int and root != self.rank
         known = out if awaits else parts
-        work = self._repeat(SCATTER, known, out, None, root) if like is None and discovers is False else None
+        work = self._repeat(collective.SCATTER, known, out, None, root) if like is None and discovers is False else None
         if work is not None:
             return work
         root = validation.rank_of(self, "scatter", "root", root)
@@ -184,7 +173,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones included where all
         ranks' lists have the same shapes.
         """
-        work = self._repeat(REDUCE_SCATTER, parts, out, op)
+        work = self._repeat(collective.REDUCE_SCATTER, parts, out, op)
         if work is not None:
             return work
         tensors = validation.parts_of(self, "reduce_scatter", parts)
@@ -203,7 +192,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         included, gives a list. ``out`` may be either form. A list without ``out`` needs ``shapes``, one per rank, the
         check on, or ``discovers`` on every rank.
         """
-        work = self._repeat(ALL_TO_ALL, parts, out) if discovers is False and shapes is None else None
+        work = self._repeat(collective.ALL_TO_ALL, parts, out) if discovers is False and shapes is None else None
         if work is not None:
             return work
         discovers = validation.flag_of(self, "all_to_all", "discovers", discovers)
@@ -224,9 +213,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
     def barrier(self) -> Work[None]:
         """Its wait returns when every rank of the group has called it."""
-        plan = self._plans.get(BARRIER)
+        plan = self._plans.get(collective.BARRIER)
         if plan is None:
-            plan = self._plans[BARRIER] = self._plan(Call("barrier"), None, torch.device("cpu"))
+            plan = self._plans[collective.BARRIER] = self._plan(Call("barrier"), None, torch.device("cpu"))
         return self._start(plan, None, None, None, None, None)
 
     def subgroup(self, ranks: Sequence[int]) -> Communicator | None:

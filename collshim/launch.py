@@ -33,12 +33,7 @@ _GRACE = 2.0
 
 
 def launch(
-    fn: Callable[..., T],
-    size: int,
-    *,
-    ranks: str = "threads",
-    args: Sequence[Any] = (),
-    timeout: float | None = None,
+    fn: Callable[..., T], size: int, *, ranks: str = "threads", args: Sequence[Any] = (), timeout: float | None = None
 ) -> list[T]:
     """Run ``fn(*args)`` on ``size`` ranks; what they returned, in rank order.
 

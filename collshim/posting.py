@@ -13,7 +13,7 @@ from collshim.arrays import stream_follower, to_numpy
 from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
-from collshim.calls.collective import RECV, SEND, Collective, Shape
+from collshim.calls.collective import MESSAGES, RECV, Collective, Shape
 from collshim.calls.plan import KEPT, Plan, dense, recurs
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
@@ -101,7 +101,7 @@ class Posting:
         if target is not None and inputs is not None:
             inputs = without_overlap(call.collective, self.rank, inputs, target.written)
         plan = self._plan(call, parts, device or _device(parts))
-        start = self._start_message if call.collective in (SEND, RECV) else self._start
+        start = self._start_message if call.collective in MESSAGES else self._start
         work = start(plan, inputs, None if target is None else target.written, out, kind, parts)
         if target is not None and not target.is_direct:
             work = work.then(partial(_settled_into, target))

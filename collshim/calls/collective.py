@@ -69,20 +69,9 @@ BARRIER = Collective("barrier", "nothing", "all", "nothing", "all")
 SEND = Collective("send", "tensor", "all", "nothing", "all")
 RECV = Collective("recv", "nothing", "all", "tensor", "all")
 
-COLLECTIVES = {
-    record.name: record
-    for record in (
-        ALL_REDUCE,
-        REDUCE,
-        BROADCAST,
-        ALL_GATHER,
-        GATHER,
-        SCATTER,
-        REDUCE_SCATTER,
-        ALL_TO_ALL,
-        BARRIER,
-        SEND,
-        RECV,
-    )
-}
+MESSAGES = (SEND, RECV)
+"""The sides of a message, which two ranks have to do with and not the whole group."""
+
+_OF_A_GROUP = (ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, GATHER, SCATTER, REDUCE_SCATTER, ALL_TO_ALL, BARRIER)
+COLLECTIVES = {record.name: record for record in (*_OF_A_GROUP, *MESSAGES)}
 """Every record by its name."""

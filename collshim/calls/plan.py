@@ -15,7 +15,7 @@ from torch import Tensor
 from collshim.calls.agreement import signature
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.call import Call
-from collshim.calls.collective import RECV, SEND
+from collshim.calls.collective import MESSAGES
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 
@@ -43,25 +43,6 @@ class Plan:
         prepared: what the transport keeps with the plan.
         headers: the encoded call by the line it is made at, kept by a transport that sends it.
     """
-
-    __slots__ = (
-        "call",
-        "collective",
-        "device",
-        "gets",
-        "gives",
-        "headers",
-        "in_place",
-        "needs_out",
-        "on_cpu",
-        "part",
-        "prepared",
-        "rank",
-        "reduces",
-        "shape",
-        "signature",
-        "size",
-    )
 
     def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
         collective = call.collective
@@ -118,7 +99,7 @@ class Plan:
 
 def recurs(call: Call) -> bool:
     """Whether metadata alone decide that another call is like this one, where ``dense`` has looked at its arrays."""
-    if call.dtype is None or call.dtype.is_complex or call.device != "cpu" or call.collective in (SEND, RECV):
+    if call.dtype is None or call.dtype.is_complex or call.device != "cpu" or call.collective in MESSAGES:
         return False
     if call.needs_grad or call.discovers or call.content or call.nan or call.factor is not None:
         return False

@@ -15,13 +15,7 @@ from collshim.arrays import DENSE, Array, FromTorch, as_output, as_torch, like, 
 from collshim.calls.aliasing import sharing
 from collshim.calls.call import TAGS, name_of
 from collshim.calls.collective import Shape
-from collshim.errors import (
-    ArgumentError,
-    ArgumentIndexError,
-    ArgumentTypeError,
-    ArgumentValueError,
-    refusal,
-)
+from collshim.errors import ArgumentError, ArgumentIndexError, ArgumentTypeError, ArgumentValueError, refusal
 from collshim.layout import Parts, listed
 
 T = TypeVar("T")

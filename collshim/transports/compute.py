@@ -14,17 +14,9 @@ import torch
 from torch import Tensor
 
 from collshim.arithmetic import Reducer, reducer
+from collshim.calls import collective
 from collshim.calls.call import Call
-from collshim.calls.collective import (
-    ALL_GATHER,
-    ALL_TO_ALL,
-    BARRIER,
-    BROADCAST,
-    GATHER,
-    REDUCE_SCATTER,
-    SCATTER,
-    Collective,
-)
+from collshim.calls.collective import Collective
 from collshim.layout import Parts, fill
 
 Inputs = Sequence[Any]
@@ -48,7 +40,7 @@ _SMALL = 1 << 16
 def computation(call: Call, dtype: torch.dtype | None = None) -> Computation:
     """What computes results of ``call``, which speaks for all ranks' calls, since they agree."""
     if call.collective.reduces:
-        function: Callable[..., None] = _reduce_scatter if call.collective is REDUCE_SCATTER else _reduce
+        function: Callable[..., None] = _reduce_scatter if call.collective is collective.REDUCE_SCATTER else _reduce
         return partial(function, reducer(call.dtype or dtype or torch.float32, call.reduce_op or "sum", call.factor))
     return partial(_MOVEMENTS[call.collective], call.root or 0)
 
@@ -58,7 +50,7 @@ def shares(call: Call, compute: Computation, inputs: Inputs, outputs: Outputs, r
 
     No share writes what another one reads.
     """
-    if call.collective is REDUCE_SCATTER:
+    if call.collective is collective.REDUCE_SCATTER:
         return [share for rank in ranks for share in _blocks(call, [parts[rank] for parts in inputs], [outputs[rank]])]
     if call.collective.reduces:
         return _blocks(call, inputs, [outputs[rank] for rank in ranks])
@@ -145,10 +137,10 @@ def _joined(parts: Sequence[Tensor], out: Parts | None) -> Parts:
 
 
 _MOVEMENTS: dict[Collective, Callable[[int, Inputs, Outputs, Sequence[int]], None]] = {
-    BROADCAST: _broadcast,
-    ALL_GATHER: _all_gather,
-    GATHER: _all_gather,
-    SCATTER: _scatter,
-    ALL_TO_ALL: _all_to_all,
-    BARRIER: _barrier,
+    collective.BROADCAST: _broadcast,
+    collective.ALL_GATHER: _all_gather,
+    collective.GATHER: _all_gather,
+    collective.SCATTER: _scatter,
+    collective.ALL_TO_ALL: _all_to_all,
+    collective.BARRIER: _barrier,
 }

@@ -27,18 +27,9 @@ from torch.distributed import (
 )
 
 from collshim.arithmetic import reducer, scaled
+from collshim.calls import collective
 from collshim.calls.call import Call
-from collshim.calls.collective import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BROADCAST,
-    GATHER,
-    REDUCE,
-    REDUCE_SCATTER,
-    SCATTER,
-    Collective,
-)
+from collshim.calls.collective import Collective
 from collshim.layout import Parts, as_bytes, cut, fill, flat, joined, listed
 from collshim.transports.processes.polling import PolledWork
 
@@ -465,12 +456,12 @@ def _polled(work: Any, tensor: Tensor) -> Any:
 
 
 _TRANSFERS: dict[Collective, Callable[[Call, Endpoint], Transfer]] = {
-    ALL_REDUCE: _all_reduce,
-    REDUCE: _reduce,
-    REDUCE_SCATTER: _reduce_scatter,
-    BROADCAST: _broadcast,
-    ALL_GATHER: _all_gather,
-    GATHER: _gather,
-    SCATTER: _scatter,
-    ALL_TO_ALL: _all_to_all,
+    collective.ALL_REDUCE: _all_reduce,
+    collective.REDUCE: _reduce,
+    collective.REDUCE_SCATTER: _reduce_scatter,
+    collective.BROADCAST: _broadcast,
+    collective.ALL_GATHER: _all_gather,
+    collective.GATHER: _gather,
+    collective.SCATTER: _scatter,
+    collective.ALL_TO_ALL: _all_to_all,
 }

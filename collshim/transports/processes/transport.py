@@ -20,13 +20,7 @@ from collshim.deferred import DeferredErrors
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import Parts
 from collshim.transports.processes.exchange import Exchange
-from collshim.transports.processes.fingerprint import (
-    encode,
-    fingerprint_bytes,
-    header_bytes,
-    header_of,
-    travels_inline,
-)
+from collshim.transports.processes.fingerprint import encode, fingerprint_bytes, header_bytes, header_of, travels_inline
 from collshim.transports.processes.gloo import all_gather_single, all_to_all_single
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.progress import ProgressThread

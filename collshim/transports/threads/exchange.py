@@ -74,12 +74,7 @@ class Arrival(Work[Any]):
     _limit: float | None = None
 
     def __init__(
-        self,
-        plan: Plan,
-        inputs: Parts | None,
-        outputs: Parts | None,
-        caller: Caller | None,
-        deferred: DeferredErrors,
+        self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None, deferred: DeferredErrors
     ) -> None:
         self.rank = plan.rank
         self.plan = plan
