@@ -181,13 +181,13 @@ def _through_reduction(
         return total * (inputs[0] == result())
     if call.reduce_op == "prod":
         return total * _product_of_others(comm, comm.all_gather(inputs[0]).wait()).conj()
-    return _scaled(comm, call, total)
+    return _scaled(comm.size, call, total)
 
 
-def _scaled(comm: Collectives, call: Call, total: Tensor) -> Tensor:
+def _scaled(size: int, call: Call, total: Tensor) -> Tensor:
     """Through a sum, an average or a sum with a factor."""
     if call.reduce_op == "avg":
-        return total / comm.size
+        return total / size
     return total * (1.0 if call.factor is None else call.factor) if call.reduce_op == "premul_sum" else total
 
 
@@ -209,7 +209,7 @@ def _reduce_scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], g
     elif call.reduce_op == "prod":
         own = _products_sent_back(comm, parts, grads[0])
     else:
-        own = [_scaled(comm, call, total) for total in everyones]
+        own = [_scaled(comm.size, call, total) for total in everyones]
     return own if joint.is_list else [torch.stack(own)]
 
 

@@ -86,6 +86,21 @@ class RankError(CollshimError, RuntimeError):
         return RankError, (str(self), self.rank, self.exception)
 
 
+def again(failure: CollshimError | None) -> CollshimError:
+    """The same failure as an exception of its own, for each wait that raises it, in whatever thread."""
+    failure = failure or CommunicationError("no failure")
+    own = type(failure)(*failure.args)
+    own.__cause__ = failure.__cause__
+    return own
+
+
+def local_failure(op: str, error: Exception) -> CommunicationError:
+    """For what one rank could not do, though the others may have."""
+    failure = CommunicationError(f"{op}: {type(error).__name__}: {error}")
+    failure.__cause__ = error
+    return failure
+
+
 _BOTH: dict[tuple[type, type], type[CollshimError]] = {}
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -17,13 +17,12 @@ from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.deferred import DeferredErrors
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, again, local_failure
 from collshim.layout import Parts
 from collshim.transports.compute import computation
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, Works, transfer
-from collshim.transports.processes.stalls import StallInspector
+from collshim.transports.processes.group import Group
 from collshim.transports.streams import hold, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 from collshim.work import Work
@@ -33,44 +32,13 @@ _OVER = 0.001
 """Seconds of a first slice that has been waited for already."""
 
 
-class Group(Protocol):
-    """This process's end of the group whose ranks meet in an exchange."""
-
-    rank: int
-    size: int
-    ranks: tuple[int, ...]
-    key: str
-    deferred: DeferredErrors
-    stalls: StallInspector
-    data_group: Any
-    """The ProcessGroup where data travels; None where the group has ended."""
-
-    latest: Any
-    """The last of torch's works that were given data."""
-
-    def refuse_if_broken(self) -> None:
-        """Raise where an earlier failure ended the group."""
-        ...
-
-    def agree_up_to(self, exchange: Exchange, limit: float | None) -> None:
-        """Let every call up to this one agree and start, in the order in which they were posted."""
-        ...
-
-    def advance(self) -> bool:
-        """Let what can start do so, without waiting."""
-        ...
-
-    def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
-        """End the group on all ranks; the failure to raise."""
-        ...
-
-
 class Exchange(Work[Any]):
     """A posted collective.
 
     Attributes:
         sequence: its number among the group's collectives.
         caller: where it was called, where the ranks tell each other.
+        fingerprints: torch's work that gathers all ranks', and where to; None where calls are not compared.
         calls: every rank's call once they agreed, None where they were not asked.
         failure: why the call failed, or None.
         started: whether the data is on its way, or the call has failed.
@@ -82,7 +50,7 @@ class Exchange(Work[Any]):
     calls: Sequence[Call] | None = None
     failure: CollshimError | None = None
     started = True
-    _fingerprints: tuple[Any, Tensor] | None = None
+    fingerprints: tuple[Any, Tensor] | None = None
     _first_slice = FIRST_SLICE
     _saw_gone = False
     _next_look: float | None = None
@@ -115,10 +83,6 @@ class Exchange(Work[Any]):
         call = self.plan.call
         return call if self.caller is None else call._replace(site=self.caller.site())
 
-    def compare(self, work: Any, fingerprints: Tensor) -> None:
-        """The ranks' fingerprints are being gathered."""
-        self._fingerprints = (work, fingerprints)
-
     def start(self) -> None:
         """Put the data on its way; the calls agree, or were not compared. Failures are kept for ``wait``."""
         group = self.group
@@ -136,10 +100,13 @@ class Exchange(Work[Any]):
     def fail_to_start(self, error: Exception) -> None:
         """The data could not be put on its way: the group has ended, or NCCL, or memory, say."""
         self.group.refuse_if_broken()
+        self.fail(self._local_failure(error))  # and not raise it: the progress thread must outlive it
+
+    def _local_failure(self, error: Exception) -> CommunicationError:
+        """For what this rank could not do, though the others may have; a failure of NCCL ends the group."""
         if isinstance(error, DistBackendError):
-            self.fail(self.group.end(PeerError, f"{self.call}: NCCL failed: {error}"))
-        else:
-            self._fail_with(error)  # the progress thread must outlive it
+            return self.group.end(PeerError, f"{self.call}: NCCL failed: {error}")
+        return local_failure(self.plan.call.op, error)
 
     def _prepared(self) -> Transfer:
         """What puts the data of these calls on its way; kept with the plan where it holds for every such call."""
@@ -165,21 +132,16 @@ class Exchange(Work[Any]):
         with on_stream(self._stream):
             self.start()
 
-    @property
-    def is_compared(self) -> bool:
-        """Whether its ranks compare their calls."""
-        return self._fingerprints is not None
-
     def has_arrived(self) -> bool:
         """Whether the ranks' fingerprints are here."""
-        return self._fingerprints is None or bool(self._fingerprints[0].is_completed())
+        return self.fingerprints is None or bool(self.fingerprints[0].is_completed())
 
     def agree(self, limit: float | None) -> None:
         """Wait for the fingerprints, compare the calls, and let the data start; failures are kept for ``wait``."""
-        if self._fingerprints is None:
+        if self.fingerprints is None:
             self._start_behind()
             return
-        work, gathered = self._fingerprints
+        work, gathered = self.fingerprints
         self.await_work(work, limit)
         fingerprints = decode(gathered)
         self.calls = [fingerprint.call for fingerprint in fingerprints]
@@ -197,7 +159,7 @@ class Exchange(Work[Any]):
         try:
             self._compute(fingerprints)
         except Exception as error:
-            self._fail_with(error)
+            self.fail(self._local_failure(error))
 
     def _compute(self, fingerprints: Sequence[Fingerprint]) -> None:
         """All data came with the fingerprints."""
@@ -224,18 +186,9 @@ class Exchange(Work[Any]):
         self.started = True
         self.group.deferred.append(self)
 
-    def _fail_with(self, error: Exception) -> None:
-        """What this rank alone could not do; the others may have."""
-        failure = CommunicationError(f"{self.plan.call.op}: {type(error).__name__}: {error}")
-        failure.__cause__ = error
-        self.fail(failure)
-
     def own_failure(self) -> CollshimError:
-        """What a wait raises: an exception of its own."""
-        failure = self.failure or CommunicationError("no failure")
-        own = type(failure)(*failure.args)
-        own.__cause__ = failure.__cause__
-        return own
+        """See ``Failing``."""
+        return again(self.failure)
 
     def _is_over(self) -> bool:
         if not self.started:
@@ -307,7 +260,7 @@ class Exchange(Work[Any]):
         except CommunicationError:
             raise
         except Exception as error:
-            self._fail_with(error)
+            self.fail(self._local_failure(error))
 
     def _order_streams(self) -> None:
         """This thread's stream follows the data; the host goes on.
@@ -321,7 +274,7 @@ class Exchange(Work[Any]):
             try:
                 self.work.wait()
             except DistBackendError as error:
-                self.fail(self.group.end(PeerError, f"{self.call}: NCCL failed: {error}"))
+                self.fail(self._local_failure(error))
                 return
             self._do_the_rest()
             done = torch.cuda.current_stream().record_event() if finishes else None

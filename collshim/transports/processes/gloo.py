@@ -14,17 +14,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import (
-    AllreduceOptions,
-    BroadcastOptions,
-    GatherOptions,
-    ProcessGroup,
-    ReduceOp,
-    ReduceOptions,
-    ReduceScatterOptions,
-    ScatterOptions,
-)
+from torch.distributed import ProcessGroup, ReduceOp
 
 from collshim.arithmetic import reducer, scaled
 from collshim.calls import collective
@@ -145,10 +137,6 @@ def _as_is(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _seen_as(dtype: torch.dtype, tensor: Tensor) -> Tensor:
-    return tensor.view(dtype)
-
-
 def _carrier(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
     """A view in a dtype that every backend moves."""
     return _as_is if dtype in _MOVABLE else as_bytes
@@ -157,7 +145,7 @@ def _carrier(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
 def _summand(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor] | None:
     """A view that reduces to the same, where one is needed: no NCCL, nor every release's gloo, adds complex numbers."""
     if dtype is torch.bool:
-        return partial(_seen_as, torch.uint8)
+        return lambda tensor: tensor.view(torch.uint8)
     return torch.view_as_real if dtype is not None and dtype.is_complex else None
 
 
@@ -182,7 +170,7 @@ def _filled(call: Call, target: Tensor | None, source: Tensor) -> Tensor:
 def _all_reduce(call: Call, end: Endpoint) -> Transfer:
     if not _is_native(call):
         return _gathered_reduce(call, end)
-    options, summand, finish = AllreduceOptions(), _summand(call.dtype), _divided(call, end.size)
+    options, summand, finish = dist.AllreduceOptions(), _summand(call.dtype), _divided(call, end.size)
     options.reduceOp = _native_op(call)
 
     def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
@@ -217,7 +205,7 @@ def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
 def _reduce(call: Call, end: Endpoint) -> Transfer:
     if not _is_native(call):
         return _gathered_reduce(call, end)
-    options, summand, is_root = ReduceOptions(), _summand(call.dtype), end.rank == call.root
+    options, summand, is_root = dist.ReduceOptions(), _summand(call.dtype), end.rank == call.root
     options.reduceOp, options.rootRank = _native_op(call), call.root or 0
     finish = _divided(call, end.size) if is_root else None
 
@@ -236,7 +224,7 @@ def _reduce_scatter(call: Call, end: Endpoint) -> Transfer:
     sums_alone = SCATTERS_SUMS_ALONE and call.device == "cpu" and call.reduce_op not in ("sum", "avg")
     if not _is_native(call) or call.factor is not None or sums_alone:
         return _exchanged_reduce(call, end)
-    options, summand, finish = ReduceScatterOptions(), _summand(call.dtype), _divided(call, end.size)
+    options, summand, finish = dist.ReduceScatterOptions(), _summand(call.dtype), _divided(call, end.size)
     options.reduceOp = _native_op(call)
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
@@ -278,7 +266,7 @@ def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
 
 
 def _broadcast(call: Call, end: Endpoint) -> Transfer:
-    options, carried = BroadcastOptions(), _carrier(call.dtype)
+    options, carried = dist.BroadcastOptions(), _carrier(call.dtype)
     options.rootRank = call.root or 0
 
     def start(group: Any, source: Tensor | None, target: Any) -> Moving:
@@ -322,8 +310,8 @@ def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
 
 def _gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
-        return _ragged_gather(call, end)
-    options, carried, is_root = GatherOptions(), _carrier(call.dtype), end.rank == call.root
+        return _ragged_gather_or_scatter(call, end)
+    options, carried, is_root = dist.GatherOptions(), _carrier(call.dtype), end.rank == call.root
     options.rootRank = call.root or 0
 
     def start(group: Any, source: Tensor, target: Any) -> Moving:
@@ -334,46 +322,36 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
     return start
 
 
-def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
-    root = call.root or 0
+def _ragged_gather_or_scatter(call: Call, end: Endpoint) -> Transfer:
+    """Unequal parts between the root and each other rank, one message each."""
+    root, gathers = call.root or 0, call.collective is collective.GATHER
+    gets = call.collective.gets_on(end.rank, root)
+    of_root, of_others = (receive, send) if gathers else (send, receive)
 
-    def start(group: Any, source: Tensor, target: Any) -> Moving:
+    def start(group: Any, source: Any, target: Any) -> Moving:
+        if gets:
+            target = end.fresh() if target is None else target
+        parts, own = (target, source) if gathers else (source, target)
         if end.rank != root:
-            return None, Works([send(group, source, root, _RAGGED_TAG)]), None
-        target = end.fresh() if target is None else target
-        parts = listed(target)
-        parts[root].copy_(source)
+            return target, Works([of_others(group, own, root, _RAGGED_TAG)]), None
+        parts = listed(parts)
+        (parts[root] if gathers else own).copy_(own if gathers else parts[root])
         others = [(peer, part) for peer, part in enumerate(parts) if peer != root]
-        return target, Works([receive(group, part, peer, _RAGGED_TAG) for peer, part in others]), None
+        return target, Works([of_root(group, part, peer, _RAGGED_TAG) for peer, part in others]), None
 
     return start
 
 
 def _scatter(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
-        return _ragged_scatter(call, end)
-    options, carried = ScatterOptions(), _carrier(call.dtype)
+        return _ragged_gather_or_scatter(call, end)
+    options, carried = dist.ScatterOptions(), _carrier(call.dtype)
     options.rootRank = call.root or 0
 
     def start(group: Any, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         lists = [] if source is None else [[*map(carried, listed(source))]]
         return target, group.scatter([carried(target)], lists, options), None
-
-    return start
-
-
-def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
-    root = call.root or 0
-
-    def start(group: Any, source: Parts | None, target: Any) -> Moving:
-        target = end.fresh() if target is None else target
-        if source is None:
-            return target, Works([receive(group, target, root, _RAGGED_TAG)]), None
-        parts = listed(source)
-        target.copy_(parts[end.rank])
-        others = [(peer, part) for peer, part in enumerate(parts) if peer != end.rank]
-        return target, Works([send(group, part, peer, _RAGGED_TAG) for peer, part in others]), None
 
     return start
 
@@ -389,14 +367,9 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
         if type(target) is Tensor:
             return target, all_to_all_single(group, carried(target), carried(whole), [], []), None
         buffer = torch.empty_like(whole)
-        return target, all_to_all_single(group, carried(buffer), carried(whole), [], []), partial(_handed_out, buffer)
+        return target, all_to_all_single(group, carried(buffer), carried(whole), [], []), partial(fill, parts=buffer)
 
     return start
-
-
-def _handed_out(whole: Tensor, parts: Sequence[Tensor]) -> None:
-    for part, row in zip(parts, whole.unbind(0), strict=True):
-        part.copy_(row)
 
 
 def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
@@ -405,19 +378,15 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
     def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         whole = joined(target)
-        buffer = _flat_like(target) if whole is None else whole
+        buffer = target[0].new_empty(sum(part.numel() for part in target)) if whole is None else whole
         taken, given = carried(buffer), carried(flat(source))
         work = all_to_all_single(group, taken, given, _lengths(target, taken), _lengths(source, given))
-        return target, work, partial(_spread, buffer) if whole is None else None
+        return target, work, None if whole is not None else partial(_cut_into, buffer)
 
     return start
 
 
-def _flat_like(parts: Parts) -> Tensor:
-    return parts[0].new_empty(sum(part.numel() for part in parts))
-
-
-def _spread(whole: Tensor, target: Parts) -> None:
+def _cut_into(whole: Tensor, target: Parts) -> None:
     fill(target, cut(whole, [part.shape for part in target]))
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,9 +24,9 @@ from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts
 from collshim.transports.matching import MessageQueues
-from collshim.transports.processes import request
 from collshim.transports.processes.gloo import receive, receive_from_anybody, send
-from collshim.transports.processes.progress import Advancing, ProgressThread
+from collshim.transports.processes.group import Group
+from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.request import Envelope, MessageRequest, decoded
 from collshim.transports.processes.stalls import comes_by
 from collshim.transports.streams import on_stream
@@ -35,13 +35,6 @@ from collshim.transports.waiting import FIRST_SLICE
 _Start = Callable[[], Any]
 _FIRST_NUMBER = TAGS
 """Numbers of messages start here, above users' tags."""
-
-
-class Group(request.Group, Advancing, Protocol):
-    """This process's end of the group."""
-
-    checks: bool
-    data_group: Any
 
 
 class Messages:

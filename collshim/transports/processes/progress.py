@@ -6,34 +6,28 @@ import os
 import threading
 import time
 import weakref
-from typing import ClassVar, Protocol
+from typing import ClassVar
+
+from collshim.transports.processes.group import Group
 
 _LONGEST_STEP = 5.0
 """Seconds that a process which ends waits for a step that has begun."""
-
-
-class Advancing(Protocol):
-    """Something with calls that wait for their peers' agreement."""
-
-    def advance(self) -> bool:
-        """Do without waiting what can be done; whether there is more to come."""
-        ...
 
 
 class ProgressThread:
     """The process's thread. It looks once a millisecond, for as long as there is something to look for."""
 
     _lock: ClassVar[threading.Lock] = threading.Lock()
-    _watched: ClassVar[weakref.WeakSet[Advancing]] = weakref.WeakSet()
+    _watched: ClassVar[weakref.WeakSet[Group]] = weakref.WeakSet()
     _wanted: ClassVar[threading.Event] = threading.Event()
     _looking: ClassVar[threading.Lock] = threading.Lock()
     _owner: ClassVar[int] = 0
 
     @classmethod
-    def watch(cls, advancing: Advancing) -> None:
+    def watch(cls, group: Group) -> None:
         """Look after this one until it has nothing more to come."""
         with cls._lock:
-            cls._watched.add(advancing)
+            cls._watched.add(group)
             if cls._owner != os.getpid():
                 cls._owner = os.getpid()
                 cls._wanted, cls._looking = threading.Event(), threading.Lock()
@@ -58,17 +52,17 @@ class ProgressThread:
         with cls._lock:
             watched = list(cls._watched)
             cls._watched.clear()  # before looking: who is to be watched again meanwhile must not be forgotten
-        busy = [advancing for advancing in watched if _has_more(advancing)]
+        busy = [group for group in watched if _has_more(group)]
         with cls._lock:
             cls._watched.update(busy)
             if not cls._watched:
                 cls._wanted.clear()
 
 
-def _has_more(advancing: Advancing) -> bool:
+def _has_more(group: Group) -> bool:
     """What one of them raises is told as of any thread, and does not end this one, which the others need."""
     try:
-        return advancing.advance()
+        return group.advance()
     except Exception as error:
         told = (type(error), error, error.__traceback__, threading.current_thread())
         threading.excepthook(threading.ExceptHookArgs(told))

@@ -14,12 +14,12 @@ from torch.distributed import DistNetworkError
 from collshim.calls.call import Call, in_the_world
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, again
 from collshim.layout import as_bytes, from_bytes
 from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.fingerprint import call_from, header_of
+from collshim.transports.processes.group import Group
 from collshim.transports.processes.polling import PolledWork
-from collshim.transports.processes.stalls import StallInspector
 from collshim.transports.streams import stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 from collshim.work import Work
@@ -63,24 +63,6 @@ def decoded(text: bytes) -> Envelope:
         return Envelope(source, number, call, None)
     data = torch.frombuffer(bytearray(text[start:]) or bytearray(1), dtype=torch.uint8)[:count]
     return Envelope(source, number, call, from_bytes(data, call.dtype))
-
-
-class Group(Protocol):
-    """This process's end of the group that the message is sent in."""
-
-    rank: int
-    size: int
-    ranks: tuple[int, ...]
-    key: str
-    stalls: StallInspector
-
-    def refuse_if_broken(self) -> None:
-        """Raise where an earlier failure ended the group."""
-        ...
-
-    def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
-        """End the group on all ranks; the failure to raise."""
-        ...
 
 
 class Inbox(Protocol):
@@ -149,7 +131,7 @@ class MessageRequest(Work[Any]):
         if self.work is not None:
             self._await_data(limit)
         if self.failure is not None:
-            raise type(self.failure)(*self.failure.args) from self.failure.__cause__
+            raise again(self.failure)
         return self.target
 
     def _await_data(self, limit: float | None) -> None:

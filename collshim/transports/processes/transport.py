@@ -105,7 +105,7 @@ class ProcessTransport:
             if self.checks or plan.call.discovers:
                 self._exchange_fingerprints(exchange)
             self.sequence += 1
-            if not exchange.is_compared and not self._queue:
+            if exchange.fingerprints is None and not self._queue:
                 exchange.start()
                 return exchange
             self._queue.append(exchange)
@@ -140,7 +140,7 @@ class ProcessTransport:
         else:
             work = all_gather_single(self._fingerprint_group, gathered.view(-1), fingerprint)
         self._latest_fingerprints = work
-        exchange.compare(work, gathered)
+        exchange.fingerprints = work, gathered
 
     def _header(self, exchange: Exchange) -> bytes:
         """The encoded call; kept with its plan, by the line it was made at."""

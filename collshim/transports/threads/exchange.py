@@ -21,7 +21,7 @@ from collshim.calls.call import Call, in_the_world
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.deferred import DeferredErrors
-from collshim.errors import CommunicationError, DeadlineError, MismatchError
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, MismatchError, again, local_failure
 from collshim.layout import Parts
 from collshim.transports.compute import Outputs, Share, computation, shares
 from collshim.transports.streams import Crossing, Place, stream_of
@@ -98,12 +98,9 @@ class Arrival(Work[Any]):
     def _is_over(self) -> bool:
         return self.exchange is None or self.exchange.finished
 
-    def own_failure(self) -> CommunicationError:
-        """What this rank is to raise: an exception of its own, since each is raised in another thread."""
-        failure = (self.exchange and self.exchange.failure) or CommunicationError("no failure")
-        own = type(failure)(*failure.args)
-        own.__cause__ = failure.__cause__
-        return own
+    def own_failure(self) -> CollshimError:
+        """See ``Failing``."""
+        return again(None if self.exchange is None else self.exchange.failure)
 
     def _complete(self, timeout: float | None) -> Any:
         """This rank's outputs."""
@@ -338,10 +335,8 @@ class Exchange:
     def fail_with(self, error: Exception) -> None:
         """The computation has failed."""
         op = next((arrival.plan.call.op for arrival in self._present()), "a call that is over")
-        failure = CommunicationError(f"{op}: {type(error).__name__}: {error}")
-        failure.__cause__ = error
         self._shares.clear()
-        self.fail(failure)
+        self.fail(local_failure(op, error))
 
     def _finish(self) -> None:
         """It is over: wake who waits, and hold no longer what the ranks brought, who hold this exchange."""

@@ -49,7 +49,7 @@ class ThreadWorld:
             self.left[rank] = why
             groups = list(self._groups)
         for group in groups:
-            group.miss(rank)
+            group.fail_the_hopeless()
 
     def whereabouts(self, rank: int) -> str:
         """Where global ``rank`` is, for error texts."""
@@ -97,8 +97,8 @@ class ThreadGroup:
         for exchange in unfinished:
             exchange.fail(failure)
 
-    def miss(self, rank: int) -> None:
-        """A global rank has left: the exchanges that miss it can never be complete."""
+    def fail_the_hopeless(self) -> None:
+        """A rank has left: the exchanges that miss it can never be complete."""
         for exchange in self._unfinished():
             self.fail_if_hopeless(exchange)
 
@@ -108,7 +108,7 @@ class ThreadGroup:
             self.closed.add(rank)
             if len(self.closed) == self.size:
                 self.stalls.forget(self.key)
-        self.miss(self.ranks[rank])
+        self.fail_the_hopeless()
 
     def fail_if_hopeless(self, exchange: Exchange) -> None:
         """End the group where a rank that an exchange misses comes to no further call."""
