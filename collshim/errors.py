@@ -121,8 +121,8 @@ def _revived(ours: type[CollshimError], theirs: type[Exception], arguments: tupl
 
 
 def refusal(
-    collective: str, what: str, got: object, wanted: object, rank: int, size: int, shown: str | None = None
+    collective: str, what: str, got: object, expected: object, rank: int, size: int, shown: str | None = None
 ) -> str:
-    """The engine's one error sentence: what came, what was wanted, on which rank."""
+    """The engine's one error sentence: what came, what was expected, on which rank."""
     where = f"rank {rank} of {size}" + (f", {shown}" if shown else "")
-    return f"{collective}: {what} is {got}, should be {wanted} ({where})"
+    return f"{collective}: {what} is {got}, should be {expected} ({where})"

@@ -63,13 +63,13 @@ def launch(
 
 def _checked(timeout: Any) -> float | None:
     """The deadline in seconds, None for one that no process lives to see."""
-    wanted = f"launch: timeout is {timeout!r}, should be a number of seconds from 0, or None"
+    expected = f"launch: timeout is {timeout!r}, should be a number of seconds from 0, or None"
     if timeout is None:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        raise ArgumentTypeError(wanted)
+        raise ArgumentTypeError(expected)
     if not timeout >= 0:
-        raise ArgumentValueError(wanted)
+        raise ArgumentValueError(expected)
     return None if timeout > _LONGEST else float(timeout)
 
 
@@ -120,7 +120,7 @@ class _Threads:
     def _raise(self, late: list[int], timeout: float | None) -> None:
         if self._failures:
             rank, error = self._failures[0]
-            raise failed(rank, len(self._results), error, _also(self._where(late))) from error
+            raise failed(rank, len(self._results), error, f"; {self._where(late)}" if late else "") from error
         if late:
             raise RankError(f"launch: {self._where(late)} (within {timeout:g} s)", late[0], None)
 
@@ -142,10 +142,6 @@ def failed(rank: int, size: int, error: BaseException, more: str = "") -> RankEr
     """The error that tells of a rank's failure, with its traceback."""
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return RankError(f"rank {rank} of {size} failed: {type(error).__name__}: {error}{more}\n\n{trace}", rank, error)
-
-
-def _also(where: str) -> str:
-    return f"; {where}" if where else ""
 
 
 def _left(limit: float | None) -> float:

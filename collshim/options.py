@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
@@ -94,23 +95,11 @@ def _from_environment() -> Options:
     return Options(**{field: _READ[field](field, text) for field, text in texts.items() if text is not None})
 
 
-def _text(field: str, text: str) -> str:
-    return text
-
-
-def _seconds(field: str, text: str) -> float:
-    return float(_number(float, "a number of seconds", field, text))
-
-
-def _bytes(field: str, text: str) -> int:
-    return int(_number(int, "a number of bytes", field, text))
-
-
-def _number(kind: type[int] | type[float], wanted: str, field: str, text: str) -> float:
+def _number(kind: type[int] | type[float], expected: str, field: str, text: str) -> float:
     try:
         return kind(text)
     except ValueError as error:
-        raise ArgumentValueError(f"COLLSHIM_{field.upper()} is {text!r}, should be {wanted}") from error
+        raise ArgumentValueError(f"COLLSHIM_{field.upper()} is {text!r}, should be {expected}") from error
 
 
 def _switch(field: str, text: str) -> bool:
@@ -120,9 +109,9 @@ def _switch(field: str, text: str) -> bool:
 
 
 _READ: dict[str, Callable[[str, str], Any]] = {
-    "mindspore_gather": _text,
-    "timeout": _seconds,
+    "mindspore_gather": lambda field, text: text,
+    "timeout": partial(_number, float, "a number of seconds"),
     "check": _switch,
-    "object_bytes": _bytes,
+    "object_bytes": partial(_number, int, "a number of bytes"),
     "find_nan": _switch,
 }

@@ -104,7 +104,7 @@ class Posting:
         start = self._start_message if call.collective in MESSAGES else self._start
         work = start(plan, inputs, None if target is None else target.written, out, kind, parts)
         if target is not None and not target.is_direct:
-            work = work.then(partial(_settled_into, target))
+            work = work.then(target.settled)
         follows = stream_follower(array if out is None else out)
         return work if follows is None else work.then(follows)
 
@@ -217,8 +217,3 @@ def _are_equal(parts: Sequence[Tensor]) -> bool:
 
 def _device(parts: Parts | None) -> torch.device:
     return torch.device("cpu") if parts is None else parts.device if isinstance(parts, Tensor) else parts[0].device
-
-
-def _settled_into(target: Target, out: Any) -> Any:
-    target.settle()
-    return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from functools import partial
 from tempfile import TemporaryDirectory
 
 LOOPBACK = "127.0.0.1"
@@ -12,33 +13,26 @@ LOOPBACK = "127.0.0.1"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``collshim run``; the names are torchrun's."""
-    parser.add_argument("-n", "--nproc-per-node", type=_count, default=1, metavar="N", help="ranks on this machine")
-    parser.add_argument("--nnodes", type=_count, default=1, metavar="N", help="machines (default: 1)")
-    parser.add_argument("--node-rank", type=_number, default=0, metavar="R", help="this machine among them, from 0")
+    number, count = partial(_at_least, 0), partial(_at_least, 1)
+    parser.add_argument("-n", "--nproc-per-node", type=count, default=1, metavar="N", help="ranks on this machine")
+    parser.add_argument("--nnodes", type=count, default=1, metavar="N", help="machines (default: 1)")
+    parser.add_argument("--node-rank", type=number, default=0, metavar="R", help="this machine among them, from 0")
     parser.add_argument("--master-addr", default=LOOPBACK, metavar="HOST", help="machine 0, as the others reach it")
     port = "a port of it (default: a free one)"
-    parser.add_argument("--master-port", type=_number, default=0, metavar="PORT", help=port)
+    parser.add_argument("--master-port", type=number, default=0, metavar="PORT", help=port)
     parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
     parser.add_argument("script", metavar="SCRIPT", help="what every rank runs")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
 
 
-def _number(text: str) -> int:
-    return _at_least(0, text)
-
-
-def _count(text: str) -> int:
-    return _at_least(1, text)
-
-
 def _at_least(least: int, text: str) -> int:
-    wanted = f"is {text!r}, should be a number of at least {least}"
+    expected = f"is {text!r}, should be a number of at least {least}"
     try:
         number = int(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(wanted) from error
+        raise argparse.ArgumentTypeError(expected) from error
     if number < least:
-        raise argparse.ArgumentTypeError(wanted)
+        raise argparse.ArgumentTypeError(expected)
     return number
 
 

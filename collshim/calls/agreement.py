@@ -109,8 +109,8 @@ def _lines(calls: Sequence[Call]) -> list[str]:
     return [f"  rank {rank}: {call}" for rank, call in enumerate(calls)]
 
 
-def unmatched_pair(send: Call, recv: Call) -> str | None:
-    """What is wrong between a send and the recv that it meets; None where they fit."""
+def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:
+    """Why a send and the recv that it meets cannot be carried out; None where they can."""
     if recv.content != send.content:
         text = f"recv: the receiver awaits an {recv.content or 'array'}, the sender gives an {send.content or 'array'}"
     elif recv.dtype is not None and send.dtype is not recv.dtype:
@@ -122,10 +122,4 @@ def unmatched_pair(send: Call, recv: Call) -> str | None:
         text = f"recv: shape awaited is {recv.shape}, the sender gives {send.shape}"
     else:
         return None
-    return f"{text}\n  sender: {send}\n  receiver: {recv}"
-
-
-def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:
-    """Why a send and the recv that it meets cannot be carried out; None where they can."""
-    text = unmatched_pair(send, recv)
-    return None if text is None else MismatchError(_with_note(text, ranks))
+    return MismatchError(_with_note(f"{text}\n  sender: {send}\n  receiver: {recv}", ranks))

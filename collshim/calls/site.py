@@ -55,11 +55,6 @@ def _is_passed_by(code: CodeType) -> bool:
     return passed
 
 
-def call_site() -> str:
-    """``file:line`` of the nearest caller outside collshim and torch, for error texts."""
-    return caller().site()
-
-
 def how_it_failed(error: BaseException) -> str:
     """What the other ranks are told of an exception that ends a rank: its class, its first line, and where it arose."""
     text = str(error).partition("\n")[0]

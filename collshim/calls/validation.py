@@ -48,13 +48,14 @@ class Target(NamedTuple):
             return self.own is self.written
         return all(own is written for own, written in zip(self.own, self.written, strict=True))
 
-    def settle(self) -> None:
-        """Bring what was written to where the caller wants it, where that is another place."""
+    def settled(self, out: Any) -> Any:
+        """``out``, the caller's own place, once what was written elsewhere has been brought there."""
         if isinstance(self.own, Tensor):
             _write_back(self.own, self.written)
         else:
             for own, written in zip(self.own, self.written, strict=True):
                 _write_back(own, written)
+        return out
 
 
 def _write_back(own: Tensor, written: Parts) -> None:

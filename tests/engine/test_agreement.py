@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from collshim.calls.agreement import disagreement, unmatched_pair
+from collshim.calls.agreement import disagreement, objection_to_pair
 from collshim.calls.call import Call
 
 F32, F64, I32 = torch.float32, torch.float64, torch.int32
@@ -168,13 +168,13 @@ PAIRS = {
 
 @pytest.mark.parametrize(("recv", "text"), PAIRS.values(), ids=PAIRS)
 def test_a_pair_that_does_not_fit_is_told_with_both_calls(recv: Call, text: str) -> None:
-    found = unmatched_pair(SEND, recv)
-    assert found == f"{text}\n  sender: {SEND}\n  receiver: {recv}"
+    failure = objection_to_pair(SEND, recv, range(2))
+    assert str(failure) == f"{text}\n  sender: {SEND}\n  receiver: {recv}"
 
 
 @pytest.mark.parametrize("recv", [call("recv"), call("recv", None, None), call("recv", None, F32)])
 def test_a_pair_that_fits(recv: Call) -> None:
-    assert unmatched_pair(SEND, recv) is None
+    assert objection_to_pair(SEND, recv, range(2)) is None
 
 
 SHOWN = {

@@ -13,7 +13,7 @@ from collshim.calls.site import how_it_failed
 from tests.engine.worlds import on_ranks, world
 
 PACKAGE = Path(collshim.__file__).parent
-SOURCE = "from collshim.calls.site import call_site\nfound = call_site()\n"
+SOURCE = "from collshim.calls.site import caller\nsite = caller().site()\n"
 FAILING = "raise ValueError('no')\n"
 USERS = {
     "a file that begins like the package": f"{PACKAGE}_train.py",
@@ -33,7 +33,7 @@ OTHERS = {
 def _site(filename: str) -> Any:
     names: dict[str, Any] = {}
     exec(compile(SOURCE, filename, "exec"), names)
-    return names["found"]
+    return names["site"]
 
 
 def _failure(filename: str) -> str:

@@ -120,22 +120,9 @@ def call_from(header: bytes) -> Call:
     """The call of a header."""
     fields: list[Any] = json.loads(header if header[:1] == b"[" else zlib.decompress(header))
     op, shape, dtype, device, reduce_op, factor, root, sends, expects, *rest = fields
-    return Call(
-        op,
-        _shape(shape),
-        None if dtype is None else getattr(torch, dtype),
-        device,
-        reduce_op,
-        factor,
-        root,
-        _shapes(sends),
-        _shapes(expects),
-        *rest,
-    )
-
-
-def _shape(shape: list[int] | None) -> Shape | None:
-    return None if shape is None else tuple(shape)
+    shape = None if shape is None else tuple(shape)
+    dtype = None if dtype is None else getattr(torch, dtype)
+    return Call(op, shape, dtype, device, reduce_op, factor, root, _shapes(sends), _shapes(expects), *rest)
 
 
 def _shapes(shapes: list[list[int]] | None) -> tuple[Shape, ...] | None:

@@ -128,7 +128,7 @@ class Messages:
     def _write(self, call: Call, tensor: Tensor | None, peer: int) -> int:
         number = self._sent[peer] = self._sent.get(peer, 0) + 1
         envelope = Envelope(self._group.rank, number, call, tensor)
-        place = self._store.add(self._count_key(peer), 1)
+        place = self._store.add(f"{self._group.key}/messages/{peer}", 1)
         self._store.set(self._envelope_key(peer, place), envelope.encoded())
         return _FIRST_NUMBER + number
 
@@ -222,9 +222,6 @@ class Messages:
         for message in self._queues.posted:
             message.fail(failure)
         self._queues.posted.clear()
-
-    def _count_key(self, peer: int) -> str:
-        return f"{self._group.key}/messages/{peer}"
 
     def _envelope_key(self, peer: int, place: int) -> str:
         return f"{self._group.key}/messages/{peer}/{place}"

@@ -19,7 +19,7 @@ class ProgressThread:
 
     _lock: ClassVar[threading.Lock] = threading.Lock()
     _watched: ClassVar[weakref.WeakSet[Group]] = weakref.WeakSet()
-    _wanted: ClassVar[threading.Event] = threading.Event()
+    _needed: ClassVar[threading.Event] = threading.Event()
     _looking: ClassVar[threading.Lock] = threading.Lock()
     _owner: ClassVar[int] = 0
 
@@ -30,9 +30,9 @@ class ProgressThread:
             cls._watched.add(group)
             if cls._owner != os.getpid():
                 cls._owner = os.getpid()
-                cls._wanted, cls._looking = threading.Event(), threading.Lock()
+                cls._needed, cls._looking = threading.Event(), threading.Lock()
                 threading.Thread(target=cls._run, name="collshim-progress", daemon=True).start()
-        cls._wanted.set()
+        cls._needed.set()
 
     @classmethod
     def stop(cls) -> None:
@@ -42,7 +42,7 @@ class ProgressThread:
     @classmethod
     def _run(cls) -> None:
         while True:
-            cls._wanted.wait()
+            cls._needed.wait()
             time.sleep(0.001)
             with cls._looking:
                 cls._look()
@@ -56,7 +56,7 @@ class ProgressThread:
         with cls._lock:
             cls._watched.update(busy)
             if not cls._watched:
-                cls._wanted.clear()
+                cls._needed.clear()
 
 
 def _has_more(group: Group) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
-from collshim.calls.site import call_site
+from collshim.calls.site import caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, WorldError
 from collshim.transports.processes.stalls import StallInspector, comes_by
 from collshim.transports.waiting import FIRST_SLICE, watch
@@ -89,7 +89,7 @@ class ProcessWorld:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
         store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
         group = ProcessGroup(store, rank, size)
-        self.stalls.post_making(ranks, call_site())
+        self.stalls.post_making(ranks, caller().site())
         try:
             self._assemble(store, ranks)
             gloo = self._gloo(store, rank, size)
@@ -204,7 +204,7 @@ class _Assembly:
 
 
 def _making(ranks: Sequence[int]) -> str:
-    return f"making a group of the world's ranks {list(ranks)} at {call_site()}"
+    return f"making a group of the world's ranks {list(ranks)} at {caller().site()}"
 
 
 def serve_store(host: str) -> TCPStore:

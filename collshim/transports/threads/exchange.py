@@ -231,7 +231,9 @@ class Exchange:
             self.fail(failure)
             return
         try:
-            self.crossing = _crossing(self.arrivals)
+            if any(arrival.stream is not None for arrival in self.arrivals):
+                places = [Place(arrival.stream, arrival.inputs, arrival.outputs) for arrival in self.arrivals]
+                self.crossing = Crossing(places)
             self._compute(calls)
         except Exception as error:
             self.fail_with(error)
@@ -385,12 +387,6 @@ def _several_gpus(arrivals: Sequence[Arrival]) -> CommunicationError | None:
     places = ", ".join(f"rank {arrival.rank} on {arrival.plan.device}" for arrival in arrivals)
     name = arrivals[0].plan.call.name
     return MismatchError(f"{name}: ranks that are threads share one GPU, these are on several: {places}")
-
-
-def _crossing(arrivals: Sequence[Arrival]) -> Crossing | None:
-    if all(arrival.stream is None for arrival in arrivals):
-        return None
-    return Crossing([Place(arrival.stream, arrival.inputs, arrival.outputs) for arrival in arrivals])
 
 
 def _bytes(parts: Parts | None) -> int:
