@@ -21,8 +21,9 @@ from collshim.errors import CollshimError, CommunicationError, DeadlineError, Pe
 from collshim.layout import Parts
 from collshim.transports.compute import computation
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
-from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, Works, transfer
+from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, transfer
 from collshim.transports.processes.group import Group
+from collshim.transports.processes.polling import Works
 from collshim.transports.streams import hold, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 from collshim.work import Work

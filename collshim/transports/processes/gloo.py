@@ -7,9 +7,7 @@ looked up once.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from datetime import timedelta
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +21,7 @@ from collshim.calls import collective
 from collshim.calls.call import Call
 from collshim.calls.collective import Collective
 from collshim.layout import Parts, as_bytes, cut, fill, flat, joined, listed
-from collshim.transports.processes.polling import PolledWork
+from collshim.transports.processes.polling import Works, receive, send
 
 Finish = Callable[[Any], Any]
 Moving = tuple[Any, Any, "Finish | None"]
@@ -71,32 +69,6 @@ _OF_BOOLEANS: dict[str, Any] = {
 
 _RAGGED_TAG = 2**31 - 2
 """Out of the way of users' tags, and of the numbers of the transport's own messages."""
-
-
-class Works:
-    """Several of torch's works as one.
-
-    Attributes:
-        last: the last of them that tells whether it is over without a thread's help; None where there is none.
-    """
-
-    def __init__(self, works: Sequence[Any]) -> None:
-        self._works = works
-        self.last = next((work for work in reversed(works) if not isinstance(work, PolledWork)), None)
-
-    def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait for all of them; RuntimeError where the time is over before."""
-        limit = None if timeout is None else time.monotonic() + timeout.total_seconds()
-        for work in self._works:
-            if limit is None:
-                work.wait()
-            else:
-                work.wait(timedelta(seconds=max(0.001, limit - time.monotonic())))
-        return True
-
-    def is_completed(self) -> bool:
-        """Whether all of them are."""
-        return all(work.is_completed() for work in self._works)
 
 
 class Endpoint(NamedTuple):
@@ -393,35 +365,6 @@ def _cut_into(whole: Tensor, target: Parts) -> None:
 def _lengths(parts: Parts, carried: Tensor) -> list[int]:
     """Elements per peer, counted in what travels."""
     return [part.nbytes // carried.element_size() for part in listed(parts)]
-
-
-def send(group: Any, tensor: Tensor, peer: int, tag: int) -> Any:
-    """torch's work of sending a contiguous tensor's data."""
-    message = _message(tensor)
-    return _polled(group.send([message], peer, tag), message)
-
-
-def receive(group: Any, tensor: Tensor, peer: int, tag: int) -> Any:
-    """torch's work of receiving exactly as much data as the contiguous ``tensor`` holds."""
-    message = _message(tensor)
-    return _polled(group.recv([message], peer, tag), message)
-
-
-def receive_from_anybody(group: Any, tensor: Tensor, tag: int) -> Any:
-    """torch's work of receiving exactly as much data as the contiguous ``tensor`` holds, from whoever sends first."""
-    message = _message(tensor)
-    return _polled(group.recv_anysource([message], tag), message)
-
-
-def _message(tensor: Tensor) -> Tensor:
-    """What travels; of an empty tensor one element, since gloo receives nothing from nobody in particular."""
-    carried = _carrier(tensor.dtype)(tensor).view(-1)
-    return carried if carried.numel() else carried.new_zeros(1)
-
-
-def _polled(work: Any, tensor: Tensor) -> Any:
-    """gloo's work with the tensor that it reads or writes; NCCL's works need no care."""
-    return PolledWork(work, tensor) if tensor.device.type == "cpu" else work
 
 
 _TRANSFERS: dict[Collective, Callable[[Call, Endpoint], Transfer]] = {

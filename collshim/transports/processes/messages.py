@@ -24,8 +24,8 @@ from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts
 from collshim.transports.matching import MessageQueues
-from collshim.transports.processes.gloo import receive, receive_from_anybody, send
 from collshim.transports.processes.group import Group
+from collshim.transports.processes.polling import receive, receive_from_anybody, send
 from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.request import Envelope, MessageRequest, decoded
 from collshim.transports.processes.stalls import comes_by

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +17,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from torch import Tensor
+
+from collshim.layout import as_bytes
 
 _IDLE = 5.0
 """Seconds that a thread waits for its next work before it ends: to start one takes as long as to send a little."""
@@ -69,6 +73,61 @@ class PolledWork:
             self._over = threading.Event()
             _entrust(_Watched(self._work, self._memory, self._over, self._failure))
         return self._over
+
+
+class Works:
+    """Several of torch's works as one.
+
+    Attributes:
+        last: the last of them that tells whether it is over without a thread's help; None where there is none.
+    """
+
+    def __init__(self, works: Sequence[Any]) -> None:
+        self._works = works
+        self.last = next((work for work in reversed(works) if not isinstance(work, PolledWork)), None)
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for all of them; RuntimeError where the time is over before."""
+        limit = None if timeout is None else time.monotonic() + timeout.total_seconds()
+        for work in self._works:
+            if limit is None:
+                work.wait()
+            else:
+                work.wait(timedelta(seconds=max(0.001, limit - time.monotonic())))
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether all of them are."""
+        return all(work.is_completed() for work in self._works)
+
+
+def send(group: Any, tensor: Tensor, peer: int, tag: int) -> Any:
+    """torch's work of sending a contiguous tensor's data."""
+    message = _message(tensor)
+    return _polled(group.send([message], peer, tag), message)
+
+
+def receive(group: Any, tensor: Tensor, peer: int, tag: int) -> Any:
+    """torch's work of receiving exactly as much data as the contiguous ``tensor`` holds."""
+    message = _message(tensor)
+    return _polled(group.recv([message], peer, tag), message)
+
+
+def receive_from_anybody(group: Any, tensor: Tensor, tag: int) -> Any:
+    """torch's work of receiving exactly as much data as the contiguous ``tensor`` holds, from whoever sends first."""
+    message = _message(tensor)
+    return _polled(group.recv_anysource([message], tag), message)
+
+
+def _message(tensor: Tensor) -> Tensor:
+    """What travels: bytes, which every backend moves; one of an empty tensor, since gloo does not receive nothing."""
+    message = as_bytes(tensor)
+    return message if message.numel() else message.new_zeros(1)
+
+
+def _polled(work: Any, tensor: Tensor) -> Any:
+    """gloo's work with the tensor that it reads or writes; NCCL's works need no care."""
+    return PolledWork(work, tensor) if tensor.device.type == "cpu" else work
 
 
 @dataclass(eq=False)
