@@ -1,18 +1,60 @@
-"""A file is about one subject, and can be read at one sitting."""
+"""A file is a subject, and a function is as long as its one thought."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
-LIMIT = 400
+import pytest
+
+LINES_OF_A_FILE = 400
+LINES_OF_A_FUNCTION = 30
 FOLDERS = ("collshim", "adapters", "conformance", "demo", "tests", "docs")
+CATALOGUES = "conformance/recorder/catalogue/"
+"""Lists of calls: a function there is as long as its list."""
+
+LONG = "\n".join(("def fill():", "    while True:", *["        x = 1"] * LINES_OF_A_FUNCTION))
+DOCUMENTED = "\n".join(
+    ("def fill(", "    x,", "):", '    """Text.', *["    More."] * 40, '    """', *["    x = 1"] * 30)
+)
 
 
-def test_no_python_file_is_longer_than_the_limit(root: Path) -> None:
-    lines = {
-        str(path.relative_to(root)): len(path.read_text(encoding="utf-8").splitlines())
-        for folder in FOLDERS
-        for path in (root / folder).rglob("*.py")
-    }
-    assert {name: count for name, count in lines.items() if count > LIMIT} == {}
-    assert "tests/packaging/test_sizes.py" in lines
+@pytest.fixture(scope="module")
+def files(root: Path) -> dict[str, str]:
+    """The text of every Python file, by its path."""
+    paths = [path for folder in FOLDERS for path in (root / folder).rglob("*.py")]
+    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def long_functions(text: str) -> Iterator[tuple[str, int]]:
+    """Names and lengths of functions whose body, without the docstring, has too many lines."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            length = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+            if length > LINES_OF_A_FUNCTION:
+                yield node.name, length
+
+
+def test_no_file_is_longer_than_the_limit(files: dict[str, str]) -> None:
+    lengths = {name: len(text.splitlines()) for name, text in files.items()}
+    assert {name: length for name, length in lengths.items() if length > LINES_OF_A_FILE} == {}
+    assert "tests/packaging/test_sizes.py" in lengths
+
+
+def test_no_function_is_longer_than_the_limit(files: dict[str, str]) -> None:
+    functions = {name: [*long_functions(text)] for name, text in files.items() if not name.startswith(CATALOGUES)}
+    assert {name: lengths for name, lengths in functions.items() if lengths} == {}
+
+
+def test_the_catalogues_are_there(files: dict[str, str]) -> None:
+    assert [name for name in files if name.startswith(CATALOGUES)] != []
+
+
+def test_a_long_function_is_seen() -> None:
+    assert [*long_functions(LONG)] == [("fill", LINES_OF_A_FUNCTION + 1)]
+
+
+def test_a_signature_and_a_docstring_do_not_count() -> None:
+    assert [*long_functions(DOCUMENTED)] == []
