@@ -3,8 +3,6 @@
 Counted on rank 1 of 2, of small calls mostly: where it comes first and waits for the other, and where it comes last,
 which between threads does the work of both. The counts are exact, unlike times: those of ``BOUNDS`` hold on a busy
 machine too.
-
-python -m tests.engine.call_counts    prints the counts in the form of ``BOUNDS`` in test_call_counts.py
 """
 
 from __future__ import annotations
@@ -155,18 +153,3 @@ def _initialize(comm: Communicator) -> None:
     dist.init_process_group("gloo")
     init_mindspore()
     init_megengine("127.0.0.1", 1, comm.size, comm.rank, comm.rank)  # the address is not used
-
-
-def main() -> None:
-    """Print the table."""
-    from tests.engine.test_call_counts import BOUNDS
-
-    for transport, bounds in BOUNDS.items():
-        print(f'    "{transport}": {{')
-        for name, counts in measured(transport, bounds).items():
-            print(f'        "{name}": {tuple(tuple(count) for count in counts)},')
-        print("    },")
-
-
-if __name__ == "__main__":
-    main()

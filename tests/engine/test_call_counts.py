@@ -13,7 +13,7 @@ from tests.engine.call_counts import Counts, count, measured
 Bound = tuple[tuple[int, int], tuple[int, int]]
 
 # By transport and call: calls and moves of the rank that comes first, and of the one that comes last.
-# python -m tests.engine.call_counts prints today's.
+# python -m tests.engine.test_call_counts prints today's.
 BOUNDS: dict[str, dict[str, Bound]] = {
     "threads": {
         "engine all_reduce 16 B, out=": ((14, 10), (14, 11)),
@@ -29,10 +29,10 @@ BOUNDS: dict[str, dict[str, Bound]] = {
         "torch all_reduce 4 MB": ((51, 38), (57, 42)),
     },
     "processes": {
-        "engine all_reduce 16 B, out=": ((74, 44), (74, 44)),
-        "torch all_gather 16 B, list": ((112, 59), (112, 59)),
-        "engine send 16 B": ((54, 34), (54, 34)),
-        "engine recv 16 B": ((77, 52), (69, 44)),
+        "engine all_reduce 16 B, out=": ((71, 42), (71, 42)),
+        "torch all_gather 16 B, list": ((109, 57), (109, 57)),
+        "engine send 16 B": ((53, 34), (53, 34)),
+        "engine recv 16 B": ((76, 52), (68, 44)),
     },
     "unchecked": {
         "engine all_reduce 16 B, out=": ((8, 6), (8, 6)),
@@ -73,3 +73,16 @@ def test_a_way_from_one_file_to_another_is_a_move() -> None:
 
 def test_a_call_elsewhere_does_not_count() -> None:
     assert count(lambda: sorted([2, 1], key=lambda number: -number)) == (0, 0)
+
+
+def main() -> None:
+    """Print the table."""
+    for transport, bounds in BOUNDS.items():
+        print(f'    "{transport}": {{')
+        for name, counts in measured(transport, bounds).items():
+            print(f'        "{name}": {tuple(tuple(count) for count in counts)},')
+        print("    },")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,12 @@
 """Who may know whom, read from the imports of the code.
 
-A room reaches itself and the rooms before it in the table, nothing else. A module that no table names is seen
-through: what it imports counts as imported by whoever imports it. No modules import each other in a circle.
-Every import counts, in a function or for annotations alone too.
+A row of the table is a module of the engine, or a folder beside it. It reaches itself and the rows below it, nothing
+else. A folder that the table does not name is seen through: what it imports counts as imported by whoever imports it.
+No modules import each other in a circle. Every import counts, in a function or for annotations alone too.
 """
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -15,126 +14,95 @@ from pathlib import Path
 
 import pytest
 
+from tests.packaging.imports import Modules, circles, find_modules, imports, neighbours_of, reached
+
 FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
 
-# From the bottom to the top; rooms of one line do not know each other. `__init__` is the public face.
+# From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
-    ("errors",),
-    ("layout",),
-    ("work",),
+    ("errors", "layout", "dlpack", "compiling", "run"),
+    ("arithmetic", "arrays", "environment", "forks", "nan", "options", "deferred"),
+    ("work", "worker"),
+    ("calls", "calls.collective", "calls.site"),
+    ("calls.call", "calls.aliasing"),
+    ("calls.agreement", "calls.allocation", "calls.validation"),
+    ("calls.plan",),
+    ("transports.compute", "transports.matching", "transports.streams", "transports.waiting"),
     ("transports",),
+    ("transports.threads", "transports.threads.exchange"),
+    ("transports.threads.group",),
+    ("transports.threads.transport",),
+    ("transports.processes", "transports.processes.polling", "transports.processes.stalls"),
+    ("transports.processes.fingerprint", "transports.processes.gloo", "transports.processes.group"),
+    ("transports.processes.exchange", "transports.processes.progress", "transports.processes.store"),
+    ("transports.processes.request",),
+    ("transports.processes.messages",),
+    ("transports.processes.transport",),
+    ("autograd", "posting"),
+    ("coalesced", "messages", "objects"),
     ("communicator",),
     ("world",),
+    ("processes",),
+    ("launch",),
     ("__init__",),
     FRAMEWORKS,
-    ("conformance",),
+    ("conformance", "demo"),
     ("__main__",),
 )
-HEIGHT = {room: height for height, rooms in enumerate(LEVELS) for room in rooms}
+HEIGHT = {row: height for height, rows in enumerate(LEVELS) for row in rows}
 
-# Where torch's process groups may be named, and the module that may not reach them all the same.
+# Where torch's process groups may be named, and the modules that may not reach them all the same.
 PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
 # collshim.run starts torch's elastic agent, which lives in torch.distributed too.
-MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in ("transports.*", "world", "c10d*", "run", "torch*"))
-NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.local"
+MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in ("transports.processes.*", "world", "run", "torch*"))
+NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.threads.*"
 
 # What runs on the real framework as well, in an environment without collshim, and what it may import there.
 SPOKEN = ("record", "recorder", "bindings", "cases", "values", "reference", "gradients", "foreign")
 STAND_ALONE = tuple(f"collshim.conformance.{name}{more}" for name in SPOKEN for more in ("", ".*"))
 THERE = {*sys.stdlib_module_names, "numpy", *FRAMEWORKS}
 
-FOLDERS = {
-    "collshim": "collshim",
-    "adapters": "collshim",
-    "conformance": "collshim.conformance",
-    "demo": "collshim.demo",
-}
+# Folders that the package has by links, or as parts of the wheel: each is one row of the table.
+BESIDE_THE_ENGINE = {*FRAMEWORKS, "conformance", "demo"}
 
 # Whose modules must be free of circles, beside the engine's.
-PARTS = (*(f"adapters/{framework}" for framework in FRAMEWORKS), "conformance", "demo")
-
-Modules = dict[str, Path]
+PARTS = (*(f"adapters/{framework}" for framework in FRAMEWORKS), "conformance", "demo", "tests")
 
 
-def find_modules(root: Path) -> Modules:
-    """Every module by its dotted name."""
-    found = {}
-    for folder, package in FOLDERS.items():
-        for path in (root / folder).rglob("*.py"):
-            parts = (*package.split("."), *path.relative_to(root / folder).with_suffix("").parts)
-            found[".".join(parts).removesuffix(".__init__")] = path
-    return found
+def row(name: str) -> str:
+    """Of a module of the engine its own name, of one beside it the folder's; that of a test is in no table."""
+    if name == "collshim":
+        return "__init__"
+    path = name.removeprefix("collshim.")
+    folder = path.split(".")[0]
+    return folder if folder in BESIDE_THE_ENGINE else path
 
 
-def _imports(name: str, path: Path) -> Iterator[str]:
-    """Dotted names that a module imports, `from a import b` being a.b, and the names of torch it spells."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(name, path, node)
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch."):
-            yield ast.unparse(node)
-
-
-def _absolute(name: str, path: Path, node: ast.ImportFrom) -> str:
-    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    above = package[: len(package) - node.level + 1] if node.level else []
-    return ".".join([*above, *filter(None, [node.module])])
-
-
-def _neighbours(name: str, modules: Modules) -> set[str]:
-    """Modules of the four folders that a module imports."""
-    found = set()
-    for target in _imports(name, modules[name]):
-        parts = target.split(".")
-        prefixes = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-        found.add(next((prefix for prefix in prefixes if prefix in modules), name))
-    return found - {name}
-
-
-def _reached(name: str, neighbours: dict[str, set[str]]) -> set[str]:
-    """Every module that a module imports, itself or through others."""
-    reached, waiting = set[str](), neighbours.get(name, set())
-    while waiting:
-        reached |= waiting
-        waiting = set[str]().union(*(neighbours[target] for target in waiting)) - reached
-    return reached
-
-
-def circles(modules: Modules, root: Path) -> list[list[str]]:
-    """The files of each circle of imports."""
-    neighbours = {name: _neighbours(name, modules) for name in modules}
-    reached = {name: _reached(name, neighbours) for name in modules}
-    members = {frozenset(other for other in reached[name] if name in reached[other]) for name in modules}
-    return sorted(sorted(modules[name].relative_to(root).as_posix() for name in circle) for circle in members if circle)
-
-
-def room(name: str) -> str:
-    return name.split(".")[1] if "." in name else "__init__"
+def unnamed_modules(modules: Modules) -> list[str]:
+    """Modules of the package that the table does not name."""
+    return sorted(name for name in modules if not name.startswith("tests") and row(name) not in HEIGHT)
 
 
 def trails(name: str, modules: Modules) -> Iterator[list[str]]:
-    """Ways from a module to the first that a table names, through those that none does."""
-    seen, waiting = {name}, [[name]]
-    while waiting:
-        trail = waiting.pop()
-        for target in _neighbours(trail[-1], modules) - seen:
-            seen.add(target)
-            if room(target) in HEIGHT:
+    """Ways from a module to the first that the table names, through those that it does not."""
+    ends, queue = {name}, [[name]]
+    while queue:
+        trail = queue.pop()
+        for target in neighbours_of(trail[-1], modules) - ends:
+            ends.add(target)
+            if row(target) in HEIGHT:
                 yield [*trail, target]
             else:
-                waiting.append([*trail, target])
+                queue.append([*trail, target])
 
 
 def upward_trails(modules: Modules) -> list[str]:
     return sorted(
         " -> ".join(trail)
         for name in modules
-        if room(name) in HEIGHT
+        if row(name) in HEIGHT
         for trail in trails(name, modules)
-        if room(trail[-1]) != room(name) and HEIGHT[room(trail[-1])] >= HEIGHT[room(name)]
+        if row(trail[-1]) != row(name) and HEIGHT[row(trail[-1])] >= HEIGHT[row(name)]
     )
 
 
@@ -144,14 +112,28 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 def names_process_groups(name: str, modules: Modules) -> bool:
     return any(
-        f"{target}.".startswith(f"{owner}.") for target in _imports(name, modules[name]) for owner in PROCESS_GROUPS
+        f"{target}.".startswith(f"{owner}.") for target in imports(name, modules[name]) for owner in PROCESS_GROUPS
     )
 
 
 def misplaced_process_groups(modules: Modules) -> list[str]:
     """Modules of the engine and the adapters that name process groups though the table does not let them."""
-    ours = [name for name in modules if room(name) != "conformance"]
-    return [n for n in ours if names_process_groups(n, modules) and not _matches(n, MAY_NAME_PROCESS_GROUPS)]
+    names = [name for name in modules if name.startswith("collshim") and row(name) != "conformance"]
+    return [
+        name for name in names if names_process_groups(name, modules) and not _matches(name, MAY_NAME_PROCESS_GROUPS)
+    ]
+
+
+def modules_reached(pattern: str, modules: Modules) -> set[str]:
+    """The modules of a pattern, and all that these reach."""
+    neighbours = {name: neighbours_of(name, modules) for name in modules}
+    names = {name for name in modules if fnmatch(name, pattern)}
+    return names.union(*(reached(name, neighbours) for name in names))
+
+
+def process_groups_reached(pattern: str, modules: Modules) -> list[str]:
+    """Those of them that name process groups."""
+    return [name for name in sorted(modules_reached(pattern, modules)) if names_process_groups(name, modules)]
 
 
 def private_imports(modules: Modules) -> list[str]:
@@ -159,8 +141,8 @@ def private_imports(modules: Modules) -> list[str]:
     return [
         f"{name}: {target}"
         for name in modules
-        if room(name) == "conformance"
-        for target in _imports(name, modules[name])
+        if row(name) == "conformance"
+        for target in imports(name, modules[name])
         if target.startswith(tuple(f"collshim.{framework}." for framework in FRAMEWORKS)) and "._" in target
     ]
 
@@ -171,7 +153,7 @@ def foreign_imports(modules: Modules) -> list[str]:
         f"{name}: {target}"
         for name in modules
         if _matches(name, STAND_ALONE)
-        for target in _imports(name, modules[name])
+        for target in imports(name, modules[name])
         if target.split(".")[0] not in THERE
         and not f"{target}.".startswith(tuple(f"collshim.conformance.{name}." for name in SPOKEN))
     ]
@@ -187,7 +169,27 @@ def circles_of_the_tree(modules: Modules, root: Path) -> list[list[str]]:
     return circles(modules, root)
 
 
-def test_no_room_knows_a_higher_one(modules: Modules) -> None:
+def test_the_table_names_every_module_of_the_package_and_nothing_else(modules: Modules) -> None:
+    assert unnamed_modules(modules) == []
+    assert HEIGHT.keys() - {row(name) for name in modules} == set()
+
+
+@pytest.mark.parametrize("pattern", [*MAY_NAME_PROCESS_GROUPS, NEVER_REACHES_PROCESS_GROUPS])
+def test_a_pattern_matches_modules(modules: Modules, pattern: str) -> None:
+    assert [name for name in modules if fnmatch(name, pattern)] != []
+
+
+def test_what_may_name_process_groups_does(modules: Modules) -> None:
+    names = [name for name in modules if names_process_groups(name, modules)]
+    assert [pattern for pattern in MAY_NAME_PROCESS_GROUPS if not any(fnmatch(name, pattern) for name in names)] == []
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_what_stands_alone_is_there(modules: Modules, name: str) -> None:
+    assert f"collshim.conformance.{name}" in modules
+
+
+def test_no_module_knows_a_higher_one(modules: Modules) -> None:
     assert upward_trails(modules) == []
 
 
@@ -201,9 +203,7 @@ def test_no_module_of_the_engine_is_in_a_circle(circles_of_the_tree: list[list[s
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_no_module_of_an_adapter_the_suite_or_the_demo_is_in_a_circle(
-    circles_of_the_tree: list[list[str]], part: str
-) -> None:
+def test_no_module_beside_the_engine_is_in_a_circle(circles_of_the_tree: list[list[str]], part: str) -> None:
     assert not (lines := _circles_in(part, circles_of_the_tree)), lines
 
 
@@ -216,9 +216,13 @@ def test_process_groups_are_named_where_the_table_says_alone(modules: Modules) -
 
 
 def test_ranks_as_threads_need_no_process_groups(modules: Modules) -> None:
-    reached = _reached(NEVER_REACHES_PROCESS_GROUPS, {name: _neighbours(name, modules) for name in modules})
-    ranks = {NEVER_REACHES_PROCESS_GROUPS, *reached} & modules.keys()
-    assert [name for name in sorted(ranks) if names_process_groups(name, modules)] == []
+    assert process_groups_reached(NEVER_REACHES_PROCESS_GROUPS, modules) == []
+
+
+@pytest.mark.parametrize(("transport", "other"), [("threads", "processes"), ("processes", "threads")])
+def test_a_transport_reaches_no_other(modules: Modules, transport: str, other: str) -> None:
+    closure = modules_reached(f"collshim.transports.{transport}.*", modules)
+    assert [name for name in sorted(closure) if name.startswith(f"collshim.transports.{other}")] == []
 
 
 def test_the_suite_knows_no_adapters_private_imports(modules: Modules) -> None:
@@ -237,13 +241,23 @@ def _built(root: Path, files: dict[str, str]) -> Modules:
     return find_modules(root)
 
 
-WORLD = {"collshim/world.py": "", "collshim/__init__.py": "", "adapters/torch/__init__.py": ""}
+WORLD = {
+    "collshim/transports/processes/messages.py": "",
+    "collshim/calls/plan.py": "",
+    "collshim/world.py": "",
+    "collshim/__init__.py": "",
+    "adapters/torch/__init__.py": "",
+}
+ANNOTATIONS_OF_A_PLAN = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from collshim.calls.plan import Plan"
 
 
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("collshim/transports/local.py", "def later():\n    from collshim.world import current"),
+        ("collshim/transports/threads/group.py", "def later():\n    from collshim.world import current"),
+        ("collshim/transports/processes/request.py", "from collshim.transports.processes.messages import Messages"),
+        ("collshim/transports/processes/request.py", "from collshim.transports.processes import messages"),
+        ("collshim/calls/call.py", ANNOTATIONS_OF_A_PLAN),
         ("collshim/layout.py", "from collshim import world"),
         ("collshim/communicator.py", "from collshim import Communicator"),
         ("collshim/world.py", "import collshim.torch"),
@@ -257,9 +271,24 @@ def test_a_step_upward_is_seen(tmp_path: Path, file: str, text: str) -> None:
     assert len(upward_trails(_built(tmp_path, files))) == 1
 
 
-def test_a_step_upward_is_seen_through_a_module_that_no_table_names(tmp_path: Path) -> None:
+def test_a_step_upward_is_seen_through_a_module_that_the_table_does_not_name(tmp_path: Path) -> None:
     files = {**WORLD, "collshim/work.py": "import collshim.call", "collshim/call.py": "import collshim.world"}
     assert upward_trails(_built(tmp_path, files)) == ["collshim.work -> collshim.call -> collshim.world"]
+
+
+@pytest.mark.parametrize("file", ["collshim/call.py", "collshim/calls/call_site.py", "collshim/ring/__init__.py"])
+def test_a_module_that_the_table_does_not_name_is_seen(tmp_path: Path, file: str) -> None:
+    name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    assert unnamed_modules(_built(tmp_path, {**WORLD, file: ""})) == [name]
+
+
+def test_a_process_group_that_a_thread_reaches_is_seen(tmp_path: Path) -> None:
+    files = {
+        "collshim/transports/threads/group.py": "import collshim.work",
+        "collshim/work.py": "import torch.distributed",
+    }
+    modules = _built(tmp_path, files)
+    assert process_groups_reached(NEVER_REACHES_PROCESS_GROUPS, modules) == ["collshim.work"]
 
 
 B_IMPORTS_A = {"collshim/b.py": "from collshim import a"}
