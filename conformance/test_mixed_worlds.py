@@ -115,9 +115,11 @@ def place(path: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "play", [gathers_another_shape, averages_integers, gathers_objects_and_arrays], ids=lambda play: play.__name__
+    "scenario",
+    [gathers_another_shape, averages_integers, gathers_objects_and_arrays],
+    ids=lambda scenario: scenario.__name__,
 )
-def test_calls_that_the_table_says_do_not_meet_are_a_mismatch(play: Callable[[], None]) -> None:
+def test_calls_that_the_table_says_do_not_meet_are_a_mismatch(scenario: Callable[[], None]) -> None:
     with pytest.raises(RankError) as caught:
-        launch(play, 2, timeout=30)
+        launch(scenario, 2, timeout=30)
     assert isinstance(caught.value.exception, MismatchError)

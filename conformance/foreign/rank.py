@@ -2,7 +2,7 @@
 
 ADDRESS is the socket where it is asked; PREFIX is where the framework's functions are found, see ``places``, and empty
 where they are the framework's own. Run by its path, under an interpreter that has the framework and no collshim, it
-imports nothing of collshim but the rooms that stand alone.
+imports nothing of collshim but the modules that stand alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def alone() -> None:
-    """Make the rooms that stand alone importable by themselves."""
+    """Make the modules that stand alone importable by themselves."""
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE]  # its modules have plain names
     spec = spec_from_file_location("collshim_record", HERE.parent / "record.py")
     if spec is None or spec.loader is None:

@@ -55,17 +55,17 @@ def hunt(
         PatchError: a mutant does not fit the code.
     """
     with TemporaryDirectory(prefix="collshim-mutants-") as folder:
-        suite, sound = Suite(), tree.copied(Path(folder) / "sound")
+        suite, baseline = Suite(), tree.copied(Path(folder) / "baseline")
 
         def tried(mutant: Mutant) -> Verdict:
             with TemporaryDirectory(dir=folder) as own:
-                verdict = _verdict(mutant, suite, sound, Path(own), seconds)
+                verdict = _verdict(mutant, suite, baseline, Path(own), seconds)
             said(verdict)
             return verdict
 
         with ThreadPoolExecutor(jobs) as pool:
             found = _verdicts(pool, tried, mutants, suite)
-        return _controlled(found, suite, sound, seconds * 2)
+        return _controlled(found, suite, baseline, seconds * 2)
 
 
 def _verdicts(
@@ -80,9 +80,9 @@ def _verdicts(
         raise
 
 
-def _verdict(mutant: Mutant, suite: Suite, sound: Path, folder: Path, seconds: float) -> Verdict:
+def _verdict(mutant: Mutant, suite: Suite, baseline: Path, folder: Path, seconds: float) -> Verdict:
     start = time.monotonic()
-    tree.mutated(sound, folder, mutant)
+    tree.mutated(baseline, folder, mutant)
     asked = {"module": mutant.module, "collectives": mutant.collectives, "framework": mutant.framework}
     seen = suite.seen(folder, {**asked, "transport": mutant.transport, "controls": False}, seconds)
     outcome = _outcome(seen)
@@ -99,12 +99,12 @@ def _outcome(seen: dict[str, Any]) -> str:
     return SILENT if seen["failed"] else SURVIVED
 
 
-def _controlled(verdicts: list[Verdict], suite: Suite, sound: Path, seconds: float) -> list[Verdict]:
+def _controlled(verdicts: list[Verdict], suite: Suite, baseline: Path, seconds: float) -> list[Verdict]:
     tests = sorted({verdict.test for verdict in verdicts if verdict.outcome == CAUGHT})
     if not tests:
         return verdicts
     asked = {"module": "", "collectives": [], "framework": "", "transport": "", "controls": True}
-    seen = suite.seen(sound, asked, seconds, tests)
+    seen = suite.seen(baseline, asked, seconds, tests)
     failed = {_below(test): why for test, why in seen["failed"].items()}
     return [_voided(one, failed[one.test]) if one.test in failed else one for one in verdicts]
 

@@ -1,4 +1,4 @@
-"""Copies of the package: the sound one, and one with a mutant in it."""
+"""Copies of the package: the unchanged one, and one with a mutant in it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def source(mutant: Mutant) -> str:
 
 
 def copied(folder: Path) -> Path:
-    """The sound package, compiled, in ``folder``."""
+    """The unchanged package, compiled, in ``folder``."""
     shutil.copytree(PACKAGE, folder / "collshim", ignore=shutil.ignore_patterns("__pycache__"))
     compileall.compile_dir(folder / "collshim", quiet=2)
     return folder
 
 
-def mutated(sound: Path, folder: Path, mutant: Mutant) -> Path:
-    """A copy of ``sound`` in ``folder`` with the mutant in it.
+def mutated(baseline: Path, folder: Path, mutant: Mutant) -> Path:
+    """A copy of ``baseline`` in ``folder`` with the mutant in it.
 
     Raises:
         PatchError: the mutant does not fit.
     """
-    shutil.copytree(sound, folder, dirs_exist_ok=True)
+    shutil.copytree(baseline, folder, dirs_exist_ok=True)
     path = folder / "collshim" / mutant.file
     path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
     for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):

@@ -58,13 +58,13 @@ def _round_trip(library: str, dtype: str) -> Any:
     return str(tensor.dtype), str(back.dtype).rpartition(".")[2], numbers, shared
 
 
-def _played(library: str) -> list[dict[str, Any]]:
+def _collectives(library: str) -> list[dict[str, Any]]:
     """Among two threads: what each collective gave on each rank, as numbers, and whether it was of its input's type."""
 
     def rank() -> dict[str, Any]:
         comm = collshim.current().communicator
         x = _made(library, np.full((2, 2), comm.rank + 1, np.float32))
-        found = {name: attempt(play, comm, x) for name, play in COLLECTIVES.items()}
+        found = {name: attempt(scenario, comm, x) for name, scenario in COLLECTIVES.items()}
         return {name: outcome.text or _shown(outcome.value, type(x)) for name, outcome in found.items()}
 
     return collshim.launch(rank, 2, timeout=60)
@@ -97,7 +97,7 @@ def report(library: str) -> dict[str, Any]:
     trips = {dtype: attempt(_round_trip, library, dtype) for dtype in DTYPES}
     return {
         "round trips": {dtype: outcome.text or outcome.value for dtype, outcome in trips.items()},
-        "played": _played(library),
+        "collectives": _collectives(library),
         "written": _written(library),
     }
 

@@ -62,7 +62,7 @@ def wanted_of(name: str) -> list[Any]:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_every_collective_gives_the_caller_its_kind_back(library: str, name: str) -> None:
     wanted = [None if part is None else [np.asarray(part).tolist(), True] for part in wanted_of(name)]
-    assert [rank[name] for rank in found_with(library)["played"]] == wanted
+    assert [rank[name] for rank in found_with(library)["collectives"]] == wanted
 
 
 def test_an_array_that_can_be_written_is_an_output() -> None:

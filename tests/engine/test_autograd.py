@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import collshim
-from tests.engine.plays.gradients import (
+from tests.engine.scenarios.gradients import (
     CASES,
     CHANGED,
     LINEAR,

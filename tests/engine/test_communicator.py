@@ -9,7 +9,7 @@ import torch
 
 from collshim.transports import compute
 from collshim.transports.threads import exchange, transport
-from tests.engine.plays.values import OPS, SHAPES, expected, plays
+from tests.engine.scenarios.values import OPS, SHAPES, expected, scenarios
 from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
 
 SIZES = (1, 2, 3, 4)
@@ -18,7 +18,9 @@ SIZES = (1, 2, 3, 4)
 @cache
 def _found(transport: str, size: int) -> list[dict[str, Outcome]]:
     asked = {
-        f"{op}, {name}": play for name, shape in SHAPES.items() for op, play in plays(OPS, shape, torch.float32).items()
+        f"{op}, {name}": scenario
+        for name, shape in SHAPES.items()
+        for op, scenario in scenarios(OPS, shape, torch.float32).items()
     }
     return outcomes(asked, size, transport)
 
@@ -44,7 +46,7 @@ def _shared(size: int) -> list[dict[str, Outcome]]:
         patch.setattr(exchange, "SHARED_BYTES", 0)
         patch.setattr(transport, "SHARED_BYTES", 0)
         patch.setattr(compute, "BLOCK", 100)
-        return outcomes(dict(plays(OPS, SHAPES["large"], torch.float32)), size, "threads")
+        return outcomes(dict(scenarios(OPS, SHAPES["large"], torch.float32)), size, "threads")
 
 
 @pytest.mark.parametrize("op", OPS)

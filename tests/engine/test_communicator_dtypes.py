@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from tests.engine.plays.values import (
+from tests.engine.scenarios.values import (
     MOVEMENTS,
     REDUCE_OPS,
     REDUCTIONS,
     SHAPES,
     expected,
     means_something,
-    plays,
+    scenarios,
 )
 from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
 
@@ -47,10 +47,10 @@ def _key(*parts: Any) -> str:
 def _moved(transport: str) -> list[dict[str, Outcome]]:
     return outcomes(
         {
-            _key(dtype, op, length): play
+            _key(dtype, op, length): scenario
             for dtype in DTYPES
             for length in LENGTHS
-            for op, play in plays(MOVEMENTS, SHAPES[length], dtype).items()
+            for op, scenario in scenarios(MOVEMENTS, SHAPES[length], dtype).items()
         },
         SIZE,
         transport,
@@ -61,7 +61,7 @@ def _moved(transport: str) -> list[dict[str, Outcome]]:
 def _reduced(transport: str) -> list[dict[str, Outcome]]:
     return outcomes(
         {
-            _key(dtype, op, reduce_op, length): plays([op], SHAPES[length], dtype, reduce_op)[op]
+            _key(dtype, op, reduce_op, length): scenarios([op], SHAPES[length], dtype, reduce_op)[op]
             for dtype, op, reduce_op in REDUCED
             for length in LENGTHS
         },

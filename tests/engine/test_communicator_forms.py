@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.engine.plays.forms import INTO, LENGTHS, PLACES, into
-from tests.engine.plays.in_place import IN_PLACE, in_place
-from tests.engine.plays.memory import MEMORY, memory
+from tests.engine.scenarios.forms import INTO, LENGTHS, PLACES, into
+from tests.engine.scenarios.in_place import IN_PLACE, in_place
+from tests.engine.scenarios.memory import MEMORY, memory
 from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
 
 FAMILIES = {"into": into, "in place": in_place, "memory": memory}

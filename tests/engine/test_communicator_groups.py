@@ -6,13 +6,13 @@ from functools import cache, partial
 
 import pytest
 
-from tests.engine.plays.groups import GROUPS, SIZE, play
+from tests.engine.scenarios.groups import GROUPS, SIZE, scenario
 from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
 
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
-    return outcomes({name: partial(play, name) for name in GROUPS}, SIZE, transport)
+    return outcomes({name: partial(scenario, name) for name in GROUPS}, SIZE, transport)
 
 
 @pytest.mark.parametrize("name", GROUPS)

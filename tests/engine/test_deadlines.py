@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.plays.deadlines import ABSENT, OTHERS, SHORT, SIZE
+from tests.engine.scenarios.deadlines import ABSENT, OTHERS, SHORT, SIZE
 from tests.engine.worlds import TRANSPORTS, Outcome, on_ranks
 
 
@@ -17,9 +17,9 @@ def _started() -> dict[tuple[str, str], Future[list[Any]]]:
     """All worlds; they spend their time waiting, so six at a time cost little more than one."""
     with ThreadPoolExecutor(6) as pool:
         return {
-            (transport, name): pool.submit(on_ranks, play, SIZE, transport, wait=SHORT, within=30)
+            (transport, name): pool.submit(on_ranks, scenario, SIZE, transport, wait=SHORT, within=30)
             for transport in TRANSPORTS
-            for name, play in (ABSENT | OTHERS).items()
+            for name, scenario in (ABSENT | OTHERS).items()
         }
 
 
@@ -69,7 +69,7 @@ def test_the_error_tells_where_the_absent_rank_is_instead(transport: str) -> Non
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_wait_for_a_letter_that_ends_the_group_is_told_with_its_rank(transport: str) -> None:
+def test_a_wait_for_a_message_that_ends_the_group_is_told_with_its_rank(transport: str) -> None:
     found = _found(transport, "elsewhere_and_first_to_give_up")
     assert all("recv(shape (5,), float32, from 0)" in outcome.text for outcome in found), found
     assert all("on rank 2" in outcome.text and "rank 0 waits in all_reduce" in outcome.text for outcome in found), found
@@ -82,19 +82,19 @@ def test_a_wait_in_another_group_is_told_by_its_call(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_letter_that_does_not_come_is_told_with_its_sender(transport: str) -> None:
-    found = _found(transport, "no_letter")[1]
+def test_a_message_that_does_not_come_is_told_with_its_sender(transport: str) -> None:
+    found = _found(transport, "no_message")[1]
     assert _is_told(found)
     assert "rank 0" in found.text or "from 0" in found.text
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_no_letter_from_anybody_is_told(transport: str) -> None:
-    assert _is_told(_found(transport, "no_letter_from_anybody")[1])
+def test_no_message_from_anybody_is_told(transport: str) -> None:
+    assert _is_told(_found(transport, "no_message_from_anybody")[1])
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_large_letter_that_nobody_receives_is_told_with_its_receiver(transport: str) -> None:
+def test_a_large_message_that_nobody_receives_is_told_with_its_receiver(transport: str) -> None:
     found = _found(transport, "nobody_receives")[1]
     assert _is_told(found)
     assert "0" in found.text.split("send(", 1)[1], found

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.plays.in_step import COALESCED, PLAYS, SIZE, uneven
+from tests.engine.scenarios.in_step import COALESCED, SCENARIOS, SIZE, uneven
 from tests.engine.worlds import Outcome, outcomes, values_of
 
 CHECKED = ("threads", "processes")
@@ -15,14 +15,14 @@ CHECKED = ("threads", "processes")
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
-    plays: dict[str, Any] = {name: play for name, (play, _) in PLAYS.items()}
-    return outcomes(plays | COALESCED | {"uneven": uneven}, SIZE, transport)
+    scenarios: dict[str, Any] = {name: scenario for name, (scenario, _) in SCENARIOS.items()}
+    return outcomes(scenarios | COALESCED | {"uneven": uneven}, SIZE, transport)
 
 
-@pytest.mark.parametrize("name", PLAYS)
+@pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("transport", CHECKED)
 def test_the_calls_after_a_failure_are_right_whoever_has_heard_of_it(transport: str, name: str) -> None:
-    assert values_of(_found(transport), name) == PLAYS[name][1]
+    assert values_of(_found(transport), name) == SCENARIOS[name][1]
 
 
 @pytest.mark.parametrize("name", COALESCED)

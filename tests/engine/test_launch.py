@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import collshim
-from tests.engine.plays import deaths
+from tests.engine.scenarios import deaths
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
 from tests.robustness.scripts import Ended, finished, program
 
@@ -26,8 +26,8 @@ _OF_A_PEER = ("PeerError", "BrokenCommunicatorError")
 
 
 def place() -> Any:
-    here = collshim.current()
-    return here.rank, here.size, here.local_rank, here.local_size, here.communicator.ranks
+    world = collshim.current()
+    return world.rank, world.size, world.local_rank, world.local_size, world.communicator.ranks
 
 
 def added(one: int, *, two: int = 0) -> int:
@@ -192,15 +192,15 @@ def test_a_function_that_a_process_cannot_import_is_told() -> None:
         deaths.raises.__module__ = kept
 
 
-@pytest.mark.parametrize("name", ["raises", "raises_while_others_wait_for_letters", "raises_while_others_compute"])
+@pytest.mark.parametrize("name", ["raises", "raises_while_others_wait_for_messages", "raises_while_others_compute"])
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_rank_that_raises_is_named_with_its_traceback(transport: str, name: str) -> None:
     with pytest.raises(collshim.RankError) as caught:
         on_ranks(getattr(deaths, name), 3, transport, within=30)
-    assert (caught.value.rank, type(caught.value.exception)) == (1, deaths.Odd)
+    assert (caught.value.rank, type(caught.value.exception)) == (1, deaths.OnPurposeError)
     assert caught.value.__cause__ is caught.value.exception
-    assert "rank 1 of 3 failed: Odd: on purpose" in str(caught.value)
-    assert 'raise Odd("on purpose")' in str(caught.value)
+    assert "rank 1 of 3 failed: OnPurposeError: on purpose" in str(caught.value)
+    assert 'raise OnPurposeError("on purpose")' in str(caught.value)
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -212,7 +212,7 @@ def test_an_exception_that_cannot_travel_is_told_in_words(transport: str) -> Non
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_first_of_two_failures_is_raised(transport: str) -> None:
-    with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: Odd: on rank 1"):
+    with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: OnPurposeError: on rank 1"):
         on_ranks(deaths.two_raise, 3, transport, within=30)
 
 
@@ -242,8 +242,8 @@ def test_a_rank_that_has_returned_is_named_to_those_who_wait_for_it(transport: s
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS[:2])
-def test_a_rank_that_has_returned_sends_no_letter(transport: str) -> None:
-    found = on_ranks(deaths.returns_early_from_letters, 2, transport, within=30)
+def test_a_rank_that_has_returned_sends_no_message(transport: str) -> None:
+    found = on_ranks(deaths.returns_early_from_messages, 2, transport, within=30)
     assert found[0].raised[0] == "PeerError", found
     assert "rank 1 has " in found[0].text
 
@@ -273,11 +273,11 @@ def test_what_a_rank_started_before_it_returned_completes(transport: str) -> Non
 
 def test_a_peer_hears_what_the_failed_rank_raised() -> None:
     deaths.HEARD.clear()
-    with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: Odd"):
+    with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: OnPurposeError"):
         on_ranks(deaths.peers_die_one_after_the_other, 3, "threads", within=30)
     assert sorted(rank for rank, _ in deaths.HEARD) == [0, 2]
     assert all(heard.raised[0] in _OF_A_PEER for _, heard in deaths.HEARD)
-    assert all("rank 1 failed with Odd: on purpose" in heard.text for _, heard in deaths.HEARD)
+    assert all("rank 1 failed with OnPurposeError: on purpose" in heard.text for _, heard in deaths.HEARD)
 
 
 def test_a_result_that_cannot_travel_is_told() -> None:
@@ -286,7 +286,9 @@ def test_a_result_that_cannot_travel_is_told() -> None:
 
 
 def test_a_result_that_cannot_be_read_is_told_with_its_rank() -> None:
-    with pytest.raises(collshim.RankError, match=r"rank 1 of 2: what it returned cannot be read .*: Odd") as caught:
+    with pytest.raises(
+        collshim.RankError, match=r"rank 1 of 2: what it returned cannot be read .*: OnPurposeError"
+    ) as caught:
         collshim.launch(deaths.returns_what_its_process_alone_reads, 2, ranks="processes", timeout=30)
     assert caught.value.rank == 1
 

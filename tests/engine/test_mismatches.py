@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.plays.mismatches import MISMATCHES, SIZE, letters, play, unseen
+from tests.engine.scenarios.mismatches import MISMATCHES, SIZE, messages, scenario, unseen
 from tests.engine.worlds import Outcome, outcomes, values_of
 
 CHECKED = ("threads", "processes")
@@ -15,9 +15,9 @@ CHECKED = ("threads", "processes")
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
-    plays: dict[str, Any] = {name: partial(play, name) for name in MISMATCHES}
-    plays |= {"unseen": unseen, "small": partial(letters, "small"), "large": partial(letters, "large")}
-    return outcomes(plays, SIZE, transport)
+    scenarios: dict[str, Any] = {name: partial(scenario, name) for name in MISMATCHES}
+    scenarios |= {"unseen": unseen, "small": partial(messages, "small"), "large": partial(messages, "large")}
+    return outcomes(scenarios, SIZE, transport)
 
 
 def _values(transport: str, name: str) -> list[Any]:
@@ -61,7 +61,7 @@ def test_a_mismatch_that_nobody_waited_for_is_raised_by_the_wait_of_the_next_cal
 
 @pytest.mark.parametrize("size", ["small", "large"])
 @pytest.mark.parametrize("transport", CHECKED)
-def test_a_letter_that_is_not_awaited_is_an_error_and_the_next_one_is_read(transport: str, size: str) -> None:
+def test_a_message_that_is_not_awaited_is_an_error_and_the_next_one_is_read(transport: str, size: str) -> None:
     (shape, first), (dtype, second) = _values(transport, size)[1]
     length = {"small": 3, "large": 3000}[size]
     assert (shape, dtype) == ("MismatchError", "MismatchError")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import collshim
-from tests.engine.plays.refusals import REFUSALS, SIZE, play
+from tests.engine.scenarios.refusals import REFUSALS, SIZE, scenario
 from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
 
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
@@ -22,7 +22,7 @@ def _names(transport: str) -> list[str]:
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
-    return outcomes({name: partial(play, name) for name in _names(transport)}, SIZE, transport)
+    return outcomes({name: partial(scenario, name) for name in _names(transport)}, SIZE, transport)
 
 
 def _refused(transport: str, name: str) -> Any:

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 import collshim
-from tests.engine.plays.together import CASES, CHECKED, NANS, SIZE, play
+from tests.engine.scenarios.together import CASES, CHECKED, NANS, SIZE, scenario
 from tests.engine.worlds import TRANSPORTS, Outcome, on_ranks, outcomes, values_of, world
 
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
     names = [name for name in CASES | NANS if transport != "unchecked" or (name in CASES and name not in CHECKED)]
-    return outcomes({name: partial(play, name) for name in names}, SIZE, transport)
+    return outcomes({name: partial(scenario, name) for name in names}, SIZE, transport)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in CHECKED])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.plays.waits import (
+from tests.engine.scenarios.waits import (
     CHECKED_TOGETHER,
     CLOSED,
     SIZE,
@@ -29,12 +29,12 @@ _ALL_TOGETHER = TOGETHER | CHECKED_TOGETHER
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
     together = TOGETHER if transport == "unchecked" else _ALL_TOGETHER
-    plays: dict[str, Any] = {name: play for name, (play, _) in together.items()}
-    plays |= {f"closed, {name}": partial(closed, name) for name in CLOSED} | {
+    scenarios: dict[str, Any] = {name: scenario for name, (scenario, _) in together.items()}
+    scenarios |= {f"closed, {name}": partial(closed, name) for name in CLOSED} | {
         "barrier": closed_barrier,
         "undivided": undivided,
     }
-    return outcomes(plays | {name: partial(bad_timeout, name) for name in TIMEOUTS}, SIZE, transport)
+    return outcomes(scenarios | {name: partial(bad_timeout, name) for name in TIMEOUTS}, SIZE, transport)
 
 
 @pytest.mark.parametrize("name", TOGETHER)

@@ -11,7 +11,7 @@ import pytest
 import collshim
 from collshim import WorldError
 from collshim.world import LocalWorlds, local_worlds, peek, use
-from tests.engine.plays import worlds_again
+from tests.engine.scenarios import worlds_again
 from tests.engine.worlds import TRANSPORTS, attempt, on_ranks
 
 PROCESSES = TRANSPORTS[1:]

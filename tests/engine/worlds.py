@@ -12,7 +12,7 @@ import torch
 import collshim
 from collshim import Communicator
 
-Play = Callable[[Communicator], Any]
+Scenario = Callable[[Communicator], Any]
 """What one rank does with a communicator of all ranks."""
 
 TRANSPORTS = ("threads", "processes", "unchecked")
@@ -65,22 +65,22 @@ def _with_deadline(fn: Callable[..., Any], wait: float, *args: Any) -> Any:
     return fn(*args)
 
 
-def play_all(plays: Mapping[str, Play]) -> dict[str, Outcome]:
-    """Every play's outcome on this rank, a dozen on one group; after a failed one each is played again, alone."""
-    found, names = dict[str, Outcome](), list(plays)
+def run_all(scenarios: Mapping[str, Scenario]) -> dict[str, Outcome]:
+    """Every scenario's outcome on this rank, a dozen on one group; after a failed one each is run again, alone."""
+    found, names = dict[str, Outcome](), list(scenarios)
     for start in range(0, len(names), 12):
-        dozen = {name: plays[name] for name in names[start : start + 12]}
+        dozen = {name: scenarios[name] for name in names[start : start + 12]}
         comm = fresh()
-        outcomes = {name: attempt(play, comm) for name, play in dozen.items()}
+        outcomes = {name: attempt(scenario, comm) for name, scenario in dozen.items()}
         failed = first_anywhere([bool(outcome.raised) for outcome in outcomes.values()])
         comm.close()
         found |= outcomes | {name: _alone(dozen[name]) for name in list(dozen)[failed + 1 :]}
     return found
 
 
-def _alone(play: Play) -> Outcome:
-    """On a group that no other play uses, once every rank is over with the play before."""
-    outcome = attempt(play, fresh())
+def _alone(scenario: Scenario) -> Outcome:
+    """On a group that no other scenario uses, once every rank is over with the scenario before."""
+    outcome = attempt(scenario, fresh())
     failed_anywhere(bool(outcome.raised))
     return outcome
 
@@ -102,15 +102,15 @@ def failed_anywhere(here: bool) -> bool:
     return first_anywhere([here]) == 0
 
 
-def outcomes(plays: Mapping[str, Play], size: int, transport: str) -> list[dict[str, Outcome]]:
-    """``play_all`` on every rank; of plays that end a whole world, each one that does is found and has its error."""
+def outcomes(scenarios: Mapping[str, Scenario], size: int, transport: str) -> list[dict[str, Outcome]]:
+    """``run_all`` on every rank; of scenarios that end a whole world, each one that does is found and has its error."""
     try:
-        return on_ranks(play_all, size, transport, dict(plays))
+        return on_ranks(run_all, size, transport, dict(scenarios))
     except collshim.RankError as error:
-        if len(plays) == 1:
-            return [dict.fromkeys(plays, Outcome(None, ("RankError",), str(error)))] * size
-    names, half = list(plays), len(plays) // 2
-    halves = [{name: plays[name] for name in some} for some in (names[:half], names[half:])]
+        if len(scenarios) == 1:
+            return [dict.fromkeys(scenarios, Outcome(None, ("RankError",), str(error)))] * size
+    names, half = list(scenarios), len(scenarios) // 2
+    halves = [{name: scenarios[name] for name in some} for some in (names[:half], names[half:])]
     first, second = (outcomes(some, size, transport) for some in halves)
     return [one | other for one, other in zip(first, second, strict=True)]
 
@@ -130,7 +130,7 @@ def plain(value: Any) -> Any:
 
 
 def values_of(found: Sequence[dict[str, Outcome]], name: str) -> list[Any]:
-    """What every rank got of one play; the error where it failed."""
+    """What every rank got of one scenario; the error where it failed."""
     return [
         f"{outcome.raised[0]}: {outcome.text}" if outcome.raised else outcome.value
         for outcome in (rank[name] for rank in found)

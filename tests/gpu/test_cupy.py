@@ -14,7 +14,7 @@ from collshim.arrays import as_output, as_torch, like
 from collshim.world import World
 from tests.gpu.alone import world_of_one
 from tests.gpu.hardware import DEVICE, busy, require_gpu
-from tests.gpu.plays import ALL, HOST_WAITS, results
+from tests.gpu.scenarios import ALL, HOST_WAITS, results
 
 require_gpu(cupy=True)
 

@@ -10,11 +10,11 @@ import torch
 from collshim import Communicator
 from tests.gpu.alone import world_of_one
 from tests.gpu.hardware import DEVICE, require_gpu
-from tests.gpu.plays import ALL, HOST_WAITS, Post, given, results, told
+from tests.gpu.scenarios import ALL, HOST_WAITS, Post, given, results, told
 
 require_gpu()
 
-CAPTURED = sorted(set(ALL) - HOST_WAITS - {"ring"})  # a rank's letter to itself is opened by the host
+CAPTURED = sorted(set(ALL) - HOST_WAITS - {"ring"})  # a rank's message to itself is opened by the host
 
 
 @pytest.fixture(scope="module")

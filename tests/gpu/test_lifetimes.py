@@ -12,7 +12,7 @@ import collshim
 from collshim import Communicator
 from tests.gpu.alone import world_of_one
 from tests.gpu.hardware import DEVICE, busy, require_gpu
-from tests.gpu.plays import ALL, given, results
+from tests.gpu.scenarios import ALL, given, results
 
 require_gpu()
 

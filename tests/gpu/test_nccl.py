@@ -15,7 +15,7 @@ from collshim.world import local_worlds
 from tests.engine.worlds import attempt
 from tests.gpu.alone import world_of_one
 from tests.gpu.hardware import DEVICE, require_gpu
-from tests.gpu.plays import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, Post, given, reduced, results, told
+from tests.gpu.scenarios import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, Post, given, reduced, results, told
 
 require_gpu()
 
@@ -37,11 +37,16 @@ def dtype_names(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def played(plays: dict[str, Post], comm: Communicator, dtype: torch.dtype, device: torch.device | str) -> Any:
+def results_by_name(
+    scenarios: dict[str, Post], comm: Communicator, dtype: torch.dtype, device: torch.device | str
+) -> Any:
     """What each collective comes to, or the error that it raised."""
     x, parts = given(dtype, comm, device)
     kind = torch.device(device).type
-    found = {name: attempt(lambda play=play: told(results(play(comm, x, parts)), kind)) for name, play in plays.items()}
+    found = {
+        name: attempt(lambda scenario=scenario: told(results(scenario(comm, x, parts)), kind))
+        for name, scenario in scenarios.items()
+    }
     return {name: outcome.text if outcome.raised else outcome.value for name, outcome in found.items()}
 
 
@@ -56,12 +61,12 @@ def test_what_speaks_is_nccl(comm: Communicator) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=dtype_names)
 def test_data_moves_unchanged(comm: Communicator, plain: Communicator, dtype: torch.dtype) -> None:
-    assert played(MOVES, comm, dtype, DEVICE) == played(MOVES, plain, dtype, "cpu")
+    assert results_by_name(MOVES, comm, dtype, DEVICE) == results_by_name(MOVES, plain, dtype, "cpu")
 
 
 @pytest.mark.parametrize("dtype", NCCL_DTYPES, ids=dtype_names)
 def test_sums_in_every_form(comm: Communicator, plain: Communicator, dtype: torch.dtype) -> None:
-    assert played(SUMS, comm, dtype, DEVICE) == played(SUMS, plain, dtype, "cpu")
+    assert results_by_name(SUMS, comm, dtype, DEVICE) == results_by_name(SUMS, plain, dtype, "cpu")
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=dtype_names)
@@ -128,9 +133,9 @@ def test_a_subgroup_has_its_own_nccl(comm: Communicator) -> None:
 
 def test_a_default_device_changes_nothing(comm: Communicator) -> None:
     """What the engine makes for itself is on the CPU, wherever its user's tensors are made by default."""
-    wanted = played(ALL, comm, torch.float32, DEVICE)
+    wanted = results_by_name(ALL, comm, torch.float32, DEVICE)
     with torch.device("cuda"):
-        assert played(ALL, comm, torch.float32, DEVICE) == wanted
+        assert results_by_name(ALL, comm, torch.float32, DEVICE) == wanted
         assert comm.all_reduce(np.ones(2)).wait().tolist() == [1, 1]
 
 

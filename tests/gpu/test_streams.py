@@ -12,7 +12,7 @@ from torch import Tensor
 from collshim import Communicator, Work
 from tests.gpu.alone import world_of_one
 from tests.gpu.hardware import DEVICE, busy, require_gpu
-from tests.gpu.plays import ALL, HOST_WAITS, Post, results
+from tests.gpu.scenarios import ALL, HOST_WAITS, Post, results
 
 require_gpu()
 

@@ -12,7 +12,7 @@ from torch import Tensor
 import collshim
 from collshim import Communicator
 from tests.gpu.hardware import DEVICE, busy, require_gpu
-from tests.gpu.plays import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, given, reduced, results, told
+from tests.gpu.scenarios import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, given, reduced, results, told
 
 require_gpu()
 
@@ -31,9 +31,13 @@ def among_threads(fn: Callable[..., Any], *args: Any) -> list[Any]:
         return collshim.launch(lambda: fn(collshim.current().communicator, *args), SIZE, timeout=100)
 
 
-def played(comm: Communicator, plays: dict[str, Any], dtype: torch.dtype, device: torch.device | str) -> Any:
+def results_by_name(
+    comm: Communicator, scenarios: dict[str, Any], dtype: torch.dtype, device: torch.device | str
+) -> Any:
     x, parts = given(dtype, comm, device)
-    return {name: told(results(play(comm, x, parts)), torch.device(device).type) for name, play in plays.items()}
+    return {
+        name: told(results(scenario(comm, x, parts)), torch.device(device).type) for name, scenario in scenarios.items()
+    }
 
 
 def reduced_on(comm: Communicator, dtype: torch.dtype, device: torch.device | str) -> Any:
@@ -46,12 +50,12 @@ def dtype_names(dtype: Any) -> str:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=dtype_names)
 def test_data_moves_as_between_cpu_tensors(dtype: torch.dtype) -> None:
-    assert among_threads(played, MOVES, dtype, DEVICE) == among_threads(played, MOVES, dtype, "cpu")
+    assert among_threads(results_by_name, MOVES, dtype, DEVICE) == among_threads(results_by_name, MOVES, dtype, "cpu")
 
 
 @pytest.mark.parametrize("dtype", NCCL_DTYPES, ids=dtype_names)
 def test_sums_are_those_of_cpu_tensors(dtype: torch.dtype) -> None:
-    assert among_threads(played, SUMS, dtype, DEVICE) == among_threads(played, SUMS, dtype, "cpu")
+    assert among_threads(results_by_name, SUMS, dtype, DEVICE) == among_threads(results_by_name, SUMS, dtype, "cpu")
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=dtype_names)
@@ -151,9 +155,12 @@ def test_a_disagreement_is_told_and_the_next_call_is_right() -> None:
 def gradients(comm: Communicator, device: torch.device | str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     x, parts = given(torch.float64, comm, device)
-    for name, play in {"all_reduce": SUMS["all_reduce"], **{n: MOVES[n] for n in ("all_gather", "all_to_all")}}.items():
+    for name, scenario in {
+        "all_reduce": SUMS["all_reduce"],
+        **{n: MOVES[n] for n in ("all_gather", "all_to_all")},
+    }.items():
         leaves = [x.clone().requires_grad_(), parts.clone().requires_grad_()]
-        (results(play(comm, *leaves))[0] ** 2 * (comm.rank + 1)).sum().backward()
+        (results(scenario(comm, *leaves))[0] ** 2 * (comm.rank + 1)).sum().backward()
         found[name] = [None if leaf.grad is None else told(leaf.grad, torch.device(device).type) for leaf in leaves]
     return found
 

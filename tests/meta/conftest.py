@@ -1,4 +1,4 @@
-"""A sound adapter, installed for one test with some of its functions exchanged, and ranks that speak it."""
+"""A baseline adapter, installed for one test with some of its functions exchanged, and ranks that speak it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from collshim.conformance.pool import Pool
-from tests.meta.sound import SOUND, Functions
+from tests.meta.baseline import BASELINE, Functions
 
 
 @pytest.fixture
 def adapter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Functions], str]:
-    """Installs the sound adapter, with some functions exchanged, and returns the prefix of its imports."""
+    """Installs the baseline adapter, with some functions exchanged, and returns the prefix of its imports."""
 
     def install(changes: Functions) -> str:
-        for path, function in (SOUND | changes).items():
+        for path, function in (BASELINE | changes).items():
             _install(monkeypatch, f"trial.{path}", function)
         return "trial."
 
@@ -27,7 +27,7 @@ def adapter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Functions], str]:
 
 @pytest.fixture
 def pool(adapter: Callable[[Functions], str]) -> Iterator[Callable[[Functions], Pool]]:
-    """A pool of two threads on the sound adapter with some functions exchanged."""
+    """A pool of two threads on the baseline adapter with some functions exchanged."""
     started: list[Pool] = []
 
     def start(changes: Functions) -> Pool:

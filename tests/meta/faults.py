@@ -1,4 +1,4 @@
-"""A fault in a function of the sound adapter, and what it takes to have caught it."""
+"""A fault in a function of the baseline adapter, and what it takes to have caught it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fault(NamedTuple):
 
 
 def passes(start: Start, name: str) -> None:
-    """The sound adapter answers every corner and refusal as the binding says; calls with a fault it leaves unjudged."""
+    """The baseline adapter answers every corner and refusal as the binding says; calls with a fault are not checked."""
     ranks, binding = start({}), find(name)
     for case in [*corners(binding, 2), *refusals(binding, 2)]:
         if not (case.fault or (case.kind == "numpy" and case.layout != "contiguous")):

@@ -16,9 +16,9 @@ from collshim.conformance.bindings import FRAMEWORKS, bindings, find
 from collshim.conformance.bindings.places import MissingFunctionError, Place, resolve
 from collshim.conformance.cases import OBJECTS, ONE_PART, PART_PER_RANK
 
-ROOM = Path(conformance.__file__).resolve().parent
+SUITE = Path(conformance.__file__).resolve().parent
 SPOKEN = ("bindings", "cases", "values", "reference", "gradients")  # what runs on the real framework too
-STAND_ALONE = [*sorted((ROOM / "bindings").rglob("*.py")), *(ROOM / f"{name}.py" for name in SPOKEN[1:])]
+STAND_ALONE = [*sorted((SUITE / "bindings").rglob("*.py")), *(SUITE / f"{name}.py" for name in SPOKEN[1:])]
 ALLOWED = {"numpy", "collshim"} | set(sys.stdlib_module_names)
 
 
@@ -44,15 +44,15 @@ def test_every_framework_spells_every_collective_that_it_has(framework: str) -> 
     assert {b.collective for b in bindings() if b.framework.name == framework} == SPELLS[framework]
 
 
-@pytest.mark.parametrize("path", STAND_ALONE, ids=lambda path: str(path.relative_to(ROOM)))
+@pytest.mark.parametrize("path", STAND_ALONE, ids=lambda path: str(path.relative_to(SUITE)))
 def test_only_the_standard_library_and_numpy_are_imported(path: Path) -> None:
     tree = ast.parse(path.read_text())
     plain = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     parts = [f"{node.module}.{alias.name}" for node in froms for alias in node.names]
     assert {name.partition(".")[0] for name in plain + parts} <= ALLOWED
-    rooms = {name for name in plain + parts if name.startswith("collshim")}
-    assert all(name.startswith(tuple(f"collshim.conformance.{spoken}" for spoken in SPOKEN)) for name in rooms)
+    modules = {name for name in plain + parts if name.startswith("collshim")}
+    assert all(name.startswith(tuple(f"collshim.conformance.{spoken}" for spoken in SPOKEN)) for name in modules)
 
 
 def test_bindings_and_cases_load_without_the_engine_and_without_torch() -> None:

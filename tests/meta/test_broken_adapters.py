@@ -14,7 +14,7 @@ from tests.meta.faults import Fault, Start, is_caught, passes
 
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
 MEGENGINE, ONEFLOW = "megengine.functional.distributed.", "oneflow.comm."
-SOUND = [
+BASELINE = [
     TORCH + "all_gather",
     TORCH + "all_gather[async]",
     TORCH + "all_reduce",
@@ -185,7 +185,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", BASELINE)
 def test_the_sound_adapter_passes(pool: Start, name: str) -> None:
     passes(pool, name)
 

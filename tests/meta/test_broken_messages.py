@@ -12,7 +12,7 @@ from collshim.conformance.bindings import barriers
 from tests.meta.faults import Fault, Start, is_caught, passes
 
 TORCH = "torch.distributed."
-SOUND = [
+BASELINE = [
     *(TORCH + name for name in ("send", "barrier", "all_gather_object", "scatter_object_list")),
     TORCH + "nn.functional.all_reduce",
 ]
@@ -108,7 +108,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", BASELINE)
 def test_the_sound_adapter_passes(pool: Start, name: str) -> None:
     passes(pool, name)
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from collshim import current
+from tests.meta.baseline import communicator
 from tests.meta.faults import Fault, Start, is_caught, passes
-from tests.meta.sound import here
 
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
-SOUND = [
+BASELINE = [
     *(TORCH + name for name in ("reduce", "broadcast", "gather", "scatter", "reduce_scatter")),
     MINDSPORE + "reduce",
 ]
@@ -38,7 +38,7 @@ def reduced_to_the_first(tensor: Any, dst: int, op: str = "sum", group: Any = No
 
 
 def global_rank_taken_for_group_rank(tensor: Any, src: int, group: Any = None) -> None:
-    here(group).broadcast(tensor, src, out=tensor).wait()
+    communicator(group).broadcast(tensor, src, out=tensor).wait()
 
 
 def broadcast_to_nobody(tensor: Any, src: int, group: Any = None) -> None:
@@ -117,7 +117,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", BASELINE)
 def test_the_sound_adapter_passes(pool: Start, name: str) -> None:
     passes(pool, name)
 

@@ -21,9 +21,9 @@ EVERY: list[Mutant] = [*declared(), *mechanical()]
 
 @pytest.mark.parametrize("mutant", EVERY, ids=lambda mutant: mutant.name)
 def test_a_mutant_fits_the_code_and_changes_it(mutant: Mutant) -> None:
-    sound = tree.source(mutant)
-    broken = mutant.applied(sound)
-    assert broken != sound
+    baseline = tree.source(mutant)
+    broken = mutant.applied(baseline)
+    assert broken != baseline
     compile(broken, mutant.file, "exec")
 
 
@@ -58,7 +58,7 @@ def test_the_same_places_are_taken_every_time() -> None:
     assert mechanical(5) == mechanical(12)[:5]
 
 
-SOUND = """def one(x):
+BASELINE = """def one(x):
     return x[0] if x == 1 else [x[1:], 2]
 
 
@@ -73,12 +73,12 @@ def patch(old: str, within: str = "one") -> Patch:
 
 
 def test_a_patch_is_looked_for_within_its_function_alone() -> None:
-    assert patch("x[0]", "other").applied(SOUND) == SOUND.replace("    return x[0]\n", "    return None\n")
+    assert patch("x[0]", "other").applied(BASELINE) == BASELINE.replace("    return x[0]\n", "    return None\n")
 
 
 def test_spaces_and_ends_of_lines_do_not_matter() -> None:
-    wrapped = SOUND.replace("[x[1:], 2]", "[\n        x[1:],\n        2]")
-    assert patch("else [ x[1:], 2]").applied(wrapped) == SOUND.replace("else [x[1:], 2]", "None")
+    wrapped = BASELINE.replace("[x[1:], 2]", "[\n        x[1:],\n        2]")
+    assert patch("else [ x[1:], 2]").applied(wrapped) == BASELINE.replace("else [x[1:], 2]", "None")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_spaces_and_ends_of_lines_do_not_matter() -> None:
 )
 def test_a_patch_that_does_not_fit_says_so(old: str, within: str, told: str) -> None:
     with pytest.raises(PatchError, match=told.replace("[", r"\[")):
-        patch(old, within).applied(SOUND)
+        patch(old, within).applied(BASELINE)
 
 
 def test_a_rule_says_the_opposite_or_shifts_an_index() -> None:

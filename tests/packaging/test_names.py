@@ -11,12 +11,12 @@ import pytest
 if TYPE_CHECKING:
     from tests.packaging.conftest import Run
 
-ROOMS = ("conformance", "demo", "megengine", "mindspore", "oneflow", "tensorflow", "torch")
+PACKAGES = ("conformance", "demo", "megengine", "mindspore", "oneflow", "tensorflow", "torch")
 
 IMPORT_ALL = f"""
 import importlib, json
-modules = {{room: importlib.import_module("collshim." + room) for room in {ROOMS}}}
-print(json.dumps({{room: [module.__name__, module.__file__] for room, module in modules.items()}}))
+modules = {{package: importlib.import_module("collshim." + package) for package in {PACKAGES}}}
+print(json.dumps({{package: [module.__name__, module.__file__] for package, module in modules.items()}}))
 """
 
 IMPORT_TORCH_IN_EVERY_WAY = """
@@ -30,7 +30,7 @@ assert torch is sys.modules["torch"] is not adapter
 print(adapter.__name__, torch.__name__, torch.Tensor.__name__)
 """
 
-NAMES_BOUND_BY_THE_FACE = """
+NAMES_BOUND_BY_COLLSHIM = """
 import collshim
 print(sorted(name for name in FRAMEWORKS if name in vars(collshim)))
 """
@@ -43,11 +43,13 @@ def home(request: pytest.FixtureRequest) -> Path:
     return place
 
 
-def test_every_room_is_imported_under_its_own_name(python: Run, home: Path) -> None:
+def test_every_package_is_imported_under_its_own_name(python: Run, home: Path) -> None:
     done = python("-c", IMPORT_ALL, path=home)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert {room: name for room, (name, _) in found.items()} == {room: f"collshim.{room}" for room in ROOMS}
+    assert {package: name for package, (name, _) in found.items()} == {
+        package: f"collshim.{package}" for package in PACKAGES
+    }
     assert all(Path(file).is_relative_to(home) for _, file in found.values())
 
 
@@ -58,7 +60,7 @@ def test_torch_and_the_torch_adapter_never_take_each_others_name(python: Run, ho
 
 
 def test_importing_collshim_binds_no_frameworks_name(python: Run, root: Path, frameworks: set[str]) -> None:
-    done = python("-c", f"FRAMEWORKS = {frameworks | {'cupy'}}" + NAMES_BOUND_BY_THE_FACE, path=root)
+    done = python("-c", f"FRAMEWORKS = {frameworks | {'cupy'}}" + NAMES_BOUND_BY_COLLSHIM, path=root)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["[]"]
 

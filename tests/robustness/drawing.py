@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from tests.robustness.context import SIZE
 from tests.robustness.faults import Fault
-from tests.robustness.here import SIZE
 from tests.robustness.roles import ROLES
 from tests.robustness.spelling import Spelling, Surface
 from tests.robustness.surfaces import SURFACES
@@ -29,7 +29,7 @@ class Bad(NamedTuple):
     """A call that is bad on one rank, ``culprit`` (its rank in the group).
 
     It has changed arguments, or is made in a state where none is good, or is good by itself and differs from what
-    the other ranks call: in a field of ``Here``, or, with ``instead``, altogether.
+    the other ranks call: in a field of ``RankContext``, or, with ``instead``, altogether.
     """
 
     surface: str

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from tests.robustness.here import COLUMNS, SIZE, Here
-from tests.robustness.odd import NO_ARRAYS, ODD, UNREADABLE, UNWRITABLE
+from tests.robustness.context import COLUMNS, SIZE, RankContext
+from tests.robustness.unsupported import NO_ARRAYS, UNREADABLE, UNSUPPORTED, UNWRITABLE
 
 Drawn = Any
 """A plain value that a fault is made with."""
 
-Make = Callable[[Here, Any, Drawn], Any]
+Make = Callable[[RankContext, Any, Drawn], Any]
 """The bad argument, from the rank, the good argument and what was drawn."""
 
 
@@ -35,58 +35,58 @@ class Fault(NamedTuple):
 
 def value(kind: str, *draws: st.SearchStrategy[Drawn]) -> Fault:
     """What was drawn stands in place of the argument."""
-    return Fault(kind, st.one_of(*draws), lambda here, good, drawn: drawn)
+    return Fault(kind, st.one_of(*draws), lambda context, good, drawn: drawn)
 
 
 def one_of(kind: str, *values: Drawn) -> Fault:
     return value(kind, st.sampled_from(values))
 
 
-def changed(kind: str, make: Callable[[Here, Any], Any]) -> Fault:
+def changed(kind: str, make: Callable[[RankContext, Any], Any]) -> Fault:
     """Nothing is drawn."""
-    return Fault(kind, st.none(), lambda here, good, drawn: make(here, good))
+    return Fault(kind, st.none(), lambda context, good, drawn: make(context, good))
 
 
-def odd(kind: str, names: Iterable[str]) -> Fault:
-    """One of ``ODD``."""
-    return Fault(kind, st.sampled_from(sorted(names)), lambda here, good, name: ODD[name]())
+def unsupported(kind: str, names: Iterable[str]) -> Fault:
+    """One of ``UNSUPPORTED``."""
+    return Fault(kind, st.sampled_from(sorted(names)), lambda context, good, name: UNSUPPORTED[name]())
 
 
 def in_an_entry(fault: Fault) -> Fault:
     """The same of one entry of a list."""
 
-    def make(here: Here, good: Sequence[Any], drawn: tuple[int, Any]) -> list[Any]:
+    def make(context: RankContext, good: Sequence[Any], drawn: tuple[int, Any]) -> list[Any]:
         place, what = drawn
-        return [fault.make(here, part, what) if place == rank else part for rank, part in enumerate(good)]
+        return [fault.make(context, part, what) if place == rank else part for rank, part in enumerate(good)]
 
     return Fault(fault.kind, st.tuples(st.integers(0, SIZE - 1), fault.draw), make)
 
 
-def zeros(here: Here, shape: Sequence[int]) -> Any:
-    found = torch.zeros(tuple(shape), dtype=here.dtype)
-    return found if here.kind == "torch" else found.numpy()
+def zeros(context: RankContext, shape: Sequence[int]) -> Any:
+    found = torch.zeros(tuple(shape), dtype=context.dtype)
+    return found if context.kind == "torch" else found.numpy()
 
 
-def _recast(here: Here, good: Any, dtype: str) -> Any:
+def _recast(context: RankContext, good: Any, dtype: str) -> Any:
     found = torch.as_tensor(good).to(getattr(torch, dtype))
     return found if isinstance(good, torch.Tensor) or dtype == "bfloat16" else found.numpy()
 
 
-def _reshaped(here: Here, good: Any, lengths: Sequence[int]) -> Any:
+def _reshaped(context: RankContext, good: Any, lengths: Sequence[int]) -> Any:
     """Another shape, that is neither of as many elements nor of parts that other ranks might have alike."""
     wrong = tuple(lengths)
-    if wrong and wrong[0] in (SIZE, SIZE * here.rows):
+    if wrong and wrong[0] in (SIZE, SIZE * context.rows):
         wrong = (wrong[0] + 1, *wrong[1:])
-    taken = {int(np.prod(good.shape)), here.rows * COLUMNS, SIZE * here.rows * COLUMNS}
+    taken = {int(np.prod(good.shape)), context.rows * COLUMNS, SIZE * context.rows * COLUMNS}
     size = int(np.prod(wrong))
-    return zeros(here, (*wrong, size + 7) if size in taken else wrong)
+    return zeros(context, (*wrong, size + 7) if size in taken else wrong)
 
 
-def _of_length(here: Here, good: Sequence[Any], length: int) -> list[Any]:
+def _of_length(context: RankContext, good: Sequence[Any], length: int) -> list[Any]:
     return [good[index % len(good)] for index in range(length)]
 
 
-def _split(here: Here, good: list[int], drawn: tuple[int, int]) -> list[int]:
+def _split(context: RankContext, good: list[int], drawn: tuple[int, int]) -> list[int]:
     """Sizes of which one is too large or too small, or negative though their sum is right."""
     place, more = drawn
     found = list(good)
@@ -96,11 +96,11 @@ def _split(here: Here, good: list[int], drawn: tuple[int, int]) -> list[int]:
     return found
 
 
-def _counted(here: Here, good: list[int], drawn: tuple[int, int]) -> list[int]:
+def _counted(context: RankContext, good: list[int], drawn: tuple[int, int]) -> list[int]:
     """A count of this rank's that does not fit what it gives."""
     getter, more = drawn
     found = list(good)
-    found[here.rank * SIZE + getter] += more
+    found[context.rank * SIZE + getter] += more
     return found
 
 
@@ -123,21 +123,21 @@ _PLACES = st.integers(0, SIZE - 1)
 _ITERABLE = ("a list", "a tuple", "a dict", "a set", "a range", "a generator")
 
 NOTHING = value("type", st.none())
-NO_ARRAY = (value("type", NUMBERS, WORDS), odd("type", NO_ARRAYS))
-NO_OPTIONAL_ARRAY = (NO_ARRAY[0], odd("type", NO_ARRAYS.keys() - {"None"}))
-NO_ARRAY_NOR_SHAPE = (NO_ARRAY[0], odd("type", NO_ARRAYS.keys() - {"a tuple"}))
-UNREADABLE_ARRAY = odd("dtype", UNREADABLE)
-UNWRITABLE_ARRAY = odd("memory", UNWRITABLE)
+NO_ARRAY = (value("type", NUMBERS, WORDS), unsupported("type", NO_ARRAYS))
+NO_OPTIONAL_ARRAY = (NO_ARRAY[0], unsupported("type", NO_ARRAYS.keys() - {"None"}))
+NO_ARRAY_NOR_SHAPE = (NO_ARRAY[0], unsupported("type", NO_ARRAYS.keys() - {"a tuple"}))
+UNREADABLE_ARRAY = unsupported("dtype", UNREADABLE)
+UNWRITABLE_ARRAY = unsupported("memory", UNWRITABLE)
 OTHER_SHAPE = Fault("shape", st.lists(st.integers(0, 7), max_size=4), _reshaped)
 OTHER_DTYPE = Fault("dtype", _DTYPES, _recast)
 UNDIVIDED = Fault("shape", st.integers(1, 30).filter(lambda n: n % SIZE), lambda h, g, n: zeros(h, (n, COLUMNS)))
 
 NO_LIST = (
     value("type", NUMBERS, WORDS.filter(len)),
-    odd("type", NO_ARRAYS.keys() - {*_ITERABLE[:2], "None", "a generator"}),
+    unsupported("type", NO_ARRAYS.keys() - {*_ITERABLE[:2], "None", "a generator"}),
 )
-NOT_TO_GO_THROUGH = odd("type", NO_ARRAYS.keys() - set(_ITERABLE))
-A_TUPLE = changed("type", lambda here, good: tuple(good))
+NOT_TO_GO_THROUGH = unsupported("type", NO_ARRAYS.keys() - set(_ITERABLE))
+A_TUPLE = changed("type", lambda context, good: tuple(good))
 OTHER_LENGTH = Fault("length", st.integers(0, 9).filter(lambda length: length != SIZE), _of_length)
 OTHER_LENGTH_BUT_0 = Fault("length", st.sampled_from([1, 2, 4, 5, 7]), _of_length)
 ENTRY_NO_ARRAY = tuple(map(in_an_entry, (*NO_ARRAY, UNREADABLE_ARRAY)))

@@ -13,8 +13,8 @@ from typing import Any
 
 import collshim
 from collshim.processes import Ranks
+from tests.robustness.context import SIZE
 from tests.robustness.drawing import Bad
-from tests.robustness.here import SIZE
 from tests.robustness.rank import Reply, serve
 
 START_SECONDS = 60.0

@@ -12,8 +12,8 @@ import torch
 
 import collshim
 from tests.engine.worlds import Outcome, attempt
+from tests.robustness.context import RankContext
 from tests.robustness.drawing import Bad
-from tests.robustness.here import Here
 from tests.robustness.spelling import Arguments, Spelling
 from tests.robustness.states import STATES
 from tests.robustness.surfaces import SURFACES
@@ -52,24 +52,27 @@ def serve(address: str) -> None:
 def _reply(bad: Bad, groups: Mapping[str, Any], rank: int) -> Reply:
     ranks, group = groups[bad.group]
     destroyed = groups["destroyed"][1] if "destroyed" in groups else None
-    here = Here(ranks, ranks.index(rank), group, bad.nonce, bad.array_kind, destroyed=destroyed)
-    seen, changed = _bad_call(bad, here)
+    context = RankContext(ranks, ranks.index(rank), group, bad.nonce, bad.array_kind, destroyed=destroyed)
+    seen, changed = _bad_call(bad, context)
     return Reply(
-        here.rank == bad.culprit, seen, changed, attempt(_good_call, bad.spelled, here._replace(nonce=bad.nonce + 100))
+        context.rank == bad.culprit,
+        seen,
+        changed,
+        attempt(_good_call, bad.spelled, context._replace(nonce=bad.nonce + 100)),
     )
 
 
-def _bad_call(bad: Bad, here: Here) -> tuple[Outcome, tuple[str, ...]]:
-    if bad.alone and here.rank != bad.culprit:
+def _bad_call(bad: Bad, context: RankContext) -> tuple[Outcome, tuple[str, ...]]:
+    if bad.alone and context.rank != bad.culprit:
         return Outcome(), ()
-    spelling, place = bad.spelled, here
-    if here.rank == bad.culprit:
+    spelling, place = bad.spelled, context
+    if context.rank == bad.culprit:
         spelling = spelling if bad.instead is None else SURFACES[bad.surface].spellings[bad.instead]
-        place = here if bad.differs is None else here._replace(**dict([_field(bad.differs)]))
+        place = context if bad.differs is None else context._replace(**dict([_field(bad.differs)]))
     arguments = spelling.good(place)
-    if here.rank == bad.culprit:
+    if context.rank == bad.culprit:
         arguments |= {change.argument: _made(bad, change, place, arguments) for change in bad.changes}
-    state = bad.state if here.rank == bad.culprit else ""
+    state = bad.state if context.rank == bad.culprit else ""
     return _watched(lambda: STATES[state](lambda: _typed(spelling.made(place, dict(arguments)))), arguments)
 
 
@@ -78,8 +81,8 @@ def _field(differs: tuple[str, Any]) -> tuple[str, Any]:
     return name, getattr(torch, value) if name == "dtype" else value
 
 
-def _made(bad: Bad, change: Any, here: Here, arguments: Arguments) -> Any:
-    return bad.fault(change).make(here, arguments.get(change.argument), change.drawn)
+def _made(bad: Bad, change: Any, context: RankContext, arguments: Arguments) -> Any:
+    return bad.fault(change).make(context, arguments.get(change.argument), change.drawn)
 
 
 def _typed(value: Any) -> str:
@@ -108,8 +111,8 @@ def _same(before: Any, after: Any) -> bool:
     return bool(before == after)
 
 
-def _good_call(spelling: Spelling, here: Here) -> str:
-    got, wanted = spelling.played(here), spelling.right(here)
+def _good_call(spelling: Spelling, context: RankContext) -> str:
+    got, wanted = spelling.run(context), spelling.right(context)
     return "" if _equal(got, wanted) else f"{got} instead of {wanted}"
 
 

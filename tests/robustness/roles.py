@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from collshim.mindspore.communication import comm_func
 from collshim.torch.distributed import ReduceOp
+from tests.robustness.context import SIZE
 from tests.robustness.faults import (
     A_TUPLE,
     COUNTS,
@@ -33,27 +34,26 @@ from tests.robustness.faults import (
     Fault,
     changed,
     in_an_entry,
-    odd,
     one_of,
+    unsupported,
     value,
     zeros,
 )
-from tests.robustness.here import SIZE
-from tests.robustness.odd import NO_LEAVES, NO_WAY_BACK
+from tests.robustness.unsupported import NO_LEAVES, NO_WAY_BACK
 
 _READ = (*NO_ARRAY, UNREADABLE_ARRAY)
 _WRITTEN = (*NO_OPTIONAL_ARRAY, UNREADABLE_ARRAY, UNWRITABLE_ARRAY)
 _OUT = (*_WRITTEN, OTHER_SHAPE, OTHER_DTYPE)
 _ARRAYS = {
     "array": _READ,
-    "array given back": (*_READ, odd("type", NO_WAY_BACK)),
+    "array given back": (*_READ, unsupported("type", NO_WAY_BACK)),
     "array of whole": (*_READ, OTHER_SHAPE),
     "array to divide": (*_READ, UNDIVIDED),
     "stacked parts": (*_READ, OTHER_SHAPE),
     "inout": (*_READ, UNWRITABLE_ARRAY),
     "written": _WRITTEN,
     "written but None": (*_WRITTEN, NOTHING),
-    "rebound": (*NO_ARRAY, OTHER_SHAPE, odd("memory", ["a read-only array", "a broadcast array"])),
+    "rebound": (*NO_ARRAY, OTHER_SHAPE, unsupported("memory", ["a read-only array", "a broadcast array"])),
     "optional out": _OUT,
     "out": (*_OUT, NOTHING),
     "P2POp's tensor": (*NO_ARRAY_NOR_SHAPE, UNREADABLE_ARRAY),
@@ -77,8 +77,8 @@ _LISTS = {
 
 _RANK = (value("rank", OUTSIDE), value("type", NO_INTS))
 _MEMBERS = (
-    Fault("rank", OUTSIDE, lambda here, good, rank: [*good[:-1], rank]),
-    Fault("rank", st.integers(0, SIZE - 1), lambda here, good, rank: [*good, rank]),
+    Fault("rank", OUTSIDE, lambda context, good, rank: [*good[:-1], rank]),
+    Fault("rank", st.integers(0, SIZE - 1), lambda context, good, rank: [*good, rank]),
     value(
         "type", st.lists(st.sampled_from(["0", 0.5, None, b"1"]), min_size=1, max_size=SIZE), st.integers(), st.floats()
     ),
@@ -88,8 +88,8 @@ _RANKS = {
     "optional rank": _RANK,
     "engine's rank": (*_RANK, NOTHING, one_of("type", True, False)),
     "engine's optional rank": (*_RANK, one_of("type", True, False)),
-    "rank of another": (*_RANK, NOTHING, changed("rank", lambda here, good: here.ranks[here.rank])),
-    "own rank": (*_RANK, NOTHING, changed("rank", lambda here, good: (good + 1) % SIZE)),
+    "rank of another": (*_RANK, NOTHING, changed("rank", lambda context, good: context.ranks[context.rank])),
+    "own rank": (*_RANK, NOTHING, changed("rank", lambda context, good: (good + 1) % SIZE)),
     "ranks": (*_MEMBERS, NOTHING),
     "optional ranks": _MEMBERS,
     "tag": (value("type", NO_INTS), NOTHING, value("rank", st.integers(-9, -1), st.integers(2**30))),
@@ -100,7 +100,7 @@ _RANKS = {
     "text": (value("type", NUMBERS, st.none(), st.binary(max_size=2)),),
 }
 
-_DESTROYED = changed("group", lambda here, good: here.destroyed)
+_DESTROYED = changed("group", lambda context, good: context.destroyed)
 _NO_GROUP = value(
     "group",
     st.integers().filter(lambda number: number != -100),  # torch's name for a group that this rank is not in
@@ -109,7 +109,7 @@ _NO_GROUP = value(
 )
 _GROUPS = {
     "communicator": (_DESTROYED,),
-    "optional group": (_DESTROYED, _NO_GROUP, odd("group", ["an object", "a dict"])),
+    "optional group": (_DESTROYED, _NO_GROUP, unsupported("group", ["an object", "a dict"])),
     "group": (_DESTROYED, _NO_GROUP, NOTHING),
     "new name": (value("type", NUMBERS, st.none()), one_of("group", "turned")),
     "backend": (one_of("op", "nowhere", "gl oo"), value("type", st.integers(1, 9))),
@@ -138,10 +138,10 @@ _OPS = {
 
 _NO_NEST = (
     value("type", WORDS, st.lists(WORDS, min_size=1, max_size=2)),
-    odd("type", (*NO_LEAVES, "a sparse tensor", "a quantized tensor")),
-    odd("dtype", ["strings", "objects", "dates", "another byte order", "long doubles", "records"]),
+    unsupported("type", (*NO_LEAVES, "a sparse tensor", "a quantized tensor")),
+    unsupported("dtype", ["strings", "objects", "dates", "another byte order", "long doubles", "records"]),
 )
-_NO_AXES = changed("shape", lambda here, good: zeros(here, ()))
+_NO_AXES = changed("shape", lambda context, good: zeros(context, ()))
 
 
 def _of_dtype(*names: str) -> Fault:

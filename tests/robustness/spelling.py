@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from collshim.conformance.bindings.places import resolve
 from collshim.world import World
-from tests.robustness.here import Here
+from tests.robustness.context import RankContext
 
 Arguments = dict[str, Any]
-Call = Callable[[Here, Arguments], Any]
+Call = Callable[[RankContext, Arguments], Any]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Spelling:
         good: the arguments of a good call.
         right: what a good call gives.
         op: the engine's name of the collective; calls of different ones disagree. Empty for what is no collective.
-        differs: the fields of ``Here`` that ranks must agree on.
+        differs: the fields of ``RankContext`` that ranks must agree on.
         result: the argument that holds the result afterwards; empty where the result is returned.
         call: how it is called, where it is not by its path.
         before, after: what completes a good call, on every rank; ``after`` returns what is compared then.
@@ -35,29 +35,29 @@ class Spelling:
 
     path: str
     roles: Mapping[str, str]
-    good: Callable[[Here], Arguments]
-    right: Callable[[Here], Any]
+    good: Callable[[RankContext], Arguments]
+    right: Callable[[RankContext], Any]
     op: str = ""
     differs: tuple[str, ...] = ()
     result: str = ""
     call: Call | None = None
-    before: Callable[[Here], Any] | None = None
-    after: Callable[[Here], Any] | None = None
+    before: Callable[[RankContext], Any] | None = None
+    after: Callable[[RankContext], Any] | None = None
     groups: bool = False
     anywhere: bool = False
 
-    def made(self, here: Here, arguments: Arguments) -> Any:
+    def made(self, context: RankContext, arguments: Arguments) -> Any:
         """Call it."""
-        return resolve(f"collshim.{self.path}")(**arguments) if self.call is None else self.call(here, arguments)
+        return resolve(f"collshim.{self.path}")(**arguments) if self.call is None else self.call(context, arguments)
 
-    def played(self, here: Here) -> Any:
+    def run(self, context: RankContext) -> Any:
         """A good call, completed on this rank; what it gave."""
-        arguments = self.good(here)
+        arguments = self.good(context)
         if self.before is not None:
-            self.before(here)
-        returned = self.made(here, arguments)
+            self.before(context)
+        returned = self.made(context, arguments)
         if self.after is not None:
-            return self.after(here)
+            return self.after(context)
         return arguments[self.result] if self.result else returned
 
 

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from tests.engine.worlds import on_ranks
-from tests.robustness.plays import compiled
+from tests.robustness.scenarios import compiled
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.worlds import on_ranks
-from tests.robustness.plays.forks import PATIENCE, forks
+from tests.robustness.scenarios.forks import PATIENCE, forks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 TRANSPORTS = ("threads", "processes")

@@ -8,7 +8,7 @@ import pytest
 
 from collshim.conformance.effort import THOROUGH
 from tests.engine.worlds import on_ranks
-from tests.robustness.plays.resources import many_groups, many_reductions
+from tests.robustness.scenarios.resources import many_groups, many_reductions
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no /proc/self/status")
 TRANSPORTS = ("threads", "processes")

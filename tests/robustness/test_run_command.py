@@ -27,15 +27,15 @@ SPEAKS = """
     from collshim.megengine import distributed
     dist.init_process_group()
     communication.init()
-    here = collshim.current()
-    distributed.init_process_group(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), here.size, here.rank, 0)
+    world = collshim.current()
+    distributed.init_process_group(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), world.size, world.rank, 0)
     ranks = [dist.get_rank(), communication.get_rank(), flow.env.get_rank(), distributed.get_rank()]
     ranks.append(int(tf.distribute.MultiWorkerMirroredStrategy().run(
         lambda: tf.distribute.get_replica_context().replica_id_in_sync_group)))
-    total = here.communicator.all_reduce(np.array(here.rank)).wait()
-    with open(f"{sys.argv[1]}/{here.rank}.json", "w") as told:
+    total = world.communicator.all_reduce(np.array(world.rank)).wait()
+    with open(f"{sys.argv[1]}/{world.rank}.json", "w") as told:
         json.dump({"ranks": ranks, "sizes": [dist.get_world_size(), communication.get_group_size()],
-                   "local": [here.local_rank, here.local_size], "total": int(total),
+                   "local": [world.local_rank, world.local_size], "total": int(total),
                    "environment": dict(os.environ)}, told)
 """
 FAILS = """
@@ -50,10 +50,10 @@ FAILS = """
 
 COUNTS = """
     import sys, numpy as np, collshim
-    here = collshim.current()
-    total = int(here.communicator.all_reduce(np.array(1)).wait())
-    with open(f"{sys.argv[1]}/{here.rank}", "w") as told:
-        told.write(f"{here.rank} of {total}")
+    world = collshim.current()
+    total = int(world.communicator.all_reduce(np.array(1)).wait())
+    with open(f"{sys.argv[1]}/{world.rank}", "w") as told:
+        told.write(f"{world.rank} of {total}")
 """
 
 

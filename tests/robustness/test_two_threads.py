@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.worlds import Outcome, on_ranks
-from tests.robustness.plays import two_threads
+from tests.robustness.scenarios import two_threads
 
 TRANSPORTS = ("threads", "processes")
 SIZE = 3

@@ -7,7 +7,7 @@ from typing import Any
 
 from collshim import Communicator
 from collshim.world import World
-from tests.robustness.here import SIZE, Here, stacked
+from tests.robustness.context import SIZE, RankContext, stacked
 from tests.robustness.spelling import Arguments, Spelling, Surface
 
 TURNED = (2, 0, 1)
@@ -26,24 +26,24 @@ def _enter(world: World) -> Mapping[str, tuple[tuple[int, ...], Any]]:
 
 
 def _method(name: str, op: str | None = None, **more: Any) -> Spelling:
-    def call(here: Here, arguments: Arguments) -> Any:
-        method = getattr(arguments.pop("self", here.group), name)
+    def call(context: RankContext, arguments: Arguments) -> Any:
+        method = getattr(arguments.pop("self", context.group), name)
         return method(**arguments) if name == "subgroup" else method(**arguments).wait()
 
     more["roles"] = {"self": "communicator", **more["roles"]}
     return Spelling(f"communicator.{name}", op=name if op is None else op, call=call, groups=True, **more)
 
 
-def _of_subgroup(here: Here) -> Arguments:
+def _of_subgroup(context: RankContext) -> Arguments:
     return {"ranks": [1, 2, 0]}
 
 
-def _place_in_subgroup(here: Here) -> int:
-    return [1, 2, 0].index(here.rank)
+def _place_in_subgroup(context: RankContext) -> int:
+    return [1, 2, 0].index(context.rank)
 
 
-def _subgroup(here: Here, arguments: Arguments) -> int:
-    group: Communicator | None = arguments.pop("self", here.group).subgroup(**arguments)
+def _subgroup(context: RankContext, arguments: Arguments) -> int:
+    group: Communicator | None = arguments.pop("self", context.group).subgroup(**arguments)
     assert group is not None
     rank = group.rank
     group.close()
@@ -59,7 +59,7 @@ SURFACE = Surface(
             "all_reduce",
             roles={"array": "array", "op": "engine's op", "out": "optional out"},
             good=lambda h: {"array": h.own(), "op": h.op, "out": h.blank()},
-            right=Here.total,
+            right=RankContext.total,
             differs=(*_SAME, "op"),
         ),
         _method(
@@ -73,7 +73,7 @@ SURFACE = Surface(
             "broadcast",
             roles={"array": "array@root", "root": "engine's rank", "out": "optional out"},
             good=lambda h: {"array": h.own(), "root": h.root, "out": h.blank()},
-            right=Here.roots,
+            right=RankContext.roots,
             differs=(*_SAME, "root"),
         ),
         _method(
@@ -87,7 +87,7 @@ SURFACE = Surface(
             "all_gather",
             roles={"array": "array", "out": "optional list of outs"},
             good=lambda h: {"array": h.own(), "out": h.blanks()},
-            right=Here.everyones,
+            right=RankContext.everyones,
             differs=_SAME,
         ),
         _method(
@@ -95,7 +95,7 @@ SURFACE = Surface(
             op="all_gather",
             roles={"array": "array given back"},
             good=lambda h: {"array": h.own()},
-            right=Here.everyones,
+            right=RankContext.everyones,
             differs=("dtype",),
         ),
         _method(
@@ -109,28 +109,28 @@ SURFACE = Surface(
             "scatter",
             roles={"parts": "list of parts@root", "root": "engine's rank", "out": "optional out@root"},
             good=lambda h: {"parts": h.parts() if h.is_root else None, "root": h.root, "out": h.blank()},
-            right=Here.roots_part,
+            right=RankContext.roots_part,
             differs=_SAME,
         ),
         _method(
             "reduce_scatter",
             roles={"parts": "list of parts", "op": "engine's op", "out": "optional out"},
             good=lambda h: {"parts": h.parts(), "op": h.op, "out": h.blank()},
-            right=Here.total_of_parts,
+            right=RankContext.total_of_parts,
             differs=(*_SAME, "op"),
         ),
         _method(
             "reduce_scatter",
             roles={"parts": "stacked parts", "op": "engine's op"},
             good=lambda h: {"parts": stacked(h.parts()), "op": h.op},
-            right=Here.total_of_parts,
+            right=RankContext.total_of_parts,
             differs=(*_SAME, "op"),
         ),
         _method(
             "all_to_all",
             roles={"parts": "list of parts", "out": "optional list of outs"},
             good=lambda h: {"parts": h.parts(), "out": h.blanks()},
-            right=Here.column,
+            right=RankContext.column,
             differs=_SAME,
         ),
         _method(
@@ -145,7 +145,7 @@ SURFACE = Surface(
             op="",
             roles={"array": "array", "to": "engine's rank", "tag": "tag"},
             good=lambda h: {"array": h.own(), "to": h.after, "tag": 5},
-            right=Here.from_before,
+            right=RankContext.from_before,
             after=lambda h: h.group.recv(h.before, tag=5, out=h.blank()).wait(),
         ),
         _method(
@@ -153,7 +153,7 @@ SURFACE = Surface(
             op="",
             roles={"source": "engine's optional rank", "out": "written", "tag": "tag"},
             good=lambda h: {"source": h.before, "out": h.blank(), "tag": 6},
-            right=Here.from_before,
+            right=RankContext.from_before,
             before=lambda h: h.group.send(h.own(), h.after, tag=6),
         ),
         _method("barrier", roles={}, good=lambda h: {}, right=lambda h: None),

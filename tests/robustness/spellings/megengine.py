@@ -7,7 +7,7 @@ from typing import Any
 
 from collshim.megengine import distributed, functional
 from collshim.world import World
-from tests.robustness.here import SIZE, Here, joined
+from tests.robustness.context import SIZE, RankContext, joined
 from tests.robustness.spelling import Arguments, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -35,17 +35,17 @@ def _func(name: str, op: str, **more: Any) -> Spelling:
     )
 
 
-def _rooted(here: Here) -> Here:
-    return here._replace(root=0)
+def _rooted(context: RankContext) -> RankContext:
+    return context._replace(root=0)
 
 
-def _reduction(name: str, right: Any = Here.total) -> Spelling:
+def _reduction(name: str, right: Any = RankContext.total) -> Spelling:
     return _func(
         name, "all_reduce", roles={"inp": "array"}, good=lambda h: {"inp": h.own()}, right=right, differs=_SAME
     )
 
 
-def _broadcast_list(here: Here, arguments: Arguments) -> Any:
+def _broadcast_list(context: RankContext, arguments: Arguments) -> Any:
     distributed.bcast_list_(**arguments)
     return arguments["inps"]
 
@@ -71,7 +71,7 @@ SURFACE = Surface(
             "broadcast",
             roles={"inp": "array@first"},
             good=lambda h: {"inp": h.own()},
-            right=Here.roots,
+            right=RankContext.roots,
         ),
         _func(
             "all_gather",
@@ -86,7 +86,7 @@ SURFACE = Surface(
             "reduce_scatter",
             roles={"inp": "array to divide", "axis": "axis"},
             good=lambda h: {"inp": h.joined_parts(), "axis": 0},
-            right=Here.total_of_parts,
+            right=RankContext.total_of_parts,
             differs=_SAME,
         ),
         _func(
@@ -102,7 +102,7 @@ SURFACE = Surface(
             "scatter",
             roles={"inp": "array to divide@first", "axis": "axis@first"},
             good=lambda h: {"inp": h.joined_parts(), "axis": 0},
-            right=Here.roots_part,
+            right=RankContext.roots_part,
         ),
         _func(
             "all_to_all",
@@ -124,14 +124,14 @@ SURFACE = Surface(
             "megengine.functional.distributed.remote_send",
             roles={"inp": "array", "dest_rank": "rank"},
             good=lambda h: {"inp": h.own(), "dest_rank": h.after},
-            right=Here.from_before,
+            right=RankContext.from_before,
             after=lambda h: functional.distributed.remote_recv(h.before, inp=h.blank()),
         ),
         Spelling(
             "megengine.functional.distributed.remote_recv",
             roles={"src_rank": "rank", "device": "MegEngine's device"},
             good=lambda h: {"src_rank": h.before, "inp": h.blank()},
-            right=Here.from_before,
+            right=RankContext.from_before,
             before=lambda h: functional.distributed.remote_send(h.own(), h.after),
         ),
         Spelling(

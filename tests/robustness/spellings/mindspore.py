@@ -8,7 +8,7 @@ from typing import Any
 from collshim.mindspore import communication
 from collshim.mindspore.communication import comm_func
 from collshim.world import World
-from tests.robustness.here import SIZE, Here, joined
+from tests.robustness.context import SIZE, RankContext, joined
 from tests.robustness.spelling import Arguments, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -35,16 +35,16 @@ def _asked(name: str, **more: Any) -> Spelling:
     return _func(name, path=f"mindspore.communication.{name}", **more)
 
 
-def _batch(here: Here, arguments: Arguments) -> Any:
+def _batch(context: RankContext, arguments: Arguments) -> Any:
     operations = arguments.pop("p2p_op_list", None)
     if operations is None:
         others = {"group": arguments["group"]}
-        sent = comm_func.P2POp("isend", here.own(), here.ranks[here.after], **others)
+        sent = comm_func.P2POp("isend", context.own(), context.ranks[context.after], **others)
         operations = [sent, comm_func.P2POp("irecv", **arguments)]
     return comm_func.batch_isend_irecv(operations)[1]
 
 
-def _all_to_all_v_c(here: Here, arguments: Arguments) -> Any:
+def _all_to_all_v_c(context: RankContext, arguments: Arguments) -> Any:
     comm_func.all_to_all_v_c(**arguments)
     return arguments["output"]
 
@@ -83,7 +83,7 @@ SURFACE = Surface(
             op="broadcast",
             roles={"tensor": "array", "src": "rank"},
             good=lambda h: {"tensor": h.own(), "src": h.global_root},
-            right=Here.roots,
+            right=RankContext.roots,
             differs=(*_SAME, "root"),
         ),
         _func(
@@ -107,7 +107,7 @@ SURFACE = Surface(
             op="scatter",
             roles={"tensor": "array to divide", "src": "rank"},
             good=lambda h: {"tensor": h.joined_parts(), "src": h.global_root},
-            right=Here.roots_part,
+            right=RankContext.roots_part,
             differs=(*_SAME, "root"),
         ),
         _func(
@@ -163,14 +163,14 @@ SURFACE = Surface(
             "send",
             roles={"tensor": "array", "dst": "rank", "tag": "tag"},
             good=lambda h: {"tensor": h.own(), "dst": h.ranks[h.after], "tag": 8},
-            right=Here.from_before,
+            right=RankContext.from_before,
             after=lambda h: comm_func.recv(h.blank(), h.ranks[h.before], h.group, 8),
         ),
         _func(
             "recv",
             roles={"tensor": "array", "src": "rank", "tag": "tag"},
             good=lambda h: {"tensor": h.blank(), "src": h.ranks[h.before], "tag": 9},
-            right=Here.from_before,
+            right=RankContext.from_before,
             before=lambda h: comm_func.isend(h.own(), h.ranks[h.after], h.group, 9),
         ),
         _func(
@@ -184,7 +184,7 @@ SURFACE = Surface(
                 "group": "optional group",
             },
             good=lambda h: {"tensor": h.blank(), "peer": h.ranks[h.before], "tag": 0},
-            right=Here.from_before,
+            right=RankContext.from_before,
         ),
         _func("barrier", op="barrier", roles={}, good=lambda h: {}, right=lambda h: None),
         _asked("get_rank", roles={}, good=lambda h: {}, right=lambda h: h.rank, anywhere=True),

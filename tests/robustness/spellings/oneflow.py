@@ -7,7 +7,7 @@ from typing import Any
 
 from collshim import oneflow as flow
 from collshim.world import World
-from tests.robustness.here import SIZE, Here, joined
+from tests.robustness.context import SIZE, RankContext, joined
 from tests.robustness.spelling import Spelling, Surface
 
 
@@ -28,7 +28,7 @@ SURFACE = Surface(
             "all_reduce",
             roles={"tensor": "inout"},
             good=lambda h: {"tensor": h.own()},
-            right=Here.total,
+            right=RankContext.total,
             result="tensor",
             differs=_SAME,
         ),
@@ -44,7 +44,7 @@ SURFACE = Surface(
             "broadcast",
             roles={"tensor": "inout", "src": "rank"},
             good=lambda h: {"tensor": h.own(), "src": h.root},
-            right=Here.roots,
+            right=RankContext.roots,
             result="tensor",
             differs=(*_SAME, "root"),
         ),
@@ -52,7 +52,7 @@ SURFACE = Surface(
             "all_gather",
             roles={"tensor_list": "filled list", "tensor": "array"},
             good=lambda h: {"tensor_list": [None] * SIZE, "tensor": h.own()},
-            right=Here.everyones,
+            right=RankContext.everyones,
             result="tensor_list",
             differs=_SAME,
         ),
@@ -61,7 +61,7 @@ SURFACE = Surface(
             op="all_gather",
             roles={"tensor": "array", "gather_list": "optional filled list"},
             good=lambda h: {"tensor": h.own(), "gather_list": [None] * SIZE, "dst": h.root},
-            right=Here.everyones,
+            right=RankContext.everyones,
             result="gather_list",
             differs=_SAME,
         ),
@@ -78,7 +78,7 @@ SURFACE = Surface(
             "scatter",
             roles={"tensor": "inout", "scatter_list": "exact list of parts@root", "src": "rank"},
             good=lambda h: {"tensor": h.blank(), "scatter_list": h.parts() if h.is_root else None, "src": h.root},
-            right=Here.roots_part,
+            right=RankContext.roots_part,
             result="tensor",
             differs=_SAME,
         ),
@@ -86,7 +86,7 @@ SURFACE = Surface(
             "reduce_scatter",
             roles={"output": "rebound", "input_list": "exact list of equal parts"},
             good=lambda h: {"output": h.blank(), "input_list": h.parts()},
-            right=Here.total_of_parts,
+            right=RankContext.total_of_parts,
             result="output",
             differs=_SAME,
         ),
@@ -95,7 +95,7 @@ SURFACE = Surface(
             op="reduce_scatter",
             roles={"output_tensor": "out", "input_tensor": "array of whole"},
             good=lambda h: {"output_tensor": h.blank(), "input_tensor": h.joined_parts()},
-            right=Here.total_of_parts,
+            right=RankContext.total_of_parts,
             result="output_tensor",
             differs=_SAME,
         ),
@@ -103,7 +103,7 @@ SURFACE = Surface(
             "all_to_all",
             roles={"output_tensor_list": "exact list of places", "input_tensor_list": "exact list of parts"},
             good=lambda h: {"output_tensor_list": h.blanks(), "input_tensor_list": h.parts()},
-            right=Here.column,
+            right=RankContext.column,
             result="output_tensor_list",
             differs=_SAME,
         ),
@@ -111,14 +111,14 @@ SURFACE = Surface(
             "oneflow.comm.send",
             roles={"input": "array", "dst": "rank of another"},
             good=lambda h: {"input": h.own(), "dst": h.after},
-            right=Here.from_before,
+            right=RankContext.from_before,
             after=lambda h: flow.comm.recv(h.before, out=h.blank()),
         ),
         Spelling(
             "oneflow.comm.recv",
             roles={"src": "rank", "out": "written"},  # without it what comes is taken as it is
             good=lambda h: {"src": h.before, "out": h.blank()},
-            right=Here.from_before,
+            right=RankContext.from_before,
             before=lambda h: flow.comm.send(h.own(), h.after),
         ),
         Spelling(

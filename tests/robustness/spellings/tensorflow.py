@@ -7,7 +7,7 @@ from typing import Any
 
 import collshim.tensorflow as tf
 from collshim.world import World
-from tests.robustness.here import SIZE, Here, joined
+from tests.robustness.context import SIZE, RankContext, joined
 from tests.robustness.spelling import Arguments, Call, Spelling, Surface
 
 
@@ -18,8 +18,8 @@ def _enter(world: World) -> Mapping[str, tuple[tuple[int, ...], Any]]:
 def _of_replica(name: str) -> Call:
     """A method of the replica context; where the call is outside ``run``, of one that belongs inside."""
 
-    def call(here: Here, arguments: Arguments) -> Any:
-        strategy = here.group
+    def call(context: RankContext, arguments: Arguments) -> Any:
+        strategy = context.group
         if arguments.pop("where", "inside") == "inside":
             return strategy.run(lambda: getattr(tf.distribute.get_replica_context(), name)(**arguments))
         return getattr(strategy.run(tf.distribute.get_replica_context), name)(**arguments)
@@ -28,8 +28,8 @@ def _of_replica(name: str) -> Call:
 
 
 def _of_strategy(name: str) -> Call:
-    def call(here: Here, arguments: Arguments) -> Any:
-        strategy = here.group
+    def call(context: RankContext, arguments: Arguments) -> Any:
+        strategy = context.group
         if arguments.pop("where", "outside") == "outside":
             return getattr(strategy, name)(**arguments)
         return strategy.run(lambda: getattr(strategy, name)(**arguments))
@@ -47,7 +47,7 @@ SURFACE = Surface(
             "ReplicaContext.all_reduce",
             roles={"reduce_op": "TensorFlow's op", "value": "nest to reduce", "options": "options", "where": "outside"},
             good=lambda h: {"reduce_op": _OPS[h.op], "value": h.own()},
-            right=Here.total,
+            right=RankContext.total,
             op="all_reduce",
             differs=(*_SAME, "op"),
             call=_of_replica("all_reduce"),
@@ -79,7 +79,7 @@ SURFACE = Surface(
             "Strategy.reduce",
             roles={"reduce_op": "TensorFlow's op", "value": "nest", "where": "inside"},
             good=lambda h: {"reduce_op": _OPS[h.op], "value": h.own(), "axis": None},
-            right=Here.total,
+            right=RankContext.total,
             op="all_reduce",
             differs=(*_SAME, "op"),
             call=_of_strategy("reduce"),
@@ -116,7 +116,7 @@ SURFACE = Surface(
             "Strategy.extended.reduce_to",
             roles={"reduce_op": "TensorFlow's op", "value": "nest", "destinations": "destinations", "where": "inside"},
             good=lambda h: {"reduce_op": "SUM", "value": h.own(), "destinations": "/cpu:0"},
-            right=Here.total,
+            right=RankContext.total,
             call=lambda h, arguments: _of_strategy("reduce_to")(h._replace(group=_Extended(h.group)), arguments),
         ),
     ),

@@ -7,7 +7,7 @@ from typing import Any
 
 from collshim.torch import distributed as dist
 from collshim.world import World
-from tests.robustness.here import SIZE, Here, joined
+from tests.robustness.context import SIZE, RankContext, joined
 from tests.robustness.spelling import Arguments, Call, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -40,7 +40,7 @@ def _dist(name: str, op: str = "", waits: bool = False, **more: Any) -> Spelling
 
 
 def _waited(function: Any) -> Call:
-    def call(here: Here, arguments: Arguments) -> None:
+    def call(context: RankContext, arguments: Arguments) -> None:
         function(**arguments).wait()
 
     return call
@@ -56,7 +56,7 @@ SURFACE = Surface(
             op="all_reduce",
             roles={"tensor": "inout", "op": "ReduceOp"},
             good=lambda h: {"tensor": h.own(), "op": _OPS[h.op]},
-            right=Here.total,
+            right=RankContext.total,
             result="tensor",
             differs=(*_SAME, "op"),
         ),
@@ -74,7 +74,7 @@ SURFACE = Surface(
             op="reduce_scatter",
             roles={"output": "out", "input_list": "exact list of parts", "op": "ReduceOp"},
             good=lambda h: {"output": h.blank(), "input_list": h.parts(), "op": _OPS[h.op]},
-            right=Here.total_of_parts,
+            right=RankContext.total_of_parts,
             result="output",
             differs=(*_SAME, "op"),
         ),
@@ -83,7 +83,7 @@ SURFACE = Surface(
             op="reduce_scatter",
             roles={"output": "out", "input": "array of whole", "op": "ReduceOp"},
             good=lambda h: {"output": h.blank(), "input": h.joined_parts(), "op": _OPS[h.op]},
-            right=Here.total_of_parts,
+            right=RankContext.total_of_parts,
             result="output",
             differs=(*_SAME, "op"),
         ),
@@ -92,7 +92,7 @@ SURFACE = Surface(
             op="broadcast",
             roles={"tensor": "inout", "src": "rank"},
             good=lambda h: {"tensor": h.own(), "src": h.global_root},
-            right=Here.roots,
+            right=RankContext.roots,
             result="tensor",
             differs=(*_SAME, "root"),
         ),
@@ -101,7 +101,7 @@ SURFACE = Surface(
             op="broadcast",
             roles={"tensor": "inout", "group_src": "rank"},
             good=lambda h: {"tensor": h.own(), "group_src": h.root},
-            right=Here.roots,
+            right=RankContext.roots,
             result="tensor",
             differs=(*_SAME, "root"),
         ),
@@ -114,7 +114,7 @@ SURFACE = Surface(
                 "scatter_list": h.parts() if h.is_root else None,
                 "src": h.global_root,
             },
-            right=Here.roots_part,
+            right=RankContext.roots_part,
             result="tensor",
             differs=_SAME,
         ),
@@ -123,7 +123,7 @@ SURFACE = Surface(
             op="all_gather",
             roles={"tensor_list": "exact list of outs", "tensor": "array"},
             good=lambda h: {"tensor_list": h.blanks(), "tensor": h.own()},
-            right=Here.everyones,
+            right=RankContext.everyones,
             result="tensor_list",
             differs=_SAME,
         ),
@@ -154,7 +154,7 @@ SURFACE = Surface(
             op="all_to_all",
             roles={"output_tensor_list": "exact list of outs", "input_tensor_list": "exact list of parts"},
             good=lambda h: {"output_tensor_list": h.blanks(), "input_tensor_list": h.parts()},
-            right=Here.column,
+            right=RankContext.column,
             result="output_tensor_list",
             differs=_SAME,
         ),
@@ -181,14 +181,14 @@ SURFACE = Surface(
             "send",
             roles={"tensor": "array", "dst": "rank of another", "tag": "tag"},
             good=lambda h: {"tensor": h.own(), "dst": h.ranks[h.after], "tag": 3},
-            right=Here.from_before,
+            right=RankContext.from_before,
             after=lambda h: _received(h, 3),
         ),
         _dist(
             "recv",
             roles={"tensor": "written but None", "src": "optional rank", "tag": "tag"},
             good=lambda h: {"tensor": h.blank(), "src": h.ranks[h.before], "tag": 4},
-            right=Here.from_before,
+            right=RankContext.from_before,
             result="tensor",
             before=lambda h: dist.isend(h.own(), h.ranks[h.after], h.group, 4),
         ),
@@ -197,7 +197,7 @@ SURFACE = Surface(
             waits=True,
             roles={"tensor": "array", "dst": "rank", "tag": "tag"},
             good=lambda h: {"tensor": h.own(), "dst": h.ranks[h.after], "tag": 3},
-            right=Here.from_before,
+            right=RankContext.from_before,
             after=lambda h: _received(h, 3),
         ),
         _dist(
@@ -205,7 +205,7 @@ SURFACE = Surface(
             waits=True,
             roles={"tensor": "written but None", "src": "optional rank", "tag": "tag"},
             good=lambda h: {"tensor": h.blank(), "src": h.ranks[h.before], "tag": 4},
-            right=Here.from_before,
+            right=RankContext.from_before,
             result="tensor",
             before=lambda h: dist.isend(h.own(), h.ranks[h.after], h.group, 4),
         ),
@@ -231,9 +231,9 @@ SURFACE = Surface(
 )
 
 
-def _received(here: Here, tag: int) -> Any:
-    array = here.blank()
-    dist.recv(array, here.ranks[here.before], here.group, tag)
+def _received(context: RankContext, tag: int) -> Any:
+    array = context.blank()
+    dist.recv(array, context.ranks[context.before], context.group, tag)
     return array
 
 

@@ -20,7 +20,7 @@ def _objects(d: Any, rank: int) -> Any:
     return [gathered, rooted, sent, scattered]
 
 
-def _object_letters(d: Any, rank: int) -> Any:
+def _object_messages(d: Any, rank: int) -> Any:
     if rank == 0:
         return [d.send_object_list([1, "two"], 1), d.send_object_list([3], dst=2, use_batch=True)]
     objects: list[Any] = [None] * (3 - rank)
@@ -123,7 +123,7 @@ def _sparse(d: Any, rank: int) -> Any:
 
 CALLS: dict[str, Call] = {
     "objects": _objects,
-    "object letters": _object_letters,
+    "object messages": _object_messages,
     "objects that do not fit": _objects_that_do_not_fit,
     "coalesced": _coalesced,
     "held back": _held_back,

@@ -119,7 +119,7 @@ MISMATCHES: dict[str, Mismatch] = {
 }
 
 
-def play(name: str, comm: Communicator) -> Any:
+def scenario(name: str, comm: Communicator) -> Any:
     """The mismatch; then a right call in the same group."""
     calls = MISMATCHES[name].calls
     failed = attempt(lambda: calls[comm.rank](comm).wait())
@@ -140,8 +140,8 @@ def unseen(comm: Communicator) -> Any:
     return heard.raised[0], comm.all_reduce(torch.tensor(comm.rank)).wait().item()
 
 
-def letters(kind: str, comm: Communicator) -> Any:
-    """A letter that is not what its receiver awaited; the next one is right."""
+def messages(kind: str, comm: Communicator) -> Any:
+    """A message that is not what its receiver awaited; the next one is right."""
     length = {"small": 3, "large": 3000}[kind]
     if comm.rank == 0:
         attempt(comm.send(_x(length), 1).wait)  # threads tell the sender of a large one too

@@ -6,17 +6,17 @@ from functools import cache, partial
 
 import pytest
 
-from tests.engine.plays.flights import CASES, FLIGHTS, SIZE, play
+from tests.engine.scenarios.in_flight import CASES, IN_FLIGHT, SIZE, scenario
 from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
 
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
-    plays = {f"{name}, {length}": partial(play, name, length) for name, length in CASES}
-    return outcomes(plays, SIZE, transport)
+    scenarios = {f"{name}, {length}": partial(scenario, name, length) for name, length in CASES}
+    return outcomes(scenarios, SIZE, transport)
 
 
 @pytest.mark.parametrize(("name", "length"), CASES)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_works_are_independent_of_when_they_are_waited_for(transport: str, name: str, length: str) -> None:
-    assert values_of(_found(transport), f"{name}, {length}") == FLIGHTS[name][1]
+    assert values_of(_found(transport), f"{name}, {length}") == IN_FLIGHT[name][1]

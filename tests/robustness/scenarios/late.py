@@ -28,22 +28,22 @@ class Seen(NamedTuple):
 
 def late(length: int) -> Seen:
     """Rank 2 calls when the others have given up."""
-    sound, comm = fresh(), fresh()
-    sound.timeout, comm.timeout = LONG, SHORT
+    control, comm = fresh(), fresh()
+    control.timeout, comm.timeout = LONG, SHORT
     place = torch.full((length,), -1.0)
     if comm.rank == 2:
-        sound.barrier().wait()
-        return _late_rank(sound, comm, place)
+        control.barrier().wait()
+        return _late_rank(control, comm, place)
     work = comm.all_reduce(torch.ones(length), out=place)
     first = attempt(work.wait)
-    sound.barrier().wait()
-    sound.barrier().wait()
+    control.barrier().wait()
+    control.barrier().wait()
     return Seen(first, attempt(work.wait), attempt(lambda: _reduced(comm, place)), place[:3].tolist())
 
 
-def _late_rank(sound: Communicator, comm: Communicator, place: Tensor) -> Seen:
+def _late_rank(control: Communicator, comm: Communicator, place: Tensor) -> Seen:
     first = attempt(lambda: _reduced(comm, place))
-    sound.barrier().wait()
+    control.barrier().wait()
     return Seen(first, first, attempt(lambda: _reduced(comm, place)), place[:3].tolist())
 
 

@@ -19,10 +19,10 @@ PATIENCE = 60.0
 
 def _together(*calls: Callable[[], Any]) -> list[Any]:
     """What each returned, each in a thread of its own that is this rank too."""
-    here, found = collshim.current(), [Outcome()] * len(calls)
+    world, found = collshim.current(), [Outcome()] * len(calls)
 
     def run(place: int) -> None:
-        with use(here):
+        with use(world):
             found[place] = attempt(calls[place])
 
     threads = [threading.Thread(target=run, args=(place,), daemon=True) for place in range(len(calls))]

@@ -56,10 +56,10 @@ def closed() -> Any:
 
 
 def split() -> Any:
-    here = collshim.current()
-    here.state["kept"] = 1
-    here.communicator.timeout = 7.5
-    part = here.split([2, 0])
+    world = collshim.current()
+    world.state["kept"] = 1
+    world.communicator.timeout = 7.5
+    part = world.split([2, 0])
     if part is None:
         return None
     with use(part):

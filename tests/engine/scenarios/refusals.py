@@ -264,7 +264,7 @@ if hasattr(torch, "uint4"):  # torch 2.7
     REFUSALS["parts of bytes"] = Refusal(lambda c: c.broadcast(_HALVES), _TYPE, ("uint4", "dense"))
 
 
-def play(name: str, world: Communicator) -> Any:
+def scenario(name: str, world: Communicator) -> Any:
     """Rank 0 makes the bad call, catches the refusal, and then calls rightly with the others."""
     comm = world.subgroup([0, 1])
     assert comm is not None

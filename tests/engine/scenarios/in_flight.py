@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from collshim import Communicator, Work
-from tests.engine.plays.forms import LENGTHS, everyones, part, parts, total
+from tests.engine.scenarios.forms import LENGTHS, everyones, part, parts, total
 from tests.engine.worlds import attempt
 
 SIZE = 3
@@ -174,7 +174,7 @@ def _exchange(comm: Communicator, length: int) -> Any:
 def _from_anybody(comm: Communicator, length: int) -> Any:
     if comm.rank:
         comm.send(part(length, comm.rank), 0).wait()
-        return comm.barrier().wait()  # else a rank's next letter might come before another's first
+        return comm.barrier().wait()  # else a rank's next message might come before another's first
     got = [comm.recv(None, like=part(length, 0)).wait() for _ in range(2)]
     comm.barrier().wait()
     return sorted(rank for rank in (1, 2) if any(torch.equal(item, part(length, rank)) for item in got))
@@ -237,7 +237,7 @@ def _two_groups(comm: Communicator, length: int) -> Any:
     return all(torch.equal(work.wait(), total(length, comm.size)) for work in order)
 
 
-FLIGHTS: dict[str, tuple[Callable[[Communicator, int], Any], list[Any]]] = {
+IN_FLIGHT: dict[str, tuple[Callable[[Communicator, int], Any], list[Any]]] = {
     "waited for in reverse order": (_in_reverse, [[], [], []]),
     "waited for in another order on each rank": (_in_another_order_on_each_rank, [[], [], []]),
     "fifty at once": (_fifty, [[], [], []]),
@@ -263,8 +263,8 @@ FLIGHTS: dict[str, tuple[Callable[[Communicator, int], Any], list[Any]]] = {
 }
 
 SLOW = ("one rank computes meanwhile", "one rank comes late", "one rank holds its interpreter")
-CASES = [(name, length) for name in FLIGHTS for length in LENGTHS if name not in SLOW or length == "large"]
+CASES = [(name, length) for name in IN_FLIGHT for length in LENGTHS if name not in SLOW or length == "large"]
 
 
-def play(name: str, length: str, comm: Communicator) -> Any:
-    return FLIGHTS[name][0](comm, LENGTHS[length])
+def scenario(name: str, length: str, comm: Communicator) -> Any:
+    return IN_FLIGHT[name][0](comm, LENGTHS[length])

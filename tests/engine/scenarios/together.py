@@ -182,10 +182,13 @@ COALESCED: dict[str, Case] = {
     ),
     **{
         f"{what} among the arrays": (
-            lambda c, odd=odd: (_errors(lambda: c.all_reduce_coalesced([torch.ones(2), odd]))[0], c.barrier().wait()),  # type: ignore[misc]
+            lambda c, unsupported=unsupported: (
+                _errors(lambda: c.all_reduce_coalesced([torch.ones(2), unsupported]))[0],
+                c.barrier().wait(),
+            ),  # type: ignore[misc]
             [("ArgumentTypeError", None)] * SIZE,
         )
-        for what, odd in {"a sparse tensor": torch.eye(2).to_sparse(), "a meta tensor": _META}.items()
+        for what, unsupported in {"a sparse tensor": torch.eye(2).to_sparse(), "a meta tensor": _META}.items()
     },
     **{
         f"{what} for two results": (
@@ -305,5 +308,5 @@ CHECKED = ("lists of unequal length",)
 """Cases that need the check on."""
 
 
-def play(name: str, comm: Communicator) -> Any:
+def scenario(name: str, comm: Communicator) -> Any:
     return (CASES | NANS)[name][0](comm)

@@ -106,12 +106,12 @@ def uneven(comm: Communicator) -> Any:
 _TOTALS = [222.0, 333.0]
 _HEARD: list[Any] = ["MismatchError", *_TOTALS]
 
-PLAYS: dict[str, tuple[Callable[[Communicator], Any], list[Any]]] = {
+SCENARIOS: dict[str, tuple[Callable[[Communicator], Any], list[Any]]] = {
     **{f"in flight, {size}": (partial(in_flight, size), [_HEARD] * SIZE) for size in _LENGTHS},
     **{f"unheard, {size}": (partial(unheard, size), [[222.0, *_TOTALS]] * 2 + [_HEARD]) for size in _LENGTHS},
     "two calls behind": (late_heard, [["MismatchError", 222.0, 333.0, "MismatchError"]] * SIZE),
     "asked for its exception": (polled, [["MismatchError", None, 222.0]] * SIZE),
 }
-"""What is played, and what every rank gets."""
+"""What is run, and what every rank gets."""
 
 COALESCED = {name: partial(coalesced, name) for name in _COALESCED}

@@ -1,4 +1,4 @@
-"""Worlds in which somebody does not come. Every play returns, on each rank, what that rank's waits raised."""
+"""Worlds in which somebody does not come. Every scenario returns, on each rank, what that rank's waits raised."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def absent_from_a_ragged_gather() -> Any:
 
 
 def elsewhere() -> Any:
-    """Rank 2 waits for a letter instead."""
+    """Rank 2 waits for a message instead."""
     comm = world()
     if comm.rank == 2:
         return attempt(lambda: comm.recv(0, like=torch.ones(5)).wait(SHORT + 3))
@@ -79,7 +79,7 @@ def in_another_group() -> Any:
     return attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
 
 
-def no_letter() -> Any:
+def no_message() -> Any:
     comm = world()
     if comm.rank == 1:
         return attempt(lambda: comm.recv(0, like=torch.ones(3)).wait())
@@ -87,7 +87,7 @@ def no_letter() -> Any:
     return Outcome()
 
 
-def no_letter_from_anybody() -> Any:
+def no_message_from_anybody() -> Any:
     comm = world()
     if comm.rank == 1:
         return attempt(lambda: comm.recv(None, like=torch.ones(3)).wait())
@@ -165,8 +165,8 @@ def absent_from_a_backward() -> Any:
 
 
 ABSENT = {
-    play.__name__: play
-    for play in (
+    scenario.__name__: scenario
+    for scenario in (
         absent_from_a_reduction,
         absent_from_a_large_reduction,
         absent_from_a_barrier,
@@ -175,13 +175,13 @@ ABSENT = {
     )
 }
 OTHERS = {
-    play.__name__: play
-    for play in (
+    scenario.__name__: scenario
+    for scenario in (
         elsewhere,
         elsewhere_and_first_to_give_up,
         in_another_group,
-        no_letter,
-        no_letter_from_anybody,
+        no_message,
+        no_message_from_anybody,
         nobody_receives,
         a_wait_with_its_own_deadline,
         a_broken_group,

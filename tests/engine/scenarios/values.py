@@ -18,7 +18,7 @@ Numbers = Callable[[int, int], Tensor]
 """The array that a rank gives, or has for a peer, from the rank and the peer."""
 
 SHAPES: dict[str, Shape] = {"0-d": (), "empty": (0, 3), "small": (3, 2), "large": (41, 30)}
-"""Small ones travel in the ranks' slots, large ones do not."""
+"""Small data travels in the ranks' fingerprints, large data does not."""
 
 REDUCE_OPS: tuple[Any, ...] = (
     "sum",
@@ -127,7 +127,7 @@ def means_something(op: Any, dtype: torch.dtype) -> bool:
     return dtype is not torch.bool or name in ("sum", "prod")
 
 
-def play(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, comm: Communicator) -> Any:
+def scenario(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, comm: Communicator) -> Any:
     """One collective; its result, and whether what was given is as it was."""
     known = Values(shape, dtype, reduce_op, comm.size)
     given = _GIVEN[op](known, comm.rank)
@@ -138,13 +138,13 @@ def play(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, comm: Commun
 
 
 def expected(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, size: int) -> list[Any]:
-    """What ``play`` returns on every rank."""
+    """What ``scenario`` returns on every rank."""
     known = Values(shape, dtype, reduce_op, size)
     return [(plain(_RESULTS[op](known, rank, reduce_op)), True) for rank in range(size)]
 
 
-def plays(ops: Sequence[str], shape: Shape, dtype: torch.dtype, reduce_op: Any = "sum") -> dict[str, partial[Any]]:
-    return {op: partial(play, op, shape, dtype, reduce_op) for op in ops}
+def scenarios(ops: Sequence[str], shape: Shape, dtype: torch.dtype, reduce_op: Any = "sum") -> dict[str, partial[Any]]:
+    return {op: partial(scenario, op, shape, dtype, reduce_op) for op in ops}
 
 
 def _exact(tensor: Tensor) -> Tensor:

@@ -87,7 +87,7 @@ def _impatient(comm: Communicator) -> Any:
 
 TOGETHER: dict[str, tuple[Callable[[Communicator], Any], list[Any]]] = {
     "an average": (_reduced, [([(1.5, 1.5)] * 2, True)] * SIZE),
-    "a letter": (_received, [None, ([(7.0, 7.0)] * 2, True)]),
+    "a message": (_received, [None, ([(7.0, 7.0)] * 2, True)]),
     "a view": (_viewed, [(([(3.0, 3.0)] * 2, True), 1)] * SIZE),
 }
 CHECKED_TOGETHER: dict[str, tuple[Callable[[Communicator], Any], list[Any]]] = {
@@ -133,7 +133,7 @@ def bad_timeout(name: str, comm: Communicator) -> Any:
 
 
 def closed(name: str, comm: Communicator) -> Any:
-    """Every rank closes before it waits; the group is the play's own."""
+    """Every rank closes before it waits; the group is the scenario's own."""
     return CLOSED[name](_own(comm))
 
 

@@ -128,7 +128,7 @@ def numbers(dtype: torch.dtype, rank: int, shape: tuple[int, ...], device: torch
 
 
 def given(dtype: torch.dtype, comm: Communicator, device: torch.device | str, rows: int = 6) -> tuple[Tensor, Tensor]:
-    """An array, and parts of its shape; what a rank gives to a play."""
+    """An array, and parts of its shape; what a rank gives to a scenario."""
     return numbers(dtype, comm.rank, (rows, 3), device), numbers(dtype, comm.rank, (comm.size, rows, 3), device)
 
 

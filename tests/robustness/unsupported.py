@@ -102,4 +102,4 @@ NO_WAY_BACK: dict[str, Callable[[], Any]] = {
     "a foreign array without a way back": lambda: Foreign(np.ones((2, 2), np.float32)),
 }
 """It may be read; it is bad where a result of its kind is wanted."""
-ODD = NO_ARRAYS | UNREADABLE | UNWRITABLE | NO_WAY_BACK
+UNSUPPORTED = NO_ARRAYS | UNREADABLE | UNWRITABLE | NO_WAY_BACK

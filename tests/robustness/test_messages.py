@@ -10,7 +10,7 @@ import pytest
 
 import collshim
 from tests.engine.worlds import Outcome, on_ranks
-from tests.robustness.plays import letters
+from tests.robustness.scenarios import messages
 from tests.robustness.scripts import ranks
 
 PROCESSES = ("processes", "unchecked")
@@ -24,7 +24,7 @@ if comm.rank == 1:
     time.sleep(0.3)
     os.kill(os.getpid(), signal.SIGKILL)
 time.sleep(1)
-from tests.robustness.plays.letters import told
+from tests.robustness.scenarios.messages import told
 for _ in range(2):
     print(told(lambda: comm.recv(1, like=torch.ones(10**6)).wait()), flush=True)
 from collshim.transports.processes import store
@@ -40,7 +40,7 @@ if received is None:
     os._exit(0)
 while not received.done():
     time.sleep(0.01)
-from tests.robustness.plays.letters import told
+from tests.robustness.scenarios.messages import told
 for call in (received.result, lambda: comm.send(torch.ones(3), 0).wait(), lambda: comm.subgroup([0, 1])):
     print(told(call), flush=True)
 print(type(received.exception()).__name__, flush=True)
@@ -53,7 +53,7 @@ if comm.rank == 0:
     time.sleep(0.3)
     os._exit(0)
 time.sleep(1)
-from tests.robustness.plays.letters import told
+from tests.robustness.scenarios.messages import told
 print(told(lambda: comm.send(torch.ones(3), 0).wait()), flush=True)
 """
 
@@ -63,8 +63,8 @@ TOO_LATE = [*product(("threads", "processes"), ("small", "large")), ("unchecked"
 
 
 @cache
-def _found(play: str, transport: str) -> list[Any]:
-    return on_ranks(getattr(letters, play), 2, transport, wait=20.0, within=60)
+def _found(scenario: str, transport: str) -> list[Any]:
+    return on_ranks(getattr(messages, scenario), 2, transport, wait=20.0, within=60)
 
 
 @pytest.mark.parametrize("check", ["0", "1"])
@@ -103,7 +103,7 @@ def test_a_polled_recv_from_a_rank_that_has_returned_is_done(transport: str) -> 
 
 @pytest.mark.parametrize("transport", PROCESSES)
 def test_a_large_message_of_a_rank_that_has_returned_arrives(transport: str) -> None:
-    assert _found("receives_from_one_that_returned", transport)[0] == letters.LARGE
+    assert _found("receives_from_one_that_returned", transport)[0] == messages.LARGE
 
 
 @pytest.mark.parametrize(("transport", "length"), TOO_LATE)
@@ -116,13 +116,13 @@ def test_what_is_sent_after_the_receiver_gave_up_is_not_taken_for_delivered(tran
 @pytest.mark.parametrize("seconds", [1e10, 1e300, float("inf")])
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_deadline_far_away_is_one(transport: str, seconds: float) -> None:
-    assert on_ranks(letters.has_time, 2, transport, seconds, within=30) == [None, letters.LARGE]
+    assert on_ranks(messages.has_time, 2, transport, seconds, within=30) == [None, messages.LARGE]
 
 
 @pytest.mark.parametrize("transport", PROCESSES)
 def test_members_of_a_group_in_two_orders_are_named_by_their_ranks_in_the_world(transport: str) -> None:
     with collshim.options(timeout=3.0, check=transport == "processes"):
-        found = collshim.launch(letters.makes_a_group_in_two_orders, 2, ranks="processes", timeout=30)
+        found = collshim.launch(messages.makes_a_group_in_two_orders, 2, ranks="processes", timeout=30)
     named = [f"1 of 2 ranks did not come within 3 s: rank {1 - rank} " in found[rank].text for rank in (0, 1)]
     left = [f"1 of 2 ranks did not come: rank {1 - rank} " in found[rank].text for rank in (0, 1)]
     assert all(at_the_deadline or before for at_the_deadline, before in zip(named, left, strict=True)), found

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from collshim import Communicator
 from tests.engine.foreign import Bare, Standard
-from tests.engine.plays.forms import LENGTHS, part, total
+from tests.engine.scenarios.forms import LENGTHS, part, total
 from tests.engine.worlds import plain
 
 COMPLEX = torch.complex128
@@ -171,10 +171,10 @@ MEMORY: dict[str, tuple[Callable[[Communicator, int], Any], Callable[[int, int],
 }
 
 
-def _play(name: str, length: str, comm: Communicator) -> Any:
+def _scenario(name: str, length: str, comm: Communicator) -> Any:
     """By name: a view cannot be sent to another process."""
     return MEMORY[name][0](comm, LENGTHS[length])
 
 
 def memory() -> dict[str, partial[Any]]:
-    return {f"{name}, {length}": partial(_play, name, length) for name in MEMORY for length in LENGTHS}
+    return {f"{name}, {length}": partial(_scenario, name, length) for name in MEMORY for length in LENGTHS}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from collshim import ArgumentValueError, Communicator
-from tests.engine.plays.forms import LENGTHS, everyones, part, parts, total
+from tests.engine.scenarios.forms import LENGTHS, everyones, part, parts, total
 
 
 def _all_reduce(comm: Communicator, length: int) -> Any:
@@ -140,7 +140,7 @@ IN_PLACE: dict[str, Callable[[Communicator, int], Any]] = {
 
 def in_place() -> dict[str, partial[Any]]:
     return {
-        f"{name}, {length}": partial(play, length=LENGTHS[length])  # type: ignore[call-arg]
-        for name, play in IN_PLACE.items()
+        f"{name}, {length}": partial(scenario, length=LENGTHS[length])  # type: ignore[call-arg]
+        for name, scenario in IN_PLACE.items()
         for length in LENGTHS
     }

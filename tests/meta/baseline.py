@@ -1,4 +1,4 @@
-"""A sound adapter of a few functions, straight on the engine, for the suite's own tests to break one by one."""
+"""A baseline adapter of a few functions, straight on the engine, for the suite's own tests to break one by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.megengine.autodiff import GradManager
 Functions = dict[str, Callable[..., Any]]
 
 
-def here(group: Communicator | str | None = None) -> Communicator:
+def communicator(group: Communicator | str | None = None) -> Communicator:
     """This rank's end of ``group``, which may be a name, or of the world."""
     found: Communicator = current().state[group] if isinstance(group, str) else group or current().communicator
     return found
@@ -28,26 +28,26 @@ def kind_of(array: Any, tensor: Any) -> Any:
 
 
 def gather_list(tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = False) -> Any:
-    work = here(group).all_gather(tensor, out=tensor_list)
+    work = communicator(group).all_gather(tensor, out=tensor_list)
     return SimpleNamespace(wait=lambda: bool(work.wait()) or True) if async_op else work.wait() and None
 
 
 def reduce_in_place(tensor: Any, op: str = "sum", group: Any = None) -> None:
     if op == "prod" and as_torch(tensor).is_complex():
         raise ValueError("all_reduce does not support PRODUCT on complex tensors")
-    here(group).all_reduce(tensor, op, out=tensor).wait()
+    communicator(group).all_reduce(tensor, op, out=tensor).wait()
 
 
 def exchange_lists(output_list: list[Any], input_list: list[Any], group: Any = None) -> None:
-    here(group).all_to_all(input_list, out=output_list).wait()
+    communicator(group).all_to_all(input_list, out=output_list).wait()
 
 
 def replace_list(tensor_list: list[Any], tensor: Any) -> None:
-    tensor_list[:] = here().all_gather_ragged(tensor).wait()
+    tensor_list[:] = communicator().all_gather_ragged(tensor).wait()
 
 
 def gather_joined(tensor: Any, group: Any = None) -> tuple[Any, None]:
-    comm = here(group)
+    comm = communicator(group)
     joined = comm.all_gather(tensor).wait()
     return joined.reshape((comm.size * tensor.shape[0], *tensor.shape[1:])), None
 
@@ -55,18 +55,18 @@ def gather_joined(tensor: Any, group: Any = None) -> tuple[Any, None]:
 def reduce_new(tensor: Any, op: str = "sum", group: Any = None) -> tuple[Any, None]:
     if op == "avg":
         raise TypeError("For all_reduce, the input op value must be one of sum, prod, min, max")
-    return here(group).all_reduce(tensor, op).wait(), None
+    return communicator(group).all_reduce(tensor, op).wait(), None
 
 
 def gather_along(inp: Any, group: Any = None, axis: int = 0) -> Any:
     if axis >= max(len(inp.shape), 1):
         raise IndexError("list index out of range")
-    joined = as_torch(here(group).all_gather(inp).wait())
+    joined = as_torch(communicator(group).all_gather(inp).wait())
     return kind_of(inp, joined if joined.dim() == 1 else joined.movedim(0, axis).flatten(axis, axis + 1))
 
 
 def exchange_along(inp: Any, group: Any = None, split_axis: int = 0, concat_axis: int = 0) -> Any:
-    comm, given = here(group), as_torch(inp)
+    comm, given = communicator(group), as_torch(inp)
     if given.shape[split_axis] % comm.size:
         raise AssertionError(f"current axis: {split_axis} can't devided by group size")
     parts = comm.all_to_all([part.contiguous() for part in given.chunk(comm.size, split_axis)]).wait()
@@ -74,34 +74,34 @@ def exchange_along(inp: Any, group: Any = None, split_axis: int = 0, concat_axis
 
 
 def reduce_to(tensor: Any, dst: int = 0, op: str = "sum", group: Any = None) -> None:
-    comm = here(group)
+    comm = communicator(group)
     root = comm.ranks.index(dst)
     comm.reduce(tensor, root, op, out=tensor if comm.rank == root else None).wait()
 
 
 def broadcast_from(tensor: Any, src: int = 0, group: Any = None) -> None:
-    comm = here(group)
+    comm = communicator(group)
     if src not in comm.ranks:
         raise RuntimeError(f"invalid root rank: {src}")
     comm.broadcast(tensor, comm.ranks.index(src), out=tensor).wait()
 
 
 def gather_to(tensor: Any, gather_list: Any = None, dst: int = 0, group: Any = None) -> None:
-    comm = here(group)
+    comm = communicator(group)
     comm.gather(tensor, comm.ranks.index(dst), out=gather_list).wait()
 
 
 def scatter_from(tensor: Any, scatter_list: Any = None, src: int = 0, group: Any = None) -> None:
-    comm = here(group)
+    comm = communicator(group)
     comm.scatter(scatter_list, comm.ranks.index(src), out=tensor).wait()
 
 
 def reduce_scatter(output: Any, input_list: list[Any], op: str = "sum", group: Any = None) -> None:
-    here(group).reduce_scatter(input_list, op, out=output).wait()
+    communicator(group).reduce_scatter(input_list, op, out=output).wait()
 
 
 def reduce_returned(tensor: Any, dst: int, op: str = "sum", group: Any = None) -> Any:
-    comm = here(group)
+    comm = communicator(group)
     if dst not in comm.ranks:
         raise RuntimeError(f"Group doesn't contain the global rank {dst}")
     work = comm.reduce(tensor, comm.ranks.index(dst), op)
@@ -113,31 +113,31 @@ def reduce_returned(tensor: Any, dst: int, op: str = "sum", group: Any = None) -
 
 
 def send_to(tensor: Any, dst: int, group: Any = None) -> None:
-    comm = here(group)
+    comm = communicator(group)
     comm.send(tensor, comm.ranks.index(dst)).wait()
 
 
 def recv_from(tensor: Any, src: int, group: Any = None) -> int:
-    comm = here(group)
+    comm = communicator(group)
     comm.recv(comm.ranks.index(src), out=tensor).wait()
     return src
 
 
 def wait_for_all(group: Any = None) -> None:
-    here(group).barrier().wait()
+    communicator(group).barrier().wait()
 
 
 def gather_objects(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    object_list[:] = here(group).all_gather_object(obj).wait()
+    object_list[:] = communicator(group).all_gather_object(obj).wait()
 
 
 def scatter_objects(output: list[Any], given: list[Any] | None = None, src: int = 0, group: Any = None) -> None:
-    comm = here(group)
+    comm = communicator(group)
     output[0] = comm.scatter_object(given, comm.ranks.index(src)).wait()
 
 
 def reduce_with_gradient(tensor: Any, op: str = "sum", group: Any = None) -> Any:
-    return here(group).all_reduce(tensor, op).wait()
+    return communicator(group).all_reduce(tensor, op).wait()
 
 
 def subgroup(ranks: list[int], sort_ranks: bool = False) -> Communicator | None:
@@ -148,7 +148,7 @@ def create_group(name: str, ranks: list[int]) -> None:
     current().state[name] = subgroup(ranks)
 
 
-SOUND: Functions = {
+BASELINE: Functions = {
     "torch.distributed.is_initialized": lambda: True,
     "torch.distributed.new_group": subgroup,
     "torch.distributed.ReduceOp": SimpleNamespace(

@@ -14,7 +14,7 @@ import torch
 from tests.engine.worlds import Outcome, attempt, world
 
 
-class Odd(Exception):  # noqa: N818
+class OnPurposeError(Exception):
     """An exception that pickles and unpickles."""
 
 
@@ -28,7 +28,7 @@ class Unpicklable(Exception):  # noqa: N818
 def raises() -> Any:
     comm = world()
     if comm.rank == 1:
-        raise Odd("on purpose")
+        raise OnPurposeError("on purpose")
     return comm.all_reduce(torch.ones(3)).wait()
 
 
@@ -39,17 +39,17 @@ def raises_what_cannot_travel() -> Any:
     return comm.all_reduce(torch.ones(3)).wait()
 
 
-def raises_while_others_wait_for_letters() -> Any:
+def raises_while_others_wait_for_messages() -> Any:
     comm = world()
     if comm.rank == 1:
         time.sleep(0.2)
-        raise Odd("on purpose")
+        raise OnPurposeError("on purpose")
     return comm.recv(1, like=torch.ones(3)).wait()
 
 
 def raises_while_others_compute() -> Any:
     if world().rank == 1:
-        raise Odd("on purpose")
+        raise OnPurposeError("on purpose")
     time.sleep(0.5)
     return None
 
@@ -60,7 +60,7 @@ def two_raise() -> Any:
     if comm.rank == 0:
         time.sleep(1)
     if comm.rank < 2:
-        raise Odd(f"on rank {comm.rank}")
+        raise OnPurposeError(f"on rank {comm.rank}")
     return comm.barrier().wait()
 
 
@@ -99,7 +99,7 @@ def returns_early() -> Any:
     return None if comm.rank == 1 else attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
 
 
-def returns_early_from_letters() -> Any:
+def returns_early_from_messages() -> Any:
     comm = world()
     if comm.rank == 1:
         return None
@@ -108,7 +108,7 @@ def returns_early_from_letters() -> Any:
 
 
 def sends_and_returns() -> Any:
-    """A rank that has sent may return before its letter is received."""
+    """A rank that has sent may return before its message is received."""
     comm = world()
     if comm.rank == 1:
         comm.send(np.arange(3), 0).wait()
@@ -131,7 +131,7 @@ def peers_die_one_after_the_other() -> Any:
     """What a rank hears of a peer that failed, when it catches it."""
     comm = world()
     if comm.rank == 1:
-        raise Odd("on purpose")
+        raise OnPurposeError("on purpose")
     heard = attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
     HEARD.append((comm.rank, heard))
     raise RuntimeError("told")
@@ -153,7 +153,7 @@ class OfOneProcess(Exception):  # noqa: N818
 
 def _read_by(process: int) -> OfOneProcess:
     if os.getpid() != process:
-        raise Odd("in another process")
+        raise OnPurposeError("in another process")
     return OfOneProcess(4)
 
 

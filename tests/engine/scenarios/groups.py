@@ -12,7 +12,7 @@ from tests.engine.worlds import attempt
 
 SIZE = 4
 
-Plays = dict[str, tuple[Callable[[Communicator], Any], list[Any]]]
+Scenarios = dict[str, tuple[Callable[[Communicator], Any], list[Any]]]
 
 
 def _gathered(comm: Communicator | None, mark: int) -> Any:
@@ -79,8 +79,8 @@ def _of_one(comm: Communicator) -> Any:
     return _gathered(group, comm.rank)
 
 
-def _letters(comm: Communicator) -> Any:
-    """Rank 0 of the group sends to its rank 1; a letter of the world with the same tag is another one."""
+def _messages(comm: Communicator) -> Any:
+    """Rank 0 of the group sends to its rank 1; a message of the world with the same tag is another one."""
     group = comm.subgroup([2, 1])
     if group is None:
         return None
@@ -120,7 +120,7 @@ def _deadline(comm: Communicator) -> Any:
     return group.timeout == comm.timeout, group.checks == comm.checks
 
 
-GROUPS: Plays = {
+GROUPS: Scenarios = {
     "members sit in the order given": (_in_the_order_given, [[30, 0, 20], None, [30, 0, 20], [30, 0, 20]]),
     "members have numbers of their own": (
         _numbers_of_members,
@@ -143,7 +143,7 @@ GROUPS: Plays = {
         [[[0, 1], [1, 0]], [[0, 1], [1, 0]], None, None],
     ),
     "a group of one": (_of_one, [[0], [1], [2], [3]]),
-    "letters stay in their group": (_letters, [None, (7, 5), [None, None], None]),
+    "messages stay in their group": (_messages, [None, (7, 5), [None, None], None]),
     "a closed group refuses calls": (
         _closed,
         [(name, [0, 1, 2, 3]) for name in ["BrokenCommunicatorError"] * 2 + [None] * 2],
@@ -153,5 +153,5 @@ GROUPS: Plays = {
 }
 
 
-def play(name: str, comm: Communicator) -> Any:
+def scenario(name: str, comm: Communicator) -> Any:
     return GROUPS[name][0](comm)

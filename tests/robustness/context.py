@@ -12,7 +12,7 @@ SIZE = 3
 COLUMNS = 2
 
 
-class Here(NamedTuple):
+class RankContext(NamedTuple):
     """A rank in a group, in one round; what a rank changes of it alone, it disagrees on with the others.
 
     Attributes:

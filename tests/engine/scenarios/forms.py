@@ -1,7 +1,7 @@
 """Where results go: into a caller's memory, contiguous or not, apart from the input or the same; for each collective.
 
-Every play returns plain values: whether the caller got back what it gave as ``out``, what that holds, and what the
-rest of its memory holds. Lengths are chosen so that data travels in a slot, or does not.
+Every scenario returns plain values: whether the caller got back what it gave as ``out``, what that holds, and what the
+rest of its memory holds. Lengths are chosen so that data travels in a fingerprint, or does not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from collshim import Communicator
-from tests.engine.plays.values import numbers
+from tests.engine.scenarios.values import numbers
 
 LENGTHS = {"small": 5, "large": 1500}
 
@@ -179,8 +179,8 @@ INTO: dict[str, Callable[[Communicator, int, Into], Any]] = {
 
 def into() -> dict[str, partial[Any]]:
     return {
-        f"{name}, {place}, {length}": partial(play, length=LENGTHS[length], place=PLACES[place])  # type: ignore[call-arg]
-        for name, play in INTO.items()
+        f"{name}, {place}, {length}": partial(scenario, length=LENGTHS[length], place=PLACES[place])  # type: ignore[call-arg]
+        for name, scenario in INTO.items()
         for place in PLACES
         for length in LENGTHS
     }
