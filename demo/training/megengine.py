@@ -13,8 +13,8 @@ from collshim.demo.training.model import descend, flat_gradient, make_model
 
 def train(digits: Digits) -> list[float]:
     """The loss of every step, over all ranks."""
-    here = collshim.current()
-    dist.init_process_group("localhost", 8000, here.size, here.rank, device=here.rank)
+    world = collshim.current()
+    dist.init_process_group("localhost", 8000, world.size, world.rank, device=world.rank)
     rank, size = dist.get_rank(), dist.get_world_size()
     model, losses = make_model(), list[float]()
     for images, labels in digits.batches():
