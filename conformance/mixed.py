@@ -63,17 +63,17 @@ def _alone() -> list[Binding]:
 
 _PAGE = """# Mixed worlds
 
-The ranks of one world may each use another framework's dialect: their calls match, since the engine knows collectives
-and no dialects. So a job may be moved to another framework one rank, or one file, at a time.
+The ranks of one world may each use another framework's dialect: their calls match, since all adapters call
+the same engine. So a job may be moved to another framework one rank, or one file, at a time.
 
 What must match is the canonical operation: the collective, the reduction, the root as a rank in the group, shape and
 dtype of each part. Values and gradients are the same as in a world of one dialect, bit for bit; gradients as far as the
 rules are the same (MindSpore's `Broadcast` has one of its own). The check between ranks must be on (it is, unless
-`COLLSHIM_CHECK=0`): a few spellings learn shapes from it.
+`COLLSHIM_CHECK=0`): a few spellings learn shapes from it. A *spelling* is one function of a framework, or one way to
+call it.
 
-Below, the names after `torch.distributed`, `oneflow.comm`, `mindspore`, `tensorflow.distribute` and `megengine`; some
-are not offered yet, which the conformance suite counts as missing. Asynchronous and plain calls match: when a rank
-waits is its own affair.
+The table has the names after `torch.distributed`, `oneflow.comm`, `mindspore`, `tensorflow.distribute` and `megengine`.
+Some are not implemented yet; the conformance suite counts them as missing. Asynchronous and synchronous calls match.
 
 | collective | torch | OneFlow | MindSpore | TensorFlow | MegEngine |
 | --- | --- | --- | --- | --- | --- |
@@ -82,7 +82,7 @@ waits is its own affair.
 ## What does not match, and why
 
 A call that does not match its peers' is a `MismatchError` on every rank, or a `DeadlineError` where a peer makes fewer
-calls or calls in another group; it never hangs, and no data is mixed up.
+calls or calls in another group; it never hangs, and no rank gets wrong data.
 
 | spelling | its collective | why |
 | --- | --- | --- |
@@ -93,10 +93,10 @@ Nor do these match, in any dialect:
 | calls | why |
 | --- | --- |
 | parts of as many elements in another shape | \
-OneFlow's `all_gather_into_tensor` and `reduce_scatter_tensor` look at counts alone, the others at shapes: \
+OneFlow's `all_gather_into_tensor` and `reduce_scatter_tensor` look at element counts alone, the others at shapes: \
 the ranks compare each part's shape, so `(6,)` and `(2, 3)` differ |
 | a mean of integers, TensorFlow with the others | it is a sum that TensorFlow divides afterwards, into float64 |
-| another root than the group's first rank, MegEngine with the others | MegEngine cannot say one |
-| groups of the same ranks in another order | the order is the group: parts would lie in another order |
+| another root than the group's first rank, MegEngine with the others | MegEngine has no argument for it |
+| groups of the same ranks in another order | ranks are numbered by the order: the parts would be in another order |
 | collectives of objects with those of arrays | an object is bytes of a length that only its sender knows |
 """

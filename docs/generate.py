@@ -20,19 +20,19 @@ DEMO_HEAD = """# The demo
 `make demo`, or `collshim demo` where the package is installed with its extras `cli` and `examples`, starts four ranks
 as processes on this machine and
 
-1. runs every documented example of the five frameworks through its adapter: the call as it is run, the structure that
-   came back, what went in and came out on each rank, and a tick where that is what the document prints. Notes tell
-   where a document errs. `--expected DIR` compares with other results than the documented ones, which lie in
+1. runs every documented example of the five frameworks through its adapter. It shows the call, the structure that
+   was returned, inputs and outputs on each rank, and a tick where they are what the document prints. Notes tell
+   where a document is wrong. `--expected DIR` compares with other results than the documented ones, which are in
    `demo/expected/`;
-2. trains a small network on scikit-learn's digits five times, each time in one framework's own calls. All five reduce
+2. trains a small network on scikit-learn's digits five times, each time with one framework's calls. All five reduce
    the same numbers in the same order, so the five curves of the loss are equal to the last bit, and close to that of a
-   single process; `--picture PATH` says where the picture goes.
+   single process; `--picture PATH` is the file of the picture of the curves.
 
-The last line counts; the exit code is 1 if anything differs.
+The last line has the counts; the exit code is 1 if anything differs.
 
 ## The training step, five times
 
-The model, the data and the descent are shared (`demo/training/`); only the communication differs.
+The model, the data and the optimizer are shared (`demo/training/`); only the communication differs.
 """
 
 
