@@ -24,7 +24,7 @@ TIERS = {
         benchmarks/* demo/test_demo.py demo/test_training.py docs/test_generated.py
         engine/test_arrays.py::*does_not_end_the_process engine/test_arrays_of_others.py engine/test_launch.py
         engine/test_waits.py::test_a_barrier_between_processes* engine/test_world.py faults/test_faults.py gpu/*
-        meta/test_plugin.py meta/test_pool.py mutants/test_hunt.py
+        meta/test_plugin.py meta/test_pool.py mutants/test_runner.py
         packaging/test_names.py packaging/test_pytest.py packaging/test_wheel.py
         report/test_command.py robustness/* robustness/test_interrupts.py
     """,
@@ -46,7 +46,7 @@ RANKS = {"threads": "threads", "processes": "processes", "unchecked": "processes
 """The same by a test's parameter, which holds unless its file is said to start processes."""
 
 SLOW = """
-    mutants/test_hunt.py::test_a_fault_is_caught_by_a_comparison_that_names_its_collective
+    mutants/test_runner.py::test_a_fault_is_caught_by_a_comparison_that_names_its_collective
 """
 """What `make thorough` alone has time for."""
 

@@ -58,7 +58,7 @@ class Case:
             answers compare bit for bit; "real" for normally distributed numbers, whose reductions have
             ``TOLERANCE``.
         gradient: whether each rank differentiates a loss, the sum of its result times ``values.weights``.
-        fault: what is wrong with the call, as in ``bindings.spoiling``; empty where nothing is.
+        fault: what is wrong with the call, as in ``bindings.invalid``; empty where nothing is.
         given: the values themselves, in place of ``seed`` and ``family``: all parts end to end, giver by giver.
     """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from collshim.conformance.bindings import spoiling
+from collshim.conformance.bindings import invalid
 from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.answers import Tree
 from collshim.conformance.bindings.barriers import Barrier
@@ -97,7 +97,7 @@ _INDIVISIBLE = Refused(
 )
 
 
-_NO_ARRAY = refuses(spoiling.NO_ARRAY, "AttributeError")
+_NO_ARRAY = refuses(invalid.NO_ARRAY, "AttributeError")
 
 
 def _admits(**more: Any) -> Admits:

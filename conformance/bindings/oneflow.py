@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from collshim.conformance.bindings import spoiling
+from collshim.conformance.bindings import invalid
 from collshim.conformance.bindings.admits import FLOATS, Admits
 from collshim.conformance.bindings.answers import Tree
 from collshim.conformance.bindings.barriers import Barrier
@@ -69,8 +69,8 @@ _SUMMED_PARTS = Admits(dtypes=_SUMMED, layouts=("contiguous",), least_ndim=1)
 _MESSAGES = Admits(dtypes=_SUMMED, least_size=2)
 _DISCOVERED = Admits(dtypes=_SUMMED, least_size=2, kinds=("torch",))
 _INTO, _SCATTER = "all_gather_into_tensor", "reduce_scatter_tensor"
-_NO_ARRAY = refuses(spoiling.NO_ARRAY, "AssertionError")
-_BAD_LISTS = (_NO_ARRAY, refuses(spoiling.TUPLE, "AssertionError"), refuses(spoiling.TOO_SHORT, "AssertionError"))
+_NO_ARRAY = refuses(invalid.NO_ARRAY, "AssertionError")
+_BAD_LISTS = (_NO_ARRAY, refuses(invalid.TUPLE, "AssertionError"), refuses(invalid.TOO_SHORT, "AssertionError"))
 _NO_RANK = Refused(changes={"root": 9}, error="IndexError")
 _GATHERS_TO_ALL = "every rank gets every tensor, whatever dst says: it meets all_gather"
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from collshim.conformance.bindings.answers import Answer, Handle, Tree, waited
 from collshim.conformance.bindings.binding import Binding, address, blank, blank_values, own, place_in
+from collshim.conformance.bindings.invalid import invalidated
 from collshim.conformance.bindings.places import Place
-from collshim.conformance.bindings.spoiling import spoiled
 
 NO_OPTIONS: Mapping[str, Any] = {}
 
@@ -38,7 +38,7 @@ class Writes(Binding):
         """Call the function, and wait for the handle that it may return."""
         function = place.function(self.path)
         said = {**self.with_root(case), **self.with_op(place, case.reduce_op), **self.with_group(group)}
-        return waited(function(*spoiled(case.fault, arguments), **keywords, **said, **self.options))
+        return waited(function(*invalidated(case.fault, arguments), **keywords, **said, **self.options))
 
     @property
     def returned(self) -> Tree:

@@ -12,9 +12,9 @@ import numpy as np
 from collshim.conformance.bindings.answers import Answer, Tree, leaves, waited
 from collshim.conformance.bindings.binding import Binding, made, own, own_parts, place_in
 from collshim.conformance.bindings.differentiation import Rule, Weighing, expected_gradient, weights_of
+from collshim.conformance.bindings.invalid import invalidated
 from collshim.conformance.bindings.joined_outputs import joined_input
 from collshim.conformance.bindings.places import Place
-from collshim.conformance.bindings.spoiling import spoiled
 
 
 class Asked(NamedTuple):
@@ -51,8 +51,8 @@ class Returns(Binding):
     def call(self, place: Place, case: Any, group: Any) -> Answer:
         """Call the function, and wait for the handle that it may return."""
         given, function = self.given(place, case), place.function(self.path)
-        (spoilt,) = spoiled(case.fault, (given,))
-        asked = Asked(function, case, group, spoilt, place_in(case, place), place)
+        (argument,) = invalidated(case.fault, (given,))
+        asked = Asked(function, case, group, argument, place_in(case, place), place)
         if not case.gradient:
             return Answer(waited(self.speak(asked, **self.options)), {"input": given})
         returned = self._differentiated(asked)

@@ -11,9 +11,9 @@ from collshim.conformance import reference
 from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.answers import Answer, Tree, leaves
 from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.bindings.invalid import NO_ARRAY
 from collshim.conformance.bindings.messages import Ring
 from collshim.conformance.bindings.results import Returns
-from collshim.conformance.bindings.spoiling import NO_ARRAY
 from collshim.conformance.cases import OBJECTS, RINGS, ROOTED, Case
 from collshim.conformance.conventions.called import PREFIX, call_of, watched
 from collshim.conformance.conventions.evidence import Evidence, of_paths

@@ -1,6 +1,6 @@
-"""``python -m collshim.conformance.mutants``: hunt every mutant; exits with 1 where one is not caught.
+"""``python -m collshim.conformance.mutants``: run every mutant; exits with 1 where one is not caught.
 
-With names, or beginnings of names, those alone. ``make mutants`` hunts all of them.
+With names, or beginnings of names, those alone. ``make mutants`` runs all of them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from collshim.conformance.mutants.declared import declared
-from collshim.conformance.mutants.hunt import CAUGHT, SECONDS, Verdict, hunt
 from collshim.conformance.mutants.mechanical import mechanical
 from collshim.conformance.mutants.mutant import Mutant, PatchError
 from collshim.conformance.mutants.page import line, page, total
+from collshim.conformance.mutants.runner import CAUGHT, SECONDS, Verdict, run_mutants
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.list:
             print("\n".join(f"{mutant.name}: {mutant.fault}" for mutant in mutants))
             return 0
-        verdicts = hunt(mutants, jobs=asked.jobs, seconds=asked.seconds, said=_said)
+        verdicts = run_mutants(mutants, jobs=asked.jobs, seconds=asked.seconds, said=_said)
     except (PatchError, LookupError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -47,7 +47,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help="mutants, by the beginnings of their names; or all")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="mutants at once")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for the suite on one mutant")
-    parser.add_argument("--list", action="store_true", help="print the mutants' names and faults, and hunt none")
+    parser.add_argument("--list", action="store_true", help="print the mutants' names and faults, and run none")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the table to this page, docs/mutants.md")
     return parser.parse_args(arguments)
 

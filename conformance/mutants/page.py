@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from collshim.conformance.mutants.declared import LAYERS
-from collshim.conformance.mutants.hunt import CAUGHT, Verdict
 from collshim.conformance.mutants.mechanical import declared_harmless
+from collshim.conformance.mutants.runner import CAUGHT, Verdict
 
 _HEAD = """# Mutants
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-_WITNESS = "collshim.conformance.mutants.witness"
+_PLUGIN = "collshim.conformance.mutants.plugin"
 _ENDING = 5.0
 """Seconds that pytest has to end its ranks after an interrupt."""
 _LOOK = 0.1
@@ -34,18 +34,18 @@ class Suite:
         self._over.set()
 
     def seen(self, folder: Path, asked: dict[str, Any], seconds: float, tests: Sequence[str] = ()) -> dict[str, Any]:
-        """What the witness of a run on the copy in ``folder`` wrote down, and the end of the output.
+        """What the plugin of a run on the copy in ``folder`` wrote down, and the end of the output.
 
         Args:
             folder: with the package in it.
-            asked: what the witness is told.
+            asked: what the plugin has to do.
             seconds: after these the run is ended.
             tests: below the suite's folder; none for all.
         """
         report, question = folder / "report.json", folder / "asked.json"
         question.write_text(json.dumps({**asked, "report": str(report)}), encoding="utf-8")
         suite = [f"collshim/conformance/{test}" for test in tests] or ["collshim/conformance"]
-        options = ["-p", _WITNESS, "--mutant", str(question), "-p", "no:cacheprovider", "-q", "--rootdir", str(folder)]
+        options = ["-p", _PLUGIN, "--mutant", str(question), "-p", "no:cacheprovider", "-q", "--rootdir", str(folder)]
         output = self._output([sys.executable, "-m", "pytest", *options, *suite], folder, seconds)
         nothing = {"imported": False, "passed": 0, "test": "", "message": "", "failed": {}}
         told: dict[str, Any] = json.loads(report.read_text(encoding="utf-8")) if report.exists() else nothing

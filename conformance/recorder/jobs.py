@@ -168,7 +168,7 @@ def _settled(
     for index, asked in enumerate(batch):
         answers = [marked(speaks, asked, one[index]) if index < len(one) else {"ended": ended} for one in there]
         found.append((asked, answers))
-        if any("ended" in one or ("raised" in one and speaks.spoilt(one["raised"])) for one in answers):
+        if any("ended" in one or ("raised" in one and speaks.leaves_unusable(one["raised"])) for one in answers):
             break
     return found
 

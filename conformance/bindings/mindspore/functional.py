@@ -15,7 +15,7 @@ from collshim.conformance.bindings.answers import Handle, Shaped, Tree
 from collshim.conformance.bindings.barriers import Barrier
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.exchanges import AllToAllCounts, split_sizes
-from collshim.conformance.bindings.mindspore.speech import (
+from collshim.conformance.bindings.mindspore.common import (
     ANY,
     CONTIGUOUS,
     EXCHANGED,

@@ -19,8 +19,7 @@ from collshim.conformance.bindings.joined_outputs import (
     ReduceScatterInto,
     ScatterInto,
 )
-from collshim.conformance.bindings.mindspore.messages import messages_in_place
-from collshim.conformance.bindings.mindspore.speech import (
+from collshim.conformance.bindings.mindspore.common import (
     ANY,
     CONTIGUOUS,
     EXCHANGED,
@@ -32,6 +31,7 @@ from collshim.conformance.bindings.mindspore.speech import (
     named_op,
     within,
 )
+from collshim.conformance.bindings.mindspore.messages import messages_in_place
 from collshim.conformance.bindings.objects import (
     AllGatherObject,
     BroadcastObjects,

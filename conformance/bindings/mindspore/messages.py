@@ -8,8 +8,8 @@ from typing import Any
 from collshim.conformance.bindings.answers import Handle, Shaped, Tree
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.messages import Neighbours, Ring
+from collshim.conformance.bindings.mindspore.common import FRAMEWORK, MESSAGES, within
 from collshim.conformance.bindings.mindspore.functional import PATH
-from collshim.conformance.bindings.mindspore.speech import FRAMEWORK, MESSAGES, within
 
 
 def _blocking(path: str) -> Callable[[Neighbours], Tree]:

@@ -10,8 +10,8 @@ from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.answers import Tree
 from collshim.conformance.bindings.barriers import Barrier
 from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.bindings.mindspore.common import ANY, FRAMEWORK, GATHERED, MOVED, OPS, REDUCED, SUMMED, within
 from collshim.conformance.bindings.mindspore.functional import placeholder
-from collshim.conformance.bindings.mindspore.speech import ANY, FRAMEWORK, GATHERED, MOVED, OPS, REDUCED, SUMMED, within
 from collshim.conformance.bindings.results import AllGatherJoined, AllReduced, AllToAllAxes, Asked
 from collshim.conformance.bindings.rooted_results import (
     Broadcasted,

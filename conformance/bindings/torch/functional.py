@@ -15,7 +15,7 @@ from collshim.conformance.bindings.rooted_results import (
     ReduceScatteredParts,
     ScatteredParts,
 )
-from collshim.conformance.bindings.torch.speech import CONTIGUOUS, DTYPES, FRAMEWORK, OPS, op
+from collshim.conformance.bindings.torch.common import CONTIGUOUS, DTYPES, FRAMEWORK, OPS, op
 
 _PATH = "torch.distributed.nn.functional."
 _ROWS = Admits(dtypes=FLOATS, groups="ordered", layouts=CONTIGUOUS, least_ndim=1, gradient=True)

@@ -16,7 +16,7 @@ from collshim.conformance.bindings.objects import (
     RingObjects,
     ScatterObjects,
 )
-from collshim.conformance.bindings.torch.speech import FRAMEWORK, MESSAGES, OBJECTS, PATH, SENT_OBJECTS
+from collshim.conformance.bindings.torch.common import FRAMEWORK, MESSAGES, OBJECTS, PATH, SENT_OBJECTS
 
 
 def _blocking(asked: Neighbours) -> Tree:

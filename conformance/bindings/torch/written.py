@@ -25,7 +25,7 @@ from collshim.conformance.bindings.outputs import (
     ReduceInPlace,
     Writes,
 )
-from collshim.conformance.bindings.torch.speech import (
+from collshim.conformance.bindings.torch.common import (
     ANY,
     BAD_LISTS,
     CONTIGUOUS,

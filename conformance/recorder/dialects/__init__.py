@@ -46,7 +46,7 @@ class Dialect(Protocol):
         """How the ranks of a world are started."""
         ...
 
-    def spoilt(self, classes: Sequence[str]) -> bool:
+    def leaves_unusable(self, classes: Sequence[str]) -> bool:
         """Whether a world is not to be used again after such an exception."""
         ...
 

@@ -46,7 +46,7 @@ class _MegEngine:
     def command(self, python: str, size: int, world: str, port: int, folder: Path) -> list[Started]:
         raise NotImplementedError("MegEngine's collectives do not run on a CPU: its recordings are converted")
 
-    def spoilt(self, classes: Sequence[str]) -> bool:
+    def leaves_unusable(self, classes: Sequence[str]) -> bool:
         return False
 
 

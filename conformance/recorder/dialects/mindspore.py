@@ -102,7 +102,7 @@ class _MindSpore:
         options = [f"--worker_num={size}", f"--local_worker_num={size}", f"--master_port={port}", "--join=True"]
         return [Started([str(where / "msrun"), *options, f"--log_dir={folder / 'logs'}"], path)]
 
-    def spoilt(self, classes: Sequence[str]) -> bool:
+    def leaves_unusable(self, classes: Sequence[str]) -> bool:
         """Its errors come before anything is sent; those that do not are asked alone."""
         return False
 

@@ -110,7 +110,7 @@ class _OneFlow:
         quiet = {"OMP_NUM_THREADS": "1", "GLOG_minloglevel": "2"}
         return [Started([python, *launch, "--logdir", str(folder / "logs")], quiet)]
 
-    def spoilt(self, classes: Sequence[str]) -> bool:
+    def leaves_unusable(self, classes: Sequence[str]) -> bool:
         """Whether the error may have come from the midst of an exchange."""
         return classes[0] in ("RuntimeError", "oneflow._oneflow_internal.exception.Exception")
 

@@ -102,7 +102,7 @@ class _TensorFlow:
         ]
         return [Started([python], quiet | {"TF_CONFIG": task}) for task in tasks]
 
-    def spoilt(self, classes: Sequence[str]) -> bool:
+    def leaves_unusable(self, classes: Sequence[str]) -> bool:
         """A failed collective leaves its group unusable."""
         return classes[0].startswith("tensorflow.") or classes[0] == "RuntimeError"
 

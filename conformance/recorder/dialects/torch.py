@@ -117,7 +117,7 @@ class _Torch:
         common |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
         return [Started([python], common | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(size)]
 
-    def spoilt(self, classes: Sequence[str]) -> bool:
+    def leaves_unusable(self, classes: Sequence[str]) -> bool:
         """Whether the error may have come from gloo, in the midst of an exchange."""
         return classes[0] == "RuntimeError" or "torch.distributed" in classes[0]
 

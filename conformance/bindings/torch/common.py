@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from collshim.conformance.bindings import spoiling
+from collshim.conformance.bindings import invalid
 from collshim.conformance.bindings.admits import BITWISE, COMPLEX, FLOATS, Admits
 from collshim.conformance.bindings.binding import Framework, Refused, refuses
 from collshim.conformance.bindings.places import Place
@@ -46,10 +46,10 @@ MESSAGES = Admits(dtypes=DTYPES, groups="ordered", least_size=2)
 OBJECTS = Admits(dtypes=("float32",), groups="ordered")
 SENT_OBJECTS = Admits(dtypes=("float32",), groups="ordered", least_size=2)
 UNORDERED = Refused(changes={"dtype": "complex64", "reduce_op": "prod"}, error="ValueError", match="complex")
-NO_ARRAY = refuses(spoiling.NO_ARRAY, "TypeError", "Invalid function argument")
+NO_ARRAY = refuses(invalid.NO_ARRAY, "TypeError", "Invalid function argument")
 BAD_LISTS = (
     NO_ARRAY,
-    refuses(spoiling.TUPLE, "TypeError", "Invalid function argument"),
-    refuses(spoiling.TOO_SHORT, "RuntimeError"),
+    refuses(invalid.TUPLE, "TypeError", "Invalid function argument"),
+    refuses(invalid.TOO_SHORT, "RuntimeError"),
 )
 NO_SUCH_ROOT = Refused(changes={"root": 7}, error="RuntimeError", match="root")

@@ -13,7 +13,7 @@ TUPLE = "a tuple for a list"
 TOO_SHORT = "a list without its last array"
 
 
-def spoiled(fault: str, arguments: tuple[Tree, ...]) -> tuple[Tree, ...]:
+def invalidated(fault: str, arguments: tuple[Tree, ...]) -> tuple[Tree, ...]:
     """``arguments`` with the fault in the last of them that it can be in; a case's ``fault`` is "" for none."""
     if not fault:
         return arguments

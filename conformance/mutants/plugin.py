@@ -1,7 +1,7 @@
 """What runs inside a mutant's pytest: picks the tests to run, and writes down which of them saw the mutant, and how.
 
 The tests of the collectives that must tell of it come first, after one of another collective; they end as soon as one
-has told and another has passed. ``--mutant`` names a file with what is asked, as ``hunt`` writes it.
+has told and another has passed. ``--mutant`` names a file with what is asked, written by ``runner``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Seen:
     failed: dict[str, str] = field(default_factory=dict[str, str])
 
 
-class Witness:
+class MutantPlugin:
     """The plugin of one run."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Import what was changed, and look on from then."""
     asked = json.loads(Path(str(config.getoption("--mutant"))).read_text(encoding="utf-8"))
-    config.pluginmanager.register(Witness(asked), "mutant-witness")
+    config.pluginmanager.register(MutantPlugin(asked), "mutant-plugin")
 
 
 def _parameters(item: pytest.Item) -> dict[str, Any]:

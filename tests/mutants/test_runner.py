@@ -1,4 +1,4 @@
-"""The hunt tells a fault that is caught from one that survives and one that does not import."""
+"""The runner tells a fault that is caught from one that survives and one that does not import."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from collshim.conformance.mutants import tree
 from collshim.conformance.mutants.__main__ import main
 from collshim.conformance.mutants.declared import Patch, declared
-from collshim.conformance.mutants.hunt import CAUGHT, DEAD, SURVIVED, hunt
 from collshim.conformance.mutants.page import page, total
+from collshim.conformance.mutants.runner import CAUGHT, DEAD, SURVIVED, run_mutants
 
 
 def patch(name: str) -> Patch:
@@ -23,7 +23,7 @@ def test_a_fault_is_caught_by_a_comparison_that_names_its_collective() -> None:
     fault = patch("oneflow-recv-returns-nothing")
     harmless = replace(fault, name="harmless", new="return (output)", transport="threads")
     dead = replace(fault, name="dead", within="", old="from __future__ import annotations", new="import nothing_there")
-    verdicts = hunt([fault, harmless, dead])
+    verdicts = run_mutants([fault, harmless, dead])
     assert [verdict.outcome for verdict in verdicts] == [CAUGHT, SURVIVED, DEAD]
     assert verdicts[0].message.startswith("ring through oneflow.comm.")
     assert verdicts[0].test.startswith("test_adapters.py::")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from collshim.conformance.bindings import spoiling
+from collshim.conformance.bindings import invalid
 from collshim.conformance.bindings.admits import FLOATS, Admits
 from collshim.conformance.bindings.binding import Framework, Refused, refuses
 from collshim.conformance.bindings.places import Place
@@ -52,5 +52,5 @@ REDUCED = Admits(dtypes=SUMMED, groups="ordered", reduce_ops=OPS)
 # A group's ranks are numbered in sorted order where messages are sent, whatever the order of its list.
 MESSAGES = Admits(dtypes=MOVED, groups="sorted", least_size=2)
 NOT_AVERAGED = Refused(changes={"reduce_op": "avg"}, error="TypeError", match="must be one of sum, prod, min, max")
-NO_ARRAY = refuses(spoiling.NO_ARRAY, "TypeError", "must be tensor")
+NO_ARRAY = refuses(invalid.NO_ARRAY, "TypeError", "must be tensor")
 NO_SUCH_RANK = Refused(changes={"root": 9}, error="RuntimeError", match="doesn't contain the global rank 9")

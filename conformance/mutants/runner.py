@@ -1,4 +1,4 @@
-"""The hunt: a copy of the package for each mutant, the suite run on the copy, and what came of it."""
+"""Runs the mutants: a copy of the package for each, the suite run on the copy, and what came of it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Verdict:
     seconds: float = 0.0
 
 
-def hunt(
+def run_mutants(
     mutants: Sequence[Mutant],
     *,
     jobs: int = 2,
