@@ -1,7 +1,7 @@
-"""Any kind of array to a torch tensor and back: a caller gets back the kind of array that it gave.
+"""Any kind of array to a torch tensor and back: a result is of the kind of the caller's array.
 
 Zero-copy wherever memory permits. Kinds are recognised by their type and by what they offer, never by importing the
-package that they come from; so CuPy is imported by whoever made a CuPy array, not by us.
+package that they come from; so CuPy is imported by the program that makes a CuPy array, not by collshim.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _is_cupy(array: Array) -> bool:
 
 
 def _cupy_follows(array: Array, result: Any) -> Any:
-    import cupy  # pyright: ignore[reportMissingImports]  # whoever made the array has it
+    import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is one of its
 
     number = array.device.id
     ours, theirs = torch.cuda.current_stream(number), cupy.cuda.get_current_stream(number).ptr
@@ -223,7 +223,7 @@ def _way_back(array: Array) -> FromTorch:
         from_dlpack: FromTorch = array.__array_namespace__().from_dlpack
         return lambda tensor: from_dlpack(tensor.detach())
     if _is_cupy(array):
-        import cupy  # pyright: ignore[reportMissingImports]  # whoever made the array has it
+        import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is one of its
 
         return lambda tensor: cupy.from_dlpack(tensor.detach())
     raise ArgumentTypeError(

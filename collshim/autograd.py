@@ -1,8 +1,8 @@
 """Gradients of collectives: the derivative of the sum of all ranks' losses.
 
-With y_s what rank s got, x_r what rank r gave and L the sum of all ranks' losses, each rule below computes dL/dx_r
-from the dL/dy_s, which the ranks exchange. Every rank of the group joins a backward; a rank whose own result is None
-joins through its work's ``token``.
+With y_s the result on rank s, x_r the input of rank r and L the sum of all ranks' losses, each rule below computes
+dL/dx_r from the dL/dy_s, which the ranks exchange. Every rank of the group joins a backward; a rank whose own result is
+None joins through its work's ``token``.
 
 | collective | dL/dx_r |
 | --- | --- |
@@ -126,7 +126,7 @@ def attach(communicator: Collectives, work: Work[Any], parts: Parts | None, resu
     """The result of a call with its node behind it; ``parts`` is what this rank gave, some rank needs a gradient."""
     call: Call = work.call
     if call.op == "recv" and call.root is None:
-        call = call._replace(root=work.source)  # the gradient goes back to whoever sent
+        call = call._replace(root=work.source)  # the gradient goes back to the sender
     inputs = [] if parts is None else [parts] if isinstance(parts, Tensor) else list(parts)
     is_list = parts is not None and not isinstance(parts, Tensor)
     if not any(tensor.requires_grad for tensor in inputs):
@@ -245,7 +245,7 @@ def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: l
 
 
 def _last(joint: Joint, gradient: Tensor) -> Tensor:
-    """A gradient that other ranks had a part in, who could not join its own backward."""
+    """A gradient that other ranks took part in, and whose own backward they could not join."""
     comm = joint.communicator
     if not gradient.requires_grad:
         return gradient

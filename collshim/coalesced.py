@@ -45,7 +45,7 @@ class _Bucket(NamedTuple):
 class CoalescedCollectives(Posting):
     """The forms of ``Communicator``'s methods for lists of arrays, equal in number and shapes on all ranks.
 
-    Arrays may be of any kinds and dtypes; each result is of its array's kind. Results that nobody gave a place for
+    Arrays may be of any kinds and dtypes; each result is of its array's kind. Results without an ``out``
     are differentiable as those of the plain form are. ``out`` is one array per result.
     """
 
@@ -199,6 +199,6 @@ def _columns(whole: Tensor, shapes: list[Shape]) -> list[Tensor]:
 
 
 def _narrowed(whole: Tensor, shapes: list[Shape]) -> list[Tensor]:
-    """Pieces along the last axis; one view each, since torch lets nobody write to views that come as a list."""
+    """Pieces along the last axis; one view each, since torch refuses writes to views that come as a list."""
     ends = list(accumulate(torch.Size(shape).numel() for shape in shapes))
     return [whole.narrow(-1, start, end - start) for start, end in zip([0, *ends], ends, strict=False)]

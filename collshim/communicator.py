@@ -31,9 +31,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     """One rank's end of an ordered group of ranks.
 
     Every method takes arrays of any kind (torch, NumPy, CuPy, anything with DLPack), validates its arguments before it
-    sends anything, and returns a ``Work`` at once; ``Work.wait`` gives arrays of the kind that was given. Inputs must
+    sends anything, and returns a ``Work`` at once; ``Work.wait`` returns arrays of the kind of the input. Inputs must
     not change before the wait. Where there is one part per rank, the result is rank-leading: ``(size, *shape)``.
-    Results that nobody gave a place for are differentiable for torch inputs that require a gradient, by the rules of
+    Results without an ``out`` are differentiable for torch inputs that require a gradient, by the rules of
     ``collshim.autograd``; an ``out=`` is not part of the graph. Outputs in one list must not share memory.
 
     Attributes:
@@ -44,7 +44,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         name: what the group is called in error texts.
         timeout: seconds that a wait may take, unless it says otherwise.
 
-    Every method raises an ``ArgumentError`` for arguments that this rank can judge alone (nothing is sent, the rank
+    Every method raises an ``ArgumentError`` for arguments that this rank can refuse alone (nothing is sent, the rank
     may call again), and its work's ``wait`` raises a ``CommunicationError`` for what goes wrong between ranks.
     """
 
@@ -82,7 +82,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     def broadcast(self, array: A, root: int = 0, *, out: A | None = None, discovers: bool = False) -> Work[A]:
         """Every rank holds a copy of the root's array.
 
-        Off the root ``array`` tells shape, dtype and kind of what is awaited and is not changed; ``out=array`` is the
+        Off the root ``array`` has the shape, dtype and kind of the result and is not changed; ``out=array`` is the
         form in place. With ``discovers`` on every rank, or the check on, it may be None there.
         """
         work = self._repeat(collective.BROADCAST, array, out, None, root) if discovers is False else None
@@ -113,7 +113,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         return self._post(self._call("all_gather", tensor, expects=expects), tensor, target, array, out)
 
     def all_gather_ragged(self, array: A) -> Work[list[A]]:
-        """Every rank holds a list of all ranks' arrays, which may have unequal shapes that nobody knew before."""
+        """Every rank holds a list of all ranks' arrays, which may have unequal shapes, unknown before the call."""
         tensor = self._tensor("all_gather", array)
         call = self._call("all_gather", tensor, expects=(), discovers=True)
         return self._post(call, tensor, None, array, None)
@@ -147,8 +147,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         """Rank r holds the root's r-th part.
 
         On the root ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones with the
-        check on or ``discovers`` on every rank. Elsewhere it is None; ``out``, or ``like`` for shape, dtype and kind,
-        tells what is awaited, which neither need where the ranks tell each other.
+        check on or ``discovers`` on every rank. Elsewhere it is None; ``out``, or ``like``, has
+        the shape, dtype and kind of the result; neither is needed with the check on or ``discovers``.
         """
         awaits = parts is None and type(root) is int and root != self.rank
         known = out if awaits else parts
@@ -188,9 +188,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     ) -> Work[Any]:
         """Rank r holds, in rank order, the r-th part of every rank.
 
-        ``parts`` rank-leading, ``(size, *shape)``, gives the same form back; a list of ``size`` arrays, unequal ones
-        included, gives a list. ``out`` may be either form. A list without ``out`` needs ``shapes``, one per rank, the
-        check on, or ``discovers`` on every rank.
+        Rank-leading ``parts``, ``(size, *shape)``, give a result of the same form; a list of ``size`` arrays, unequal
+        ones included, gives a list. ``out`` may be either form. A list without ``out`` needs ``shapes``, one per rank,
+        the check on, or ``discovers`` on every rank.
         """
         work = self._repeat(collective.ALL_TO_ALL, parts, out) if discovers is False and shapes is None else None
         if work is not None:
@@ -243,7 +243,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         self._transport.close()
 
     def announce_leaving(self, why: str) -> None:
-        """Tell the other ranks that this one comes to no further call."""
+        """Tell the other ranks that this one makes no further call."""
         self._transport.leave(why)
 
     def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:

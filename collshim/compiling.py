@@ -1,7 +1,7 @@
 """``torch.compile`` breaks its graph at a call of collshim, and leaves collshim's own frames alone.
 
-Dynamo would trace into them, and cannot: they talk to stores, sockets and threads. It reads which folders to skip when
-it is first imported, which takes seconds; so it is told then, and who does not compile pays nothing.
+Dynamo would trace into them, and cannot: they use stores, sockets and threads. It reads which folders to skip when it
+is first imported, which takes seconds; so they are added then, and a program that does not compile pays nothing.
 """
 
 from __future__ import annotations

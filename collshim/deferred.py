@@ -1,7 +1,7 @@
-"""Failures that nobody waited for.
+"""Deferred errors: failures of calls that were not waited for yet.
 
-Such a failure is raised by the wait of the next call, not by its post: when a rank hears of a failure depends on when
-the others came, so a post that raised would take no place in the order of calls on this rank, though it had on others.
+Such a failure is raised by the wait of the next call, not by its post: when a rank learns of a failure depends on when
+the others called, so a post that raised would take no place in the order of calls here, though it had on other ranks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Failing(Protocol):
 
 
 class DeferredErrors(list[Failing]):
-    """A rank's calls that failed before anybody waited for them."""
+    """A rank's calls that failed before they were waited for."""
 
     def discard(self, call: Failing) -> None:
         """The rank has waited for this one: its failure need not be raised again."""
@@ -28,7 +28,7 @@ class DeferredErrors(list[Failing]):
             self.remove(call)
 
     def taken(self, calls: list[Failing]) -> CollshimError | None:
-        """The first of these failures that nobody has heard of meanwhile; none of them will be raised again."""
+        """The first of these failures that has not been raised meanwhile; none of them will be raised again."""
         unheard = [call for call in calls if call in self]
         for call in unheard:
             self.remove(call)

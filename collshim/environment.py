@@ -27,7 +27,7 @@ from collshim.errors import WorldError
 Environment = Mapping[str, str]
 
 _DERIVED_PORT = 29400
-"""Where rank 0 listens when mpirun or srun started all ranks on this machine and nobody named a port."""
+"""Where rank 0 listens when mpirun or srun started all ranks on this machine and no port was named."""
 
 _TORCHRUN = {
     "rank": "RANK",
@@ -152,7 +152,7 @@ def _reachable(
 
 
 def forget_others(environment: MutableMapping[str, str]) -> None:
-    """Remove what launchers said, but torchrun's: whoever starts ranks decides their places, and sets those anew."""
+    """Remove the variables of launchers, but torchrun's: the code that starts ranks sets those anew."""
     named = [name for names in (*_MSRUN, *_MPI, _SLURM, _HINTS) for name in names.values()]
     for name in (*named, "TF_CONFIG", "MS_ROLE"):
         environment.pop(name, None)

@@ -7,8 +7,8 @@
     │   └── ArgumentIndexError        also an IndexError
     ├── WorldError                    no world, two worlds, or a world that contradicts itself; also a RuntimeError
     ├── CommunicationError            something went wrong between ranks; also a RuntimeError
-    │   ├── MismatchError             the ranks' calls do not belong together
-    │   ├── DeadlineError             somebody did not come in time; also a TimeoutError
+    │   ├── MismatchError             the ranks' calls do not agree
+    │   ├── DeadlineError             a wait passed its deadline; also a TimeoutError
     │   ├── NotANumberError           ``options(find_nan=True)`` found NaN; also a FloatingPointError
     │   ├── PeerError                 another rank failed, or its process ended
     │   └── BrokenCommunicatorError   an earlier failure ended this communicator
@@ -50,11 +50,11 @@ class CommunicationError(CollshimError, RuntimeError):
 
 
 class MismatchError(CommunicationError):
-    """The ranks met with calls that do not belong together; every rank gets the same text, no data was moved."""
+    """The ranks' calls do not agree; every rank gets the same text, no data was moved."""
 
 
 class DeadlineError(CommunicationError, TimeoutError):
-    """A wait passed its deadline; the text names who did not come and where they were instead."""
+    """A wait passed its deadline; the text names the missing ranks and where they were instead."""
 
 
 class NotANumberError(CommunicationError, FloatingPointError):

@@ -1,4 +1,4 @@
-"""A process that was forked off a rank is no rank: what it inherits speaks in its parent's name, over its sockets."""
+"""A process that was forked off a rank is no rank: what it inherits are its parent's sockets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def remember(communicator: Any) -> None:
 
 
 def no_rank(of: str) -> WorldError:
-    """What a forked process is told."""
+    """The error in a forked process."""
     return WorldError(
         f"process {os.getpid()} was forked off {of} and is no rank itself: call collectives in the rank, or make a "
         "world of its own with collshim.init or collshim.launch"
@@ -33,7 +33,7 @@ class _NoTransport:
         self._of = of
 
     def close(self) -> None:
-        """There is nothing here to leave."""
+        """There is no group to leave."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise no_rank(self._of)

@@ -128,7 +128,7 @@ class _Threads:
         return "; ".join(f"rank {rank} has not returned, it {self._worlds.where(rank)}" for rank in late)
 
     def _end(self) -> None:
-        """Wake who still waits in a collective; a rank that computes on is left as a daemon."""
+        """Wake the ranks that still wait in a collective; a rank that computes on is left as a daemon."""
         for rank, thread in enumerate(self._threads):
             if thread.is_alive():
                 self._worlds.leave(rank, "was ended by launch")

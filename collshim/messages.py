@@ -36,16 +36,16 @@ class Messages(Posting):
     """``Communicator``'s methods between two ranks."""
 
     def send(self, array: Any, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
-        """Rank ``to`` receives the array; complete at once for small ones, else when the receiver has come."""
+        """Rank ``to`` receives the array; complete at once for small ones, else when the receive has been posted."""
         return self._validated_send(Send(array, to, tag, discovers))()
 
     def recv(
         self, source: int | None, *, out: Any = None, tag: int = 0, like: Any = None, discovers: bool = False
     ) -> Work[Any]:
-        """The array that rank ``source`` sends, or with None any rank; ``out`` and ``like`` tell what is awaited.
+        """The array that rank ``source`` sends, or with None any rank; ``out`` or ``like`` has its shape and dtype.
 
         With neither, shape and dtype are the sender's: with the check on, or ``discovers`` on both ranks. After the
-        wait ``Work.source`` tells who sent it.
+        wait ``Work.source`` is the sender.
         """
         return self._validated_recv(Recv(source, out, tag, like, discovers))()
 

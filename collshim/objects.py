@@ -1,8 +1,8 @@
 """Collectives of Python objects: pickled, moved as bytes, unpickled by every receiver.
 
-The ranks tell each other the lengths first, so objects may differ in size, and an object collective that meets one
-of arrays is a mismatch on every rank. Unpickling runs code that the sender chose: use these between ranks that trust
-each other.
+The ranks exchange the lengths first, so objects may differ in size. An object collective on some ranks and one of
+arrays on others is a mismatch on every rank. Unpickling runs code that the sender chose: use these between ranks that
+trust each other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ObjectCollectives(Posting):
     """The object forms of ``Communicator``'s methods.
 
     Every receiver holds a copy of its own, made by pickle, its own object included, except that the root of a
-    broadcast keeps the very object that it gave. Objects are refused before anything is sent where they cannot be
+    broadcast keeps its own object. Objects are refused before anything is sent where they cannot be
     pickled (``ArgumentTypeError``) or take more than ``options(object_bytes=...)`` bytes (``ArgumentValueError``);
     one that a receiver cannot unpickle is a ``CommunicationError`` there.
     """

@@ -1,4 +1,4 @@
-"""How every call sets out: recalled or validated, planned, started by the transport, and handed out as a ``Work``."""
+"""How every call starts: recalled or validated, planned, started by the transport, and returned as a ``Work``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from collshim.work import Work
 
 
 class Posting:
-    """A communicator's inner half, on which its methods stand; see ``Communicator`` for the attributes."""
+    """What a communicator's methods post calls with; see ``Communicator`` for the attributes."""
 
     def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
         self._transport = transport
@@ -128,7 +128,7 @@ class Posting:
     def _start(
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, out: Any, kind: Any, parts: Parts | None
     ) -> Work[Any]:
-        """A planned call sets out; its result is ``out`` where there is one, else made by ``kind``."""
+        """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
         earlier = self._earlier() if self._deferred else None
         work = self._transport.start(plan, inputs, outputs, caller() if self._tells_site else None)
         work._timeout = self.timeout
@@ -145,7 +145,7 @@ class Posting:
     def _start_message(
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, out: Any, kind: Any, parts: Parts | None
     ) -> Work[Any]:
-        """A planned send or recv sets out."""
+        """Start a planned send or recv."""
         earlier = self._earlier() if self._deferred else None
         work = self._transport.message(plan, inputs, outputs, caller() if self._tells_site else None)
         work._out, work._kind, work._timeout, work._is_simple = out, kind, self.timeout, False
@@ -158,7 +158,7 @@ class Posting:
         return work
 
     def _earlier(self) -> tuple[DeferredErrors, list[Failing]]:
-        """The calls that failed already, of which the next wait tells where nobody has heard of them till then."""
+        """The calls that failed already, which the next wait raises where none of them was raised till then."""
         return self._deferred, self._deferred.copy()
 
     def _nan_in(self, inputs: Parts) -> str:
@@ -188,7 +188,7 @@ class Posting:
         return tensor
 
     def _require_discovery(self, op: str, discovers: bool) -> None:
-        """Refuse what the other ranks can know only where the ranks tell each other."""
+        """Refuse what the other ranks can know only where the ranks exchange it."""
         if not (discovers or self.checks):
             got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
             raise ArgumentValueError(refusal(op, "shape of what is awaited", got, expected, self.rank, self.size))

@@ -23,9 +23,9 @@ U = TypeVar("U")
 class Work(Generic[T]):
     """A posted collective. ``wait`` returns its result; on CUDA that orders streams and does not block the host.
 
-    A work may be waited for twice, by two threads at once, or never: its peers are served all the same. A failure
-    that nobody waited for is raised by the wait of the communicator's next call, once that call is over; waited for
-    again, the work gives its own result. So ranks stay in step, whenever each of them hears of a failure.
+    A work may be waited for twice, by two threads at once, or never: its peers complete all the same. A failure
+    that was not waited for is raised by the wait of the communicator's next call, once that call is over; waited for
+    again, the work gives its own result. So ranks stay in step, whenever each of them learns of a failure.
 
     Attributes:
         token: after ``wait``, on a rank whose result is None though others differentiate through the call: the
@@ -33,7 +33,7 @@ class Work(Generic[T]):
         source: after ``wait``, the rank in the group that a recv was served by. Else None.
 
     A transport's own works derive from this class: they say when the call is over, and what its outputs are in torch's
-    terms. Whoever posts says how the result reaches the caller, by ``_out``, the caller's own place; or else by
+    terms. ``Posting`` sets how the result reaches the caller, by ``_out``, the caller's own place; or else by
     ``_join``, which makes the result a part of the graph where some rank needs a gradient, and ``_kind``, which makes
     an array of the caller's kind of each tensor, after all views.
     """
@@ -114,7 +114,7 @@ class Work(Generic[T]):
     def done(self) -> bool:
         """Whether ``wait`` would return, or raise, at once.
 
-        To ask is to wait: when the communicator's deadline has passed since the first time, the work fails.
+        Polling counts as waiting: when the communicator's deadline has passed since the first time, the work fails.
         """
         return self._settled or (self._claim is not None and (self._is_over() or self._is_late()))
 
@@ -158,7 +158,7 @@ class Work(Generic[T]):
         return result if self._kind is None else _converted(result, self._kind)
 
     def _keep(self, failure: Exception) -> None:
-        """The work has failed; an earlier failure that nobody has heard of is its cause."""
+        """The work has failed; an earlier failure that was not raised yet is its cause."""
         self._failure = failure
         if self._earlier is not None and isinstance(failure, CommunicationError):
             failure.__cause__ = failure.__cause__ or self._earlier[0].taken(self._earlier[1])
@@ -178,7 +178,7 @@ class Work(Generic[T]):
             time.sleep(_PAUSE)
 
     def _is_late(self) -> bool:
-        """Whether the deadline has passed since somebody first asked; then the wait is made, and fails."""
+        """Whether the deadline has passed since ``done`` was first asked; then the wait is made, and fails."""
         now = time.monotonic()
         self._polled = now if self._polled is None else self._polled
         if self._timeout is None or now - self._polled < self._timeout:

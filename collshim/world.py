@@ -1,7 +1,7 @@
 """This rank's world: which ranks there are, and the communicator of all of them.
 
 A rank is a thread or a process. A thread's own world comes first, else the process's. The process's world is made by
-``init``, or from the launcher's environment by whatever needs one first; where nothing names one, it is a single rank.
+``init``, or from the launcher's environment when one is first needed; without a launcher it is a single rank.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def init(
 
 
 def refuse_thread_ranks() -> None:
-    """Refuse to make the process's world while ranks of this process are threads, before anybody is waited for.
+    """Refuse to make the process's world while ranks of this process are threads, before the first wait.
 
     Raises:
         WorldError: they are.
@@ -181,8 +181,8 @@ def _say_goodbye(world: World, why: str = "has left the world") -> None:
 
 
 def _leave_at_exit() -> None:
-    """A process that ends without ``close`` tells the others all the same."""
-    error = getattr(sys, "last_value", None)  # of an exception that nobody caught
+    """Announce the leaving of a process that ends without ``close``."""
+    error = getattr(sys, "last_value", None)  # of an exception that was not caught
     why = "has left the world" if error is None else how_it_failed(error)
     if _Process.world is not None:
         _say_goodbye(_Process.world, why)
@@ -193,14 +193,14 @@ def _leave_at_exit() -> None:
 
 
 def announce_leaving(why: str) -> None:
-    """Tell the other processes that this one comes to no further call; ranks that wait for it hear of it soon."""
+    """Tell the other processes that this one makes no further call; ranks that wait for it get an error soon."""
     found = _Process.world
     if found is not None:
         found.communicator.announce_leaving(why)
 
 
 def _forget() -> None:
-    """In a process forked off a rank: the world is its parent's, and it must not say goodbye in its parent's name."""
+    """In a process forked off a rank: the world is its parent's, and it must not announce its parent's leaving."""
     own, process = getattr(_thread, "world", None), _Process.world
     _Process.lock, _Process.local_worlds = threading.RLock(), 0
     for world in (process, own):
@@ -263,7 +263,7 @@ class LocalWorlds(Sequence[World]):
         self.close()
 
     def leave(self, rank: int, why: str) -> None:
-        """Rank ``rank`` comes to no further call: those that wait for it are told ``why`` at once."""
+        """Rank ``rank`` makes no further call: ranks that wait for it get ``why`` at once."""
         self._shared.leave(rank, why)
 
     def where(self, rank: int) -> str:
@@ -271,7 +271,7 @@ class LocalWorlds(Sequence[World]):
         return self._shared.whereabouts(rank)
 
     def close(self) -> None:
-        """End the world; ranks that still wait in it are told."""
+        """End the world; ranks that still wait in it get an error."""
         if self._open:
             self._open = False
             for world in self._worlds:
@@ -303,7 +303,7 @@ def _joined(place: Place, store: Any, timeout: float | None) -> World:
 
 
 def local_worlds_of_one() -> World:
-    """A world of a single rank, which needs nobody."""
+    """A world of a single rank, which waits for no other."""
     shared = ThreadWorld(1)
     return World(ThreadTransport(shared.group((0,), f"world{next(_Process.generations)}"), 0), 0, 1, (0,))
 

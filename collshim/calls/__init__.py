@@ -1,1 +1,1 @@
-"""What a rank asks of the others: collectives, the description of a call, its validation, and its plan."""
+"""One call of a rank: collectives, the description of the call, its validation, and its plan."""

@@ -1,4 +1,4 @@
-"""Whether the ranks' calls belong together, and what is said when they do not."""
+"""Whether the ranks' calls agree, and the error where they do not."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Memory that arrays share: results in the place of inputs, which are safe, and outputs that are not apart.
 
 In place is safe where a rank's result replaces exactly its own input (all_reduce, reduce, broadcast), and where its
-own part lies in its own place of the whole (all_gather, gather, scatter, reduce_scatter): nobody else reads or writes
-those elements. Any other overlap would overwrite what is still to be sent: the inputs are copied first.
+own part lies in its own place of the whole (all_gather, gather, scatter, reduce_scatter): no other rank reads or
+writes those elements. Any other overlap would overwrite what is still to be sent: the inputs are copied first.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import torch
 from collshim.calls.collective import COLLECTIVES, Collective, Shape
 
 EAGER_BYTES = 4096
-"""A send of at most this many bytes is complete at once; a larger one when its receiver has come."""
+"""A send of at most this many bytes is complete at once; a larger one when its receive has been posted."""
 
 TAGS = 2**30
 """Users' tags are below; the numbers of the process transport's own messages start there."""
@@ -27,9 +27,9 @@ class Call(NamedTuple):
     ``shape`` is the shape of this rank's tensor, or of each part where every part has the same; None means that this
     rank has none of its own and takes what it gets. ``sends`` and ``expects`` hold one shape per peer where they are
     unequal; ``expects`` is ``()`` where unequal parts are awaited whose shapes are not known yet. ``discovers`` says
-    that the ranks tell each other shapes and dtypes first, whether they check their calls or not. ``content`` says what
+    that the ranks exchange shapes and dtypes first, whether they check their calls or not. ``content`` says what
     the data stands for where it is no array of the caller's: "object" for a pickled one, "coalesced" for several
-    arrays in one, with what the ranks must have alike. ``nan`` tells of the NaN that a finder saw in what is reduced.
+    arrays in one, with what the ranks must have alike. ``nan`` describes the NaN found in what is reduced.
     """
 
     op: str

@@ -1,4 +1,4 @@
-"""What each collective is, told once: who gives what, who gets what, and whether it reduces.
+"""One record per collective: which ranks give what, which ranks get what, and whether it reduces.
 
 Validation, the check between ranks, allocation, gradients and every transport read these records.
 """

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import torch
 
 _LONG = 240
-"""Characters after which what ended another rank is cut: it may tell of a third one in its turn."""
+"""Characters after which what ended another rank is cut: it may contain what ended a third one."""
 
 
 def _folders() -> tuple[str, ...]:
     """Whose files are not a user's: collshim's, with what its links lead to in a checkout, and torch's.
 
-    torch stands between a user and us in a backward, or where it calls its own process group.
+    torch's frames lie between a user's and collshim's in a backward, or where torch calls its own process group.
     """
     package = Path(__file__).parent.parent
     links = [entry.resolve() for entry in package.glob("*") if entry.is_symlink()]
@@ -56,7 +56,7 @@ def _is_passed_by(code: CodeType) -> bool:
 
 
 def how_it_failed(error: BaseException) -> str:
-    """What the other ranks are told of an exception that ends a rank: its class, its first line, and where it arose."""
+    """The text for the other ranks of an exception that ends a rank: its class, its first line, and where it arose."""
     text = str(error).partition("\n")[0]
     text = text if len(text) <= _LONG else f"{text[:_LONG]} ..."
     frames = traceback.extract_tb(error.__traceback__)

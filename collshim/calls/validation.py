@@ -1,4 +1,4 @@
-"""Validation of arguments, before anything is sent: what came, what was expected, on which rank."""
+"""Validation of arguments, before anything is sent; an error has the value, the expected one and the rank."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Place(Protocol):
-    """Who asks: a rank in a group."""
+    """The rank, in a group, whose arguments are validated."""
 
     @property
     def rank(self) -> int:
@@ -154,7 +154,7 @@ def flag_of(place: Place, op: str, what: str, value: Any) -> bool:
 def awaited_of(place: Place, op: str, shapes: Any, out: Array | None, own: Tensor | None) -> tuple[Shape, ...]:
     """The shape awaited from each rank, as ``out`` or else ``shapes`` tells it; ``()`` where neither was given.
 
-    ``own`` is what this rank gives itself, where nobody compares that with what it awaits later on.
+    ``own`` is what this rank gives itself, where the check does not compare that with what it awaits later on.
     """
     awaited = () if shapes is None else _shapes_of(place, op, shapes)
     if out is not None:

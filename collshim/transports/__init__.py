@@ -1,4 +1,4 @@
-"""What a transport must do: carry the planned calls of a group's ranks, and say who is missing.
+"""What a transport must do: carry the planned calls of a group's ranks, and name the missing ranks.
 
 Two transports do it: ``threads`` between threads of one process, ``processes`` between processes.
 """
@@ -23,7 +23,7 @@ class Transport(Protocol):
         rank: this rank in the group.
         size: how many ranks the group has.
         checks: whether the ranks compare their calls before data moves.
-        deferred: calls that failed before anybody waited for them.
+        deferred: calls that failed before they were waited for.
     """
 
     rank: int
@@ -34,8 +34,8 @@ class Transport(Protocol):
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """Start a collective on contiguous, detached tensors; ``outputs`` None where the transport shall allocate.
 
-        What the work gives are the outputs, in the form given or that of ``allocation.allocate``; whoever posts says
-        how they reach the caller. ``caller`` is where the call was made, where the ranks tell each other.
+        What the work gives are the outputs, in the form given or that of ``allocation.allocate``; ``Posting`` sets how
+        they reach the caller. ``caller`` is where the call was made, where the ranks exchange that.
         """
         ...
 
@@ -44,14 +44,14 @@ class Transport(Protocol):
         ...
 
     def together(self) -> AbstractContextManager[None]:
-        """Sends and receives started inside set out at once, none waits for another."""
+        """Sends and receives started inside start together, none waits for another."""
         ...
 
     def split(self, ranks: Sequence[int], key: str) -> Transport | None:
         """The end of a smaller group, in the order of ``ranks``; None where this rank is not in it."""
 
     def leave(self, why: str) -> None:
-        """Tell the other ranks that this one comes to no further call."""
+        """Tell the other ranks that this one makes no further call."""
 
     def close(self) -> None:
         """Leave the group; nothing may be started afterwards."""

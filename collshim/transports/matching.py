@@ -1,4 +1,4 @@
-"""Matching of messages at their receiver: posted receives, and messages that nobody has received yet, each in order."""
+"""Matching of messages at their receiver: the posted-receive queue and the unexpected-message queue, each in order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """CUDA streams: what a call's data follows, whichever thread moves it.
 
-Between threads who does the work follows all ranks' streams, and all follow the work. Where every rank is on the same
-stream, as ranks are that never chose one, nothing has to be done.
+Between threads the one that does the work follows all ranks' streams, and all of these follow the work. Where every
+rank is on the same stream, as ranks are that never chose one, nothing has to be done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One wait for all: in slices, so that the others hear where this rank waits, and this rank hears of them."""
+"""One wait for all transports: in slices, so that ranks learn where the others wait, and which have left."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def watch(
     seconds = first
     try:
         while not over(seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))):
-            watched.tell()  # first: those who gave up wait for it
+            watched.tell()  # first: ranks that gave up wait for it
             if limit is not None and time.monotonic() >= limit:
                 watched.expire()
                 limit = None

@@ -199,7 +199,7 @@ class Exchange(Work[Any]):
         return self._is_hopeless()
 
     def _is_hopeless(self) -> bool:
-        """Looked at now and then by who polls: whether the group has ended, or a rank of it has left."""
+        """Looked at now and then while polling: whether the group has ended, or a rank of it has left."""
         now, next_look = time.monotonic(), self._next_look
         if next_look is None or now >= next_look:
             self._next_look = now + FIRST_SLICE

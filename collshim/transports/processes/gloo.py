@@ -75,7 +75,7 @@ class Endpoint(NamedTuple):
     """One rank's end of a call.
 
     Attributes:
-        fresh: makes memory for a result that nobody gave a place for.
+        fresh: makes memory for a result without an ``out``.
         ragged: whether some rank's parts may be unequal, as all ranks know.
     """
 

@@ -1,4 +1,4 @@
-"""send and recv between processes: an envelope through the world's store says what comes, and carries it where small.
+"""send and recv between processes: an envelope through the world's store describes the data, and has it where small.
 
 A receiver that expected something else gets an error, not a dead process; any-source receives and discovered shapes
 need nothing more. With the check off, and shapes known on both sides, data goes directly.
@@ -77,7 +77,7 @@ class Messages:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Data on CUDA that sets out inside does so in one NCCL group call."""
+        """Data on CUDA that starts inside does so in one NCCL group call."""
         with self._lock:
             batch = self._batch = list[tuple[MessageRequest, _Start]]()
             try:
@@ -88,7 +88,7 @@ class Messages:
                     _start_together(self._data_group(), batch)
 
     def _start(self, message: MessageRequest, start: _Start) -> None:
-        """The data sets out, now or with the rest of its batch; where it cannot, ``message`` fails."""
+        """Start the data, now or with the rest of its batch; where that fails, so does ``message``."""
         if self._batch is not None and message.device.type == "cuda":
             self._batch.append((message, start))
             return
@@ -96,7 +96,7 @@ class Messages:
             message.work = start()
 
     def _refuse_on_cuda(self, call: Call) -> None:
-        """NCCL has no tags and no receive from anybody: it would hand out one message for another."""
+        """NCCL has no tags and no receive from any rank: it would deliver one message for another."""
         group = self._group
         if call.device != "cuda" or group.size == 1:
             return
@@ -120,7 +120,7 @@ class Messages:
                 self._start(message, partial(send, self._data_group(), tensor, peer, tag))
 
     def _look_now_and_then(self, message: MessageRequest) -> None:
-        """Raise where another rank has ended the group; who sends much asks seldom."""
+        """Raise where another rank has ended the group; a rank that sends much asks seldom."""
         if time.monotonic() - self._last_look > FIRST_SLICE:
             self._last_look = time.monotonic()
             message.raise_if_ended()
@@ -178,7 +178,7 @@ class Messages:
             raise message.without_store(error) from error
 
     def _take(self) -> None:
-        """Read the next envelope and hand it out if somebody awaits it; the lock is held."""
+        """Read the next envelope and deliver it to the receive that matches; the lock is held."""
         self._read += 1
         key = self._envelope_key(self._group.rank, self._read)
         envelope = decoded(self._store.get(key))

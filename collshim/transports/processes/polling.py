@@ -1,7 +1,7 @@
 """gloo's sends and recvs as works that can be polled, dropped, and waited for in slices.
 
-Left to itself such a work says that it is done only after a wait, gives up the connection when a wait times out, holds
-Ctrl-C up while somebody waits in it, and takes its data along when it is dropped. So a thread waits for it.
+Left to itself such a work says that it is done only after a wait, gives up the connection when a wait times out, delays
+Ctrl-C during a wait, and frees its data when it is dropped. So a thread waits for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _IDLE = 5.0
 
 _AT_ONCE = timedelta(milliseconds=1)
 _GRACE = 1.0
-"""Seconds that a thread gets to hear of a connection that was given up."""
+"""Seconds that a thread gets to learn of a connection that was given up."""
 
 
 class PolledWork:
@@ -151,7 +151,7 @@ def give_up() -> None:
     """The process ends: a thread that came back from gloo while the interpreter goes down would abort it."""
     for watched in list(_running):
         with suppress(RuntimeError):
-            watched.work.wait(_AT_ONCE)  # it expires, gloo gives up the connection, and the thread hears of that
+            watched.work.wait(_AT_ONCE)  # it expires, gloo gives up the connection, and the thread learns of that
         watched.over.wait(_GRACE)
 
 
@@ -180,7 +180,7 @@ def _serve(queue: SimpleQueue[_Watched]) -> None:
         except Empty:
             try:
                 _idle.remove(queue)
-            except ValueError:  # somebody has taken it meanwhile, and puts a work there
+            except ValueError:  # another thread has taken it meanwhile, and puts a work there
                 continue
             return
         _idle.append(queue)
@@ -191,6 +191,6 @@ def _await(watched: _Watched) -> None:
     try:
         watched.work.wait()
     except RuntimeError as error:
-        watched.failure.append(error)  # where nobody listens any more, the group's next call says so
+        watched.failure.append(error)  # where it is not waited for any more, the group's next call raises it
     _running.remove(watched)
     watched.over.set()

@@ -1,4 +1,4 @@
-"""The progress thread: one per process, which lets agreed calls start when nobody waits for them."""
+"""The progress thread: one per process, which starts agreed calls when no rank waits for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who did not come to a call between processes, and where they were instead: told through the world's store."""
+"""Which ranks are missing from a call between processes, and where they are instead, through the world's store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
 """Seconds between two questions to the store."""
 
 _SETTLING = "settling"
-"""Stands where a failure's text will: a rank gave up, so nobody may go on, and asks who did not come."""
+"""Stands where a failure's text will: a rank gave up, so none may go on, and reads which ranks are missing."""
 
 _LEFT, _ELSEWHERE = "left", "elsewhere"
 _IN_WORDS = ("", _LEFT, _ELSEWHERE)
@@ -72,7 +72,7 @@ class StallInspector:
             self._waits_in, self._failed = "", False
 
     def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
-        """Say that ``group`` has failed; the kind and text of whoever said so first, which all ranks raise."""
+        """Say that ``group`` has failed; the kind and text of the first rank that said so, which all ranks raise."""
         self.give_up()
         mine = f"{kind}\n{text}"
         first = self._ask(lambda: self._first_failure(group, mine), mine)
@@ -108,7 +108,7 @@ class StallInspector:
         self._store = None
 
     def leave(self, why: str) -> None:
-        """Say that this rank comes to no further call."""
+        """Say that this rank makes no further call."""
         self._write(_key(self._rank), f"{_LEFT}\n\n{why}")
 
     def gone(self, ranks: Sequence[int]) -> bool:
@@ -131,7 +131,7 @@ class StallInspector:
             return f"{call}: all came"
         details = [f"rank {rank} {where}" for rank, where in absent]
         present = self._present(group, ranks, sequence)
-        if len({text for _, text in present}) > 1:  # then who came may be why the others are elsewhere
+        if len({text for _, text in present}) > 1:  # the cause may be in the present ranks' calls
             details += [f"rank {rank} came with {text}" for rank, text in present]
         return f"{call}: {len(absent)} of {len(ranks)} ranks did not come: {'; '.join(details)}{in_the_world(ranks)}"
 

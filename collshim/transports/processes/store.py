@@ -1,4 +1,4 @@
-"""Where the processes of a world find each other: its store, and the ProcessGroups made over it."""
+"""The store of a world of processes, and the ProcessGroups made over it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PAUSE = 0.01
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "")
 _PATIENCE = 10
-"""gloo's own deadline in multiples of ours: our waits name who is missing, gloo's would only end the group."""
+"""gloo's own deadline in multiples of ours: our waits name the missing ranks, gloo's would only end the group."""
 _TIMEOUT_STAYS = not hasattr(ProcessGroup, "all_gather_single")  # torch 2.6: a call's is what gloo was made with
 
 
@@ -79,7 +79,7 @@ class ProcessWorld:
         self.stalls.close()
 
     def abandon(self) -> None:
-        """The process ends without ``close``: gloo's destructors would wait for calls that nobody else comes to."""
+        """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
         for transport in self._open:
             transport.abandon()
         for groups in self.ending:
@@ -106,14 +106,14 @@ class ProcessWorld:
         return group
 
     def _assemble(self, store: Any, ranks: Sequence[int]) -> None:
-        """Wait until all ranks have come to make the group: in gloo's own wait nobody hears of Ctrl-C, nor who left."""
+        """Wait until all ranks have come to make the group: gloo's own wait ignores Ctrl-C and ranks that left."""
         assembly = _Assembly(self, store, ranks)
         store.set(assembly.keys[self.rank], "")
         try:
             watch(assembly, assembly.is_complete, time.monotonic() + self.timeout, later=FIRST_SLICE)
         except BaseException:
             with suppress(DistNetworkError):
-                store.delete_key(assembly.keys[self.rank])  # who comes later shall not take this rank for there
+                store.delete_key(assembly.keys[self.rank])  # ranks that come later must not count this one
             raise
 
     def _broken(self, ranks: Sequence[int], error: RuntimeError) -> CommunicationError:
@@ -130,7 +130,7 @@ class ProcessWorld:
         try:
             word: bytes = self.store.get(f"agreed/{key}")
         except RuntimeError:
-            return mine  # the making of the first group says who is missing
+            return mine  # the making of the first group names the missing ranks
         return word.decode()
 
     def farewell(self, size: int) -> None:
@@ -231,7 +231,7 @@ def _nccl(store: Any, rank: int, size: int, timeout: float) -> Any:
     from torch.distributed import ProcessGroupNCCL
 
     options = ProcessGroupNCCL.Options()
-    options._timeout = timedelta(seconds=timeout)  # then torch's watchdog ends the process: nobody waits on the host
+    options._timeout = timedelta(seconds=timeout)  # then torch's watchdog ends the process: no thread waits on the host
     return ProcessGroupNCCL(store, rank, size, options)
 
 

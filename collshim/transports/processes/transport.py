@@ -36,7 +36,7 @@ class ProcessTransport:
     """See ``Transport``.
 
     Fingerprints and data travel in two ProcessGroups, so that the order in each is the same on every rank however soon
-    a rank hears that the others agree.
+    a rank learns that the others agree.
 
     Args:
         world: what this process's groups share.
@@ -152,7 +152,7 @@ class ProcessTransport:
         return entry[1]
 
     def _see_off(self, exchange: Exchange) -> None:
-        """Data that follows fingerprints must start though nobody waits here.
+        """Data that follows fingerprints must start though this rank does not wait.
 
         NCCL wants the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns.
         """
@@ -217,7 +217,7 @@ class ProcessTransport:
         self._let_go()
 
     def _fail_queued(self, failure: Callable[[Call], CollshimError]) -> None:
-        """In place of a shorter queue a new one: whoever works off the old one needs no guard against it."""
+        """In place of a shorter queue a new one: the thread that works off the old one needs no guard against it."""
         queue, self._queue = self._queue, deque()
         for exchange in queue:
             exchange.fail(failure(exchange.call))
@@ -278,7 +278,7 @@ class ProcessTransport:
         return all(work is None or work.is_completed() for work in (self.latest, self._latest_fingerprints))
 
     def _is_made(self) -> bool:
-        """Whether every rank has made the group, or nobody can say any more."""
+        """Whether every rank has made the group, or the store is gone."""
         try:
             return int(self._store.add(f"{self.key}/made", 0)) >= self.size
         except RuntimeError:
@@ -288,7 +288,7 @@ class ProcessTransport:
         limit = time.monotonic() + self.world.timeout
         while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
             time.sleep(0.01)
-        if not self._is_idle():  # torch 2.6 waits in the destructor, and nobody else runs meanwhile
+        if not self._is_idle():  # torch 2.6 waits in the destructor, and no other thread runs meanwhile
             never_free(groups)
         groups.clear()
         self.world.ending.remove(groups)

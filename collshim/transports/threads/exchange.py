@@ -1,6 +1,6 @@
 """One call of a group of threads: ranks arrive, the last one computes, all leave when it is done.
 
-So a call completes without anybody waiting, and one exchange per call is all the synchronisation there is. Ranks that
+So a call completes though no rank waits, and there is one synchronisation per call. Ranks that
 wait meanwhile take a share of large computations.
 """
 
@@ -45,7 +45,7 @@ class Stalls(Protocol):
 
 
 class Members(Protocol):
-    """The group whose ranks meet in an exchange."""
+    """The group whose ranks take part in an exchange."""
 
     ranks: tuple[int, ...]
     size: int
@@ -61,7 +61,7 @@ class Members(Protocol):
 
 
 class Arrival(Work[Any]):
-    """One rank's part in an exchange: what it brings, and its claim on the result.
+    """One rank's part in an exchange: its inputs and outputs, and its work.
 
     Attributes:
         exchange, place: where it has arrived; no exchange any more once this rank has its outputs.
@@ -136,7 +136,7 @@ class Arrival(Work[Any]):
             group.stalls.waiting[rank] = None
 
     def look(self) -> None:
-        """Who leaves, or fails, ends what can never be complete; there is nothing to look for."""
+        """A rank that leaves, or fails, ends what can never be complete; there is nothing to look for."""
 
     def expire(self) -> None:
         """The whole group fails, with the names of the ranks that did not come; unless all have, and one computes."""
@@ -148,7 +148,7 @@ class Exchange:
     """A collective in progress.
 
     Attributes:
-        arrivals, inputs: what the ranks have brought, by place, until all is over.
+        arrivals, inputs: those of the ranks, by place, until all is over.
         outputs: the results by place, once finished.
         source: the rank that a recv was served by; else None.
         finished: whether every rank has been served, or the exchange has failed.
@@ -197,7 +197,7 @@ class Exchange:
         return [rank for rank in range(self.group.size) if rank not in present]
 
     def _places(self) -> list[tuple[int | None, Any]]:
-        """Who is awaited, and who has come; nobody is awaited once all have come, or the exchange has failed."""
+        """The ranks that are awaited, and their arrivals; none once all have arrived, or the exchange has failed."""
         arrivals = self.arrivals  # first: it may be over meanwhile
         return [] if self.empty == 0 or self.finished else list(zip(self._awaited, arrivals, strict=True))
 
@@ -314,7 +314,7 @@ class Exchange:
         stalls, arrivals = self.group.stalls, self._present()
         details = [f"rank {rank} {stalls.whereabouts(self.group.ranks[rank])}" for rank in ranks]
         present = [(arrival.rank, str(arrival)) for arrival in arrivals]
-        if len({call for _, call in present}) > 1:  # then who came may be why the others are elsewhere
+        if len({call for _, call in present}) > 1:  # the cause may be in the present ranks' calls
             details += [f"rank {rank} came with {call}" for rank, call in present]
         absent = "; ".join(details) + in_the_world(self.group.ranks)
         return f"{_first_call(arrivals)}: {len(ranks)} of {self.group.size} ranks did not come: {absent}"
@@ -341,7 +341,7 @@ class Exchange:
         self.fail(local_failure(op, error))
 
     def _finish(self) -> None:
-        """It is over: wake who waits, and hold no longer what the ranks brought, who hold this exchange."""
+        """It is over: wake the ranks that wait, and drop the arrivals, which hold this exchange."""
         with self._lock:
             self.finished = True
             gates, self._gates = self._gates, []
@@ -373,7 +373,7 @@ class MessageExchange(Exchange):
 
 
 def _first_call(arrivals: Sequence[Arrival]) -> str:
-    """What was called; of a message also by whom, since the other ranks of the group are told of it too."""
+    """What was called; of a message also by which rank, since the other ranks of the group get the text too."""
     if not arrivals:
         return "a call that is over"
     first = arrivals[0]

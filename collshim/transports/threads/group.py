@@ -1,4 +1,4 @@
-"""What the threads of a world, and of a group, share: who failed or left, and the calls that not all came to."""
+"""What the threads of a world, and of a group, share: failures, ranks that left, and incomplete calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collshim.transports.threads.exchange import Arrival, Exchange
 
 
 class ThreadWorld:
-    """What all groups of one world of threads share: who has left, and where each rank waits.
+    """What all groups of one world of threads share: the ranks that left, and where each rank waits.
 
     Attributes:
         waiting: by global rank, what it waits in; None where it does not.
@@ -30,7 +30,7 @@ class ThreadWorld:
         self._registry: dict[str, ThreadGroup] = {}
 
     def group(self, ranks: tuple[int, ...], key: str) -> ThreadGroup:
-        """The group of these global ranks under this key, made by whoever comes first."""
+        """The group of these global ranks under this key, made by the first rank that asks."""
         with self.lock:
             group = self._registry.get(key)
             if group is None:
@@ -44,7 +44,7 @@ class ThreadWorld:
             self._registry.pop(key, None)
 
     def leave(self, rank: int, why: str) -> None:
-        """Global ``rank`` comes to no further call: ranks that wait for it, now or later, are told ``why`` at once."""
+        """Global ``rank`` makes no further call: ranks that wait for it, now or later, get ``why`` at once."""
         with self.lock:
             self.left[rank] = why
             groups = list(self._groups)
@@ -87,7 +87,7 @@ class ThreadGroup:
         self.failure: CommunicationError | None = None
 
     def fail(self, failure: CommunicationError) -> None:
-        """End this group: everybody who waits in it, or comes later, gets ``failure``."""
+        """End this group: every rank that waits in it, or calls later, gets ``failure``."""
         with self.lock:
             self.failure = self.failure or failure
             unfinished = self._unfinished()

@@ -1,4 +1,4 @@
-"""One thread's end of a group: its calls meet those of the other threads."""
+"""One thread's end of a group: its calls take part in exchanges with the other threads."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ThreadTransport:
         return arrival
 
     def _alone(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
-        """A single rank needs nobody: its call is over when it is started."""
+        """A single rank waits for no other: its call is over when it is started."""
         if self._closed or self.group.failure is not None:
             self._refuse()
         if outputs is inputs and plan.call.factor is None:
