@@ -1,4 +1,4 @@
-"""Every public class of the engine has a row in the vocabulary of CONTRIBUTING.md, and every row's classes exist."""
+"""The tables of classes and modules in CONTRIBUTING.md and docs/architecture.md have those of the engine."""
 
 from __future__ import annotations
 
@@ -9,22 +9,32 @@ from pathlib import Path
 FRAMEWORKS_AND_SUITE = {"torch", "oneflow", "mindspore", "tensorflow", "megengine", "conformance", "demo"}
 
 
-def _engine_classes(root: Path) -> set[str]:
+def _engine(root: Path) -> dict[str, Path]:
+    """Every module of the engine by its dotted name below ``collshim``, packages without text of their own left out."""
     engine = root / "collshim"
-    files = [path for path in engine.rglob("*.py") if path.relative_to(engine).parts[0] not in FRAMEWORKS_AND_SUITE]
-    nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    return {node.name for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
+    names = {path.relative_to(engine).with_suffix(""): path for path in engine.rglob("*.py")}
+    modules = {".".join(name.parts).removesuffix(".__init__"): path for name, path in names.items()}
+    own = {name: path for name, path in modules.items() if name.split(".")[0] not in FRAMEWORKS_AND_SUITE}
+    return {name: path for name, path in own.items() if len(ast.parse(path.read_text(encoding="utf-8")).body) > 1}
 
 
-def _vocabulary(root: Path) -> set[str]:
-    """The class names in the second column of the engine's table."""
-    page = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    table = page.partition("### The engine")[2].partition("### The suite")[0]
-    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
-    return {name for row in rows for name in re.findall(r"`([A-Z]\w*[a-z]\w*)`", row[1])}
+def _rows(page: Path, start: str, end: str) -> list[list[str]]:
+    """The rows of the table between two headings."""
+    table = page.read_text(encoding="utf-8").partition(start)[2].partition(end)[0]
+    return [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
 
 
-def test_every_public_class_of_the_engine_is_in_the_vocabulary(root: Path) -> None:
-    classes = _engine_classes(root)
+def test_the_vocabulary_has_every_public_class_of_the_engine(root: Path) -> None:
+    nodes = [node for path in _engine(root).values() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    classes = {node.name for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
+    rows = _rows(root / "CONTRIBUTING.md", "### The engine", "### The suite")
+    assert {name for row in rows for name in re.findall(r"`([A-Z]\w*[a-z]\w*)`", row[1])} == classes
     assert "Communicator" in classes
-    assert _vocabulary(root) == classes
+
+
+def test_the_architecture_has_every_module_of_the_engine(root: Path) -> None:
+    names = set[str]()
+    for row in _rows(root / "docs" / "architecture.md", "## Layers and modules", "\f"):
+        first, *others = re.findall(r"`([\w.]+)`", row[0]) or [""]
+        names |= {first, *(other if other[0] != "." else first.rpartition(".")[0] + other for other in others)}
+    assert names - {""} == _engine(root).keys() - {"__init__"}
