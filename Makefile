@@ -9,8 +9,8 @@ within = $(if $(TIMEOUT),$(TIMEOUT) $(FOREGROUND) --signal=INT --kill-after=30 $
 
 GPU_PYTHON ?= $(or $(wildcard $(BIN)/python),$(PYTHON))
 GPU_REPORT ?= dist/gpu.md
-# torch's stores look up the name of every address that connects: let a question that nobody answers cost one second
-# and not five.
+# torch's stores look up the name of every address that connects: let one without an answer cost one second and not
+# five.
 PYTEST := env RES_OPTIONS="$${RES_OPTIONS:-timeout:1}" $(BIN)/python -m pytest
 WORKERS ?= 2
 SIDE_BY_SIDE := $(PYTEST) --numprocesses=$(WORKERS)
@@ -46,13 +46,13 @@ bench: .venv/.installed-test ## what a call costs, and what the engine adds to i
 gpu: ## the tests that need a GPU, and figures; needs no network: GPU_PYTHON=python3 has torch, pytest, pytest-timeout
 	@PYTHONPATH=. $(call within,570) $(GPU_PYTHON) tests/gpu --report $(GPU_REPORT)
 
-faults: .venv/.installed-test ## mistakes across ranks: what collshim tells of them, and torch beside it
+faults: .venv/.installed-test ## mistakes across ranks: collshim's errors, and torch's beside them
 	@$(call within,540) $(BIN)/python -m collshim.conformance.faults
 
 mutants: .venv/.installed-test ## small faults put into copies of the code, each of which the suite must catch; up to half an hour
 	@$(call within,3300) $(BIN)/python -m collshim.conformance.mutants
 
-upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on the stand-in, on 2 and 4 ranks, some minutes
+upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, on 2 and 4 ranks, some minutes
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch
 
 lint: .venv/.installed-test ## style and format

@@ -1,4 +1,4 @@
-"""What every run of the tests has: tiers by what a test starts, workers side by side, ranks that hear of Ctrl-C."""
+"""What every run of the tests has: tiers by what a test starts, workers side by side, ranks that Ctrl-C reaches."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def patience() -> Patience:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name what no adapter offers yet; those tests did not run, and nobody may take them for passed."""
+    """Name what no adapter offers yet; those tests did not run, and do not count as passed."""
     missing = Counter(path for reason in _reasons(terminalreporter) for path in reason.split(", "))
     if missing:
         terminalreporter.section(f"conformance: {len(missing)} functions missing")
@@ -38,6 +38,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _reasons(terminalreporter: pytest.TerminalReporter) -> list[str]:
-    """What the skipped tests miss; told by reports, which workers send, as by nothing else."""
+    """What the skipped tests miss, from their reports, which workers send too."""
     skipped = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])]
     return [reason.removeprefix(_SKIPPED) for reason in skipped if reason.startswith(_SKIPPED)]

@@ -34,7 +34,7 @@ def corners(binding: Binding, size: int) -> list[Case]:
 
 
 def shared_work(binding: Binding) -> Case | None:
-    """A case whose work threads share, where ``binding`` has one; one form of each function stands for all."""
+    """A case whose work threads share, where ``binding`` has one; one form of each function represents all."""
     moves = binding.collective not in ("barrier", *OBJECTS, *RINGS) and not binding.form
     case = Case(binding.collective, shape=SHARED, reduce_op=binding.admits.reduce_ops[0], kind=binding.admits.kinds[0])
     return case if moves and binding.supports(case) else None

@@ -1,4 +1,4 @@
-"""How long a test bears with ranks that hang: hypothesis would try hundreds of cases, each to its deadline.
+"""How many hanging cases a test tolerates: hypothesis would try hundreds of cases, each to its deadline.
 
 After a few silent cases no further ones are tried in the same test; those that were are answered from memory, so
 that hypothesis may still shrink among them, and reports the smallest.

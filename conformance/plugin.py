@@ -26,7 +26,7 @@ class OnOneDialect:
         self._transports = transports
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        """Leave out the suite's other files, and nobody else's."""
+        """Leave out the suite's other files, and no others."""
         is_own = collection_path.resolve().parent == FOLDER and collection_path.name.startswith("test_")
         return True if is_own and collection_path.name != OF_ONE_ADAPTER else None
 

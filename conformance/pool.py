@@ -34,7 +34,7 @@ class Ranks(Protocol):
         ...
 
     def abandon(self, rank: int, why: str) -> None:
-        """Tell the ranks that wait for ``rank`` that it comes no more."""
+        """Tell the ranks that wait for ``rank`` that it makes no further call."""
 
     def close(self, seconds: float) -> list[str]:
         """End the ranks within ``seconds``; the names of those that nothing could end. May be called again."""
@@ -122,7 +122,7 @@ class Pool:
         return self._completed(ranks, found)
 
     def _completed(self, ranks: Ranks, found: dict[int, Reply]) -> list[Reply]:
-        """The replies by rank; ranks that wait for those that have replied are told, and raise."""
+        """The replies by rank; ranks that wait for those that have replied raise."""
         for rank in list(found) if len(found) < self.size else ():
             ranks.abandon(rank, "has answered, and comes to no further call of this case")
         end = monotonic() + GRACE_SECONDS

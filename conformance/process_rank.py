@@ -25,7 +25,7 @@ def main(pipe: Connection, prefix: str, environment: Mapping[str, str]) -> None:
     here = world.current()
     here.communicator.timeout = ENGINE_SECONDS
     place = Place(here.rank, here.size, prefix, os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-    with pipe, suppress(EOFError, ConnectionResetError, BrokenPipeError):  # nobody asks any more
+    with pipe, suppress(EOFError, ConnectionResetError, BrokenPipeError):  # the asking process is gone
 
         def receive() -> Request:
             request: Request = pipe.recv()

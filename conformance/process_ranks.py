@@ -33,7 +33,7 @@ class ProcessRanks:
         self._processes = [process for _, process in started]
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Hand each rank its request; of one whose process has ended, ``replies`` tells."""
+        """Send each rank its request; ``replies`` reports one whose process has ended."""
         for pipe, request in zip(self._pipes, requests, strict=True):
             with suppress(BrokenPipeError, OSError):
                 pipe.send(request)
@@ -45,7 +45,7 @@ class ProcessRanks:
         return [(self._pipes.index(pipe), self._read(pipe)) for pipe in ready]
 
     def abandon(self, rank: int, why: str) -> None:
-        """End the process of ``rank``; the ranks that wait for it hear of that at once."""
+        """End the process of ``rank``; the waits of other ranks for it fail at once."""
         self._processes[rank].kill()
 
     def close(self, seconds: float) -> list[str]:

@@ -101,7 +101,7 @@ def _lengths(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
     row = st.tuples(*[length] * size)
     if case.collective not in PART_PER_RANK:
         return replace(case, lengths=draw(row))
-    if case.collective == "reduce_scatter":  # a taker's part has one shape, whoever gives it
+    if case.collective == "reduce_scatter":  # a taker's part has one shape, from every rank
         return replace(case, lengths=(draw(row),) * size)
     return replace(case, lengths=draw(st.tuples(*[row] * size)))
 

@@ -1,4 +1,4 @@
-"""What the suite is run on: collshim's adapters, the real framework, or somebody's own module."""
+"""What the suite is run on: collshim's adapters, the real framework, or another module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collshim.conformance.thread_ranks import ThreadRanks
 
 FOREIGN_SECONDS = 40.0  # for a case; the first of a world includes the rendezvous, which takes some frameworks long
 
-# What a module stands in place of, by the dialect that it speaks.
+# What a module replaces, by the dialect that it has.
 HOMES = {framework: framework for framework in FRAMEWORKS} | {"torch": "torch.distributed"}
 
 
@@ -48,11 +48,11 @@ class Subject:
         return {"threads": ThreadRanks, "processes": processes} if self.prefix else {"processes": processes}
 
     def speaks(self, binding: Binding) -> bool:
-        """Whether the binding is of a dialect that is spoken."""
+        """Whether the binding is of a dialect that is tested."""
         return self.framework in ("", binding.framework.name)
 
     def bindings(self) -> list[Binding]:
-        """The spellings of all dialects that are spoken."""
+        """The spellings of all dialects that are tested."""
         return [binding for binding in bindings() if self.speaks(binding)]
 
     def pools(self) -> Pools:

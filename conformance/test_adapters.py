@@ -34,7 +34,7 @@ def sizes(binding: Binding, transport: str) -> list[int]:
 
 
 def takes_the_short_way(binding: Binding) -> bool:
-    """Whether ranks that do not compare their calls hand it to gloo as it is; one dialect stands for all."""
+    """Whether ranks that do not compare their calls give it to gloo as it is; one dialect represents all."""
     short = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all")
     return binding.framework.name == "torch" and binding.collective in short and not binding.form
 
@@ -91,7 +91,7 @@ def test_ranks_that_do_not_compare_their_calls_agree(
 
 
 def ask(pools: Pools, patience: Patience, binding: Binding, transport: str, cases: Iterable[Case]) -> None:
-    """Fail with every case that differs, up to as many as a test bears with."""
+    """Fail with every case that differs, up to as many as a test tolerates."""
     require(binding, pools.prefix)
     texts: list[str] = []
     for case in cases:

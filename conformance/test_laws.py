@@ -1,4 +1,4 @@
-"""Laws that bind collectives to each other, and adapters to each other: each step may speak another dialect."""
+"""Laws that bind collectives to each other, and adapters to each other: each step may use another dialect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def flat(binding: Binding, answer: Any) -> Part:
 
 
 def asking(pool: Pool, framework: str) -> Ask:
-    """Runs a case in the world of ``pool`` through ``framework``, checks it, and tells what each rank holds."""
+    """Runs a case in the world of ``pool`` through ``framework``, checks it, and returns what each rank holds."""
 
     def ask(case: Case) -> list[Any]:
         binding = next(one for one in dialects(case) if one.framework.name == framework)
@@ -150,7 +150,7 @@ def test_permuting_the_ranks_permutes_the_results(pools: Pools, framework: str, 
 def test_all_that_have_a_case_give_the_same_numbers(
     pools: Pools, patience: Patience, collective: str, transport: str, data: st.DataObject
 ) -> None:
-    """Bit for bit, sums of real numbers included: the same transport adds in the same order, whoever asks."""
+    """Bit for bit, sums of real numbers included: the same transport adds in the same order for every caller."""
     case = data.draw(drawn(collective, COMMON, data.draw(st.sampled_from((2, 3, 4)))))
     holders = range(case.size) if collective not in ("reduce", "gather") else [case.root]
     found: dict[str, list[bytes]] = {}

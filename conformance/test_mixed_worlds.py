@@ -1,4 +1,4 @@
-"""Ranks of one world may each speak another framework's dialect: they meet in the same call and agree on values."""
+"""Ranks of one world may each use another framework's dialect: their calls match and they agree on values."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class ThreadRanks:
             return found
 
     def abandon(self, rank: int, why: str) -> None:
-        """Tell the ranks that wait for ``rank`` that it comes no more."""
+        """Tell the ranks that wait for ``rank`` that it makes no further call."""
         self._worlds.leave(rank, why)
 
     def close(self, seconds: float) -> list[str]:

@@ -30,7 +30,7 @@ class Barrier(Binding):
     made: bool = False
 
     def call(self, place: Place, case: Any, group: Any) -> Answer:
-        """Come later the higher the rank, and tell when."""
+        """Call later the higher the rank, and return when."""
         function = place.function(self.path)
         time.sleep(APART_SECONDS * place_in(case, place))
         came = time.monotonic()

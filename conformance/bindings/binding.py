@@ -111,7 +111,7 @@ class Binding(ABC):
 
     @abstractmethod
     def call(self, place: Place, case: Any, group: Any) -> Answer:
-        """Make the arguments, call the function, and tell what is held then; on ranks of the group only."""
+        """Make the arguments, call the function, and return what is held then; on ranks of the group only."""
 
     @abstractmethod
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:

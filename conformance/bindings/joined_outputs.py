@@ -50,7 +50,7 @@ class AllGatherUneven(Writes):
     result: ClassVar[str] = "output"
 
     def call(self, place: Place, case: Any, group: Any) -> Answer:
-        """Gather into one blank tensor, of which each rank's rows are told."""
+        """Gather into one blank tensor, of which each rank's rows are known."""
         tensor = own(place, case)
         shapes = [case.part_shape(giver) for giver in range(len(case.ranks))]
         output = blank(case, (sum(shape[0] for shape in shapes), *shapes[0][1:]))

@@ -1,4 +1,4 @@
-"""Kinds of array: how one is made from NumPy, read back, and told from another.
+"""Kinds of array: how one is made from NumPy, read back, and distinguished from another.
 
 Here and nowhere else does a binding depend on what the arrays are; to run it on a real framework, add that
 framework's own kind. A package is imported when an array of its kind is first made.
@@ -71,7 +71,7 @@ class Torch:
         return np.array(array.detach().cpu().resolve_conj().resolve_neg().numpy(), order="C")
 
     def holds(self, value: object) -> bool:
-        """Whether ``value`` is a tensor; nothing is one as long as nobody imported torch."""
+        """Whether ``value`` is a tensor; nothing is one before torch is imported."""
         torch = sys.modules.get("torch")
         return torch is not None and isinstance(value, torch.Tensor)
 

@@ -15,7 +15,7 @@ class MissingFunctionError(LookupError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank stands while it answers: its rank, the prefix of its imports, what it keeps.
+    """What a rank knows while it answers: its rank, the prefix of its imports, its state.
 
     A prefix "torch.distributed=mypkg.dist" puts the module mypkg.dist in the place of torch.distributed.
     """

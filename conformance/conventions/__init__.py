@@ -1,4 +1,4 @@
-"""What each framework's spelling of a collective does, told from the bindings: ``docs/conventions.md`` and its kin.
+"""What each framework's spelling of a collective does, from its bindings: the pages on conventions and differences.
 
 shapes.py        shapes in the letters n, a and b, and what a tree is in a word or two
 called.py        how a binding calls its function, noted while it does

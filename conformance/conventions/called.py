@@ -36,7 +36,7 @@ class Noting(Place):
 
 
 def watched(binding: Binding) -> tuple[str, ...]:
-    """The functions whose calls tell how a binding speaks."""
+    """The functions whose calls show how a binding calls its framework."""
     home, _, name = binding.path.rpartition(".")
     return (binding.path, *([f"{home}.{PARTNERS[name]}"] if name in PARTNERS else []))
 

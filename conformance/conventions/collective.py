@@ -54,7 +54,7 @@ def _speaks(sheet: Sheet, framework: str) -> bool:
 
 
 def _section(sheet: Sheet, framework: str) -> str:
-    """One framework: its example, what its user must know, all its spellings, and what stands behind them."""
+    """One framework: its example, what its user must know, all its spellings, and their evidence."""
     own = [one for one in _all(sheet) if one.framework == framework]
     parts = [f"## {NAMES[framework]}\n"]
     if framework in sheet.examples:

@@ -69,7 +69,7 @@ class Facts:
 
 
 def of_collective(collective: str) -> list[Facts]:
-    """Every spelling of a collective but the asynchronous ones, which are told of with the others."""
+    """Every spelling of a collective but the asynchronous ones, which are described with the others."""
     return [_facts(one) for one in bindings() if one.collective == collective and "async" not in one.form]
 
 

@@ -48,7 +48,7 @@ def _start(pair: Pair) -> str:
 
 
 def _everywhere(pair: Pair, both: Sequence[tuple[Sheet, str]]) -> str:
-    """What would else stand in every section."""
+    """What every section would have otherwise."""
     every = [[first(collective)[framework] for _, collective in both] for framework in pair]
     rows = [
         ["*asynchronous*", *(_asynchronous(own) for own in every)],
@@ -86,7 +86,7 @@ def _code(sheet: Sheet, collective: str, one: Facts) -> str:
 
 
 def _differing(every: Sequence[Facts]) -> list[str]:
-    """The subjects of which both tell, and not the same."""
+    """The subjects that both have, with different texts."""
     told = [subject for subject in subjects(every) if all(one.rows.get(subject) for one in every)]
     return [one for one in told if one not in EVERYWHERE and every[0].rows[one] != every[1].rows[one]]
 

@@ -44,7 +44,7 @@ def calls() -> dict[str, Notes]:
         AssertionError: an adapter does not do what its binding says.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # deprecated names are told of too
+        warnings.simplefilter("ignore")  # deprecated names are described too
         by_rank = collshim.launch(_run_every, LETTERS["n"], timeout=SECONDS)
     wrong = [line for found, _ in by_rank for line in found]
     if wrong:

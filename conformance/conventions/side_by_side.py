@@ -36,7 +36,7 @@ def spellings(collective: str) -> tuple[Facts, ...]:
 
 
 def first(collective: str) -> dict[str, Facts]:
-    """The spelling of each framework that stands for the others: the first that is there, else the first of all."""
+    """Each framework's spelling that represents its others: the first that is implemented, else the first of all."""
     found = {}
     for framework in FRAMEWORKS:
         own = sorted((one for one in spellings(collective) if one.framework == framework), key=lambda one: one.missing)
@@ -60,7 +60,7 @@ def compared(collective: str) -> str:
 
 
 def subjects(every: Sequence[Facts]) -> list[str]:
-    """The subjects of which there is something to tell, in their order."""
+    """The subjects that have a text, in their order."""
     return [subject for subject in ORDER if any(one.rows.get(subject) for one in every)]
 
 

@@ -1,4 +1,4 @@
-"""How a rank gets ready in each framework: what every example begins with, and what is told in the overview."""
+"""How a rank gets ready in each framework: what every example begins with, and what the overview says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All ranks of one run of a program: started, heard until they have ended or their time is over, and ended."""
+"""All ranks of one run of a program: started, read until they have ended or their time is over, and ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collshim.conformance.forkserver import context
 from collshim.transports.processes.store import serve_store
 
 _LEAVING = 5.0
-"""Seconds that a process gets to end after its ranks have told how they ended."""
+"""Seconds that a process gets to end after its ranks have reported how they ended."""
 
 _CHILDREN = threading.Lock()
 """Held where a process starts or is closed: in Python 3.10 the one looks at what the other takes apart."""

@@ -66,7 +66,7 @@ class Tally:
 
     @property
     def perfect(self) -> bool:
-        """Whether every class was caught, with no false alarm and nobody killed."""
+        """Whether every class was caught, with no false alarm and no rank killed."""
         return self.caught == self.classes and not self.alarms and not self.killed
 
 

@@ -1,4 +1,4 @@
-"""Ranks that are in no world of collshim's: those of a real framework, or of somebody's own module.
+"""Ranks that are in no world of collshim's: those of a real framework, or of another module.
 
     ranks.py            starts them, asks them, ends them
     rank.py             their main program

@@ -33,7 +33,7 @@ class Native:
         return self._arrays.kind(value) == "tensor"
 
     def address(self, array: Any) -> Any:
-        """The memory of ``array``, which equals another where both overlap; some frameworks tell no numbers."""
+        """The memory of ``array``, which equals another where both overlap; some frameworks have no addresses."""
         return Memory(array, self._arrays)
 
 

@@ -56,7 +56,7 @@ _WAYS = {"tensorflow": by_tape, "mindspore": by_transformation}
 
 @cache
 def spoken(name: str, prefix: str) -> Binding:
-    """The binding of this name, which differentiates as what it speaks to does."""
+    """The binding of this name, which differentiates as its framework does."""
     binding = find(name)
     way = None if prefix else _WAYS.get(binding.framework.name)
     return replace(binding, framework=replace(binding.framework, differentiate=way)) if way else binding

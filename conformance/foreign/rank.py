@@ -44,14 +44,14 @@ def main(framework: str, prefix: str, address: str) -> None:
     with _connected(address) as pipe:
         threading.Thread(target=_end_with, args=(pipe.fileno(),), daemon=True).start()
         pipe.send(rank)
-        with suppress(EOFError, ConnectionResetError, BrokenPipeError):  # nobody asks any more
+        with suppress(EOFError, ConnectionResetError, BrokenPipeError):  # the asking process is gone
             _serve(framework, prefix, rank, size, pipe)
     sys.stdout.flush()
     os._exit(0)  # what a framework does on exit is not what is asked
 
 
 def _end_with(asker: int) -> None:
-    """End when nobody asks any more, though the framework may wait in its own code for a rank that is gone."""
+    """End when the asking process is gone, though the framework may wait in its own code for a rank that is gone."""
     there = select.poll()
     there.register(asker, getattr(select, "POLLRDHUP", select.POLLHUP))
     there.poll()
@@ -92,7 +92,7 @@ def _speak_natively(framework: str) -> None:
 
 
 def _place(framework: str, prefix: str) -> tuple[int, int]:
-    """The rank of this process and the size of its world, as its launcher tells."""
+    """The rank of this process and the size of its world, from its launcher's environment."""
     if prefix:
         return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     from collshim.conformance.recorder.dialects import dialect

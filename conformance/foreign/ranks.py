@@ -1,4 +1,4 @@
-"""Starts the ranks of a real framework, or of somebody's own module, and asks them through a socket.
+"""Starts the ranks of a real framework, or of another module, and asks them through a socket.
 
 A real framework's ranks are started by its own launcher under any interpreter; a module's by torchrun's variables,
 under this one. They are started again after an answer that leaves a world unusable.
@@ -40,7 +40,7 @@ Request = Any  # a binding's name and a case, or None
 
 @dataclass(frozen=True)
 class Foreign:
-    """What is not collshim's: a real framework, or a module that speaks like one.
+    """What is not collshim's: a real framework, or a module that imitates one.
 
     Attributes:
         framework: whose dialect is spoken.
@@ -120,7 +120,7 @@ class ForeignRanks:
         return found
 
     def abandon(self, rank: int, why: str) -> None:
-        """Nothing: a launcher tells no process by its rank, and the pool replaces ranks that do not answer."""
+        """Nothing: a launcher does not name the process of a rank, and the pool replaces ranks that do not answer."""
 
     def close(self, seconds: float) -> list[str]:
         """End the processes, and all that they started; none are left."""

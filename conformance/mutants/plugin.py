@@ -1,7 +1,7 @@
 """What runs inside a mutant's pytest: picks the tests to run, and writes down which of them saw the mutant, and how.
 
-The tests of the collectives that must tell of it come first, after one of another collective; they end as soon as one
-has told and another has passed. ``--mutant`` names a file with what is asked, written by ``runner``.
+The tests of the collectives that must fail come first, after one of another collective; they end as soon as one has
+failed and another has passed. ``--mutant`` names a file with what is asked, written by ``runner``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REPLAYED = re.compile(r"^[ \t]*(?:[\w.]+\.)?(?P<function>\w+)/[^\n]*@\S+" + _SA
 
 @dataclass
 class Seen:
-    """What came of a mutant; ``test`` and ``message`` are those of the comparison that told of it."""
+    """What came of a mutant; ``test`` and ``message`` are those of the comparison that failed."""
 
     imported: bool = False
     passed: int = 0
@@ -105,7 +105,7 @@ class MutantPlugin:
                 self._told, self.seen.test, self.seen.message = named, item.nodeid, sentence
 
     def _sentences(self, text: str) -> Iterator[tuple[str, str]]:
-        """The sentences in which comparisons name a collective that should tell, each with that collective."""
+        """The sentences in which comparisons name a collective that should fail, each with that collective."""
         for found in _COMPARED.finditer(text):
             if self._asks(found["collective"]):
                 yield found["collective"], found[0].strip()
@@ -172,7 +172,7 @@ def _collectives(item: pytest.Item) -> set[str]:
 
 
 def _spoken(function: str) -> list[str]:
-    """The collectives that a function of this name speaks for."""
+    """The collectives that a function of this name computes."""
     from collshim.conformance.bindings import bindings  # a mutant may be in what it imports
 
     return [one.collective for one in bindings() if one.path.rpartition(".")[2] == function]

@@ -47,7 +47,7 @@ def run_mutants(
     seconds: float = SECONDS,
     said: Callable[[Verdict], None] = lambda _: None,
 ) -> list[Verdict]:
-    """What comes of each mutant, in their order, ``jobs`` at once; ``said`` hears of each as soon as it is known.
+    """What comes of each mutant, in their order, ``jobs`` at once; ``said`` is called with each as soon as it is known.
 
     At the end the tests that caught one are run without any: a test that fails then has caught nothing.
 

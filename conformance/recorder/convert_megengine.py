@@ -2,7 +2,7 @@
 
 MegEngine's own Python, shape rules and autograd ran in version 1.13.0, over a transport of bytes for CPU in place of
 NCCL. FILE has a line for each call: the function, a sentence that describes the call, inputs and outputs by rank.
-Lines whose sentence is not known here (the launcher's, raw operators) are told and left out.
+Lines whose sentence is not known here (the launcher's, raw operators) are printed and left out.
 """
 
 from __future__ import annotations

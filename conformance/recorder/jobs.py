@@ -174,7 +174,7 @@ def _settled(
 
 
 def marked(speaks: Dialect, asked: Asked, answer: Answer) -> Answer:
-    """``answer`` with a mark where its exception tells of the backend, or of another rank."""
+    """``answer`` with a mark where its exception is about the backend, or about another rank."""
     text = f"{answer.get('raised', [''])[0]}: {answer.get('text', '')}"
     marks = {"limit": speaks.limits, "consequence": speaks.consequences}
     awaited = asked.match and asked.match in text
@@ -183,14 +183,14 @@ def marked(speaks: Dialect, asked: Asked, answer: Answer) -> Answer:
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
+    """A free port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
 
 
 def this_python() -> dict[str, Any]:
-    """What is told of the interpreter that records."""
+    """The description of the interpreter that records."""
     import numpy as np
 
     return {"python": sys.version.split()[0], "numpy": np.__version__}

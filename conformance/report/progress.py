@@ -1,4 +1,4 @@
-"""How far a run is: a bar where rich is installed and somebody watches, else a line now and then."""
+"""How far a run is: a bar where rich is installed and the output is a terminal, else a line now and then."""
 
 from __future__ import annotations
 

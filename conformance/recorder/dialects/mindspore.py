@@ -56,7 +56,7 @@ class _MindSporeArrays:
         return dtype, np.array(wide.asnumpy())
 
     def grad(self, array: Any) -> bool:
-        """Not told by a tensor."""
+        """A tensor does not have it."""
         return False
 
     def overlap(self, one: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""OneFlow: ranks started by its own launcher. Its tensors tell no address: what they share is found by writing."""
+"""OneFlow: ranks started by its own launcher. Its tensors have no address: shared memory is found by writing."""
 
 from __future__ import annotations
 

@@ -48,11 +48,11 @@ class _TensorFlowArrays:
         return str(array.dtype.name), np.array(wide.numpy())
 
     def grad(self, array: Any) -> bool:
-        """Not told by a tensor."""
+        """A tensor does not have it."""
         return False
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """Nobody can tell."""
+        """It cannot be known."""
         return False
 
     def dtype_name(self, value: object) -> str | None:
