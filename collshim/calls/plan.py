@@ -113,17 +113,11 @@ def dense(array: Any) -> Any:
     """
     kind = type(array)
     if kind is Tensor:
-        if (
-            not array.is_cpu
-            or array.layout is not _STRIDED
-            or array.is_neg()
-            or array.is_nested
-            or array.is_inference()
-        ):
+        if not _is_plain(array):
             return None
         if not array.requires_grad:
-            return array if array.is_contiguous() else None
-        return None if torch.is_grad_enabled() or not array.is_contiguous() else array.detach()
+            return array
+        return None if torch.is_grad_enabled() else array.detach()
     if kind is np.ndarray:
         flags = array.flags
         fits = flags.c_contiguous and flags.writeable and array.dtype in _NUMPY_DTYPES
@@ -132,17 +126,11 @@ def dense(array: Any) -> Any:
 
 
 def _dense_list(arrays: list[Any]) -> list[Tensor] | None:
-    tensors, kind = list[Tensor](), type(arrays[0])
-    if kind is list:
-        return None
-    for array in arrays:
-        tensor = dense(array)
-        if tensor is None or type(array) is not kind:
+    kind, tensors = type(arrays[0]), arrays
+    if kind is not Tensor:
+        if kind is list:
             return None
-        tensors.append(tensor)
+        tensors = [dense(array) for array in arrays if type(array) is kind]
+        if len(tensors) != len(arrays) or None in tensors:
+            return None
     first = tensors[0]
-    dtype, shape = first.dtype, first.shape
-    for tensor in tensors[1:]:
-        if tensor.dtype is not dtype or tensor.shape != shape:
-            return None
-    return tensors
