@@ -176,7 +176,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         work = self._repeat(collective.REDUCE_SCATTER, parts, out, op)
         if work is not None:
             return work
-        tensors = validation.parts_of(self, "reduce_scatter", parts)
+        tensors = validation.parts_of(self, "reduce_scatter", parts, joined=out is not None)
         mine = tensors[self.rank]
         reduction = validation.reduce_op_of(self, "reduce_scatter", op, mine.dtype)
         target = None if out is None else validation.output_of(self, "reduce_scatter", out, mine.shape, mine)
@@ -184,21 +184,38 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         return self._post(call, tensors, target, _first(parts), out)
 
     def all_to_all(
-        self, parts: Any, *, out: Any = None, shapes: Sequence[Sequence[int]] | None = None, discovers: bool = False
+        self,
+        parts: Any,
+        *,
+        out: Any = None,
+        shapes: Sequence[Sequence[int]] | None = None,
+        splits: tuple[Sequence[int], Sequence[int]] | None = None,
+        discovers: bool = False,
     ) -> Work[Any]:
         """Rank r holds, in rank order, the r-th part of every rank.
 
         Rank-leading ``parts``, ``(size, *shape)``, give a result of the same form; a list of ``size`` arrays, unequal
         ones included, gives a list. ``out`` may be either form. A list without ``out`` needs ``shapes``, one per rank,
         the check on, or ``discovers`` on every rank.
+
+        With ``splits``, the lengths along axis 0 of the parts in ``parts`` and in ``out``, both are one array whose
+        parts lie end to end, as in MPI_Alltoallv.
         """
-        work = self._repeat(collective.ALL_TO_ALL, parts, out) if discovers is False and shapes is None else None
+        work = (
+            self._repeat(collective.ALL_TO_ALL, parts, out, splits) if discovers is False and shapes is None else None
+        )
         if work is not None:
             return work
+        if splits is not None:
+            return self._post_split(parts, out, splits)
         discovers = validation.flag_of(self, "all_to_all", "discovers", discovers)
-        tensors = validation.parts_of(self, "all_to_all", parts)
+        tensors = validation.parts_of(self, "all_to_all", parts, joined=not isinstance(out, list | tuple | None))
         if isinstance(tensors, Tensor) and not isinstance(out, list | tuple):
-            target = None if out is None else validation.output_of(self, "all_to_all", out, tensors.shape, tensors)
+            target = (
+                None
+                if out is None
+                else validation.output_of(self, "all_to_all", out, tensors.shape, tensors, joined=True)
+            )
             return self._post(self._parted_call("all_to_all", tensors), tensors, target, parts, out)
         own = listed(tensors)
         expects = validation.awaited_of(self, "all_to_all", shapes, out, None if self.checks else own[self.rank])
@@ -273,6 +290,25 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         target = None if out is None else validation.output_of(self, "scatter", out, tensor.shape, tensor)
         call = self._call("scatter", tensor, root=root, discovers=discovers, needs_grad=False)
         return self._post(call, None, target, known, out, tensor.device)
+
+    def _post_split(self, parts: Any, out: Any, splits: tuple[Sequence[int], Sequence[int]]) -> Work[Any]:
+        """An all_to_all of two arrays that are cut along axis 0."""
+        op = "all_to_all"
+        tensor, whole = self._tensor(op, parts), self._tensor(op, out)
+        sends, places = (
+            validation.cut_of(self, op, part, lengths, what)
+            for part, lengths, what in zip((tensor, whole), splits, ("input", "output"), strict=True)
+        )
+        expects = shapes_of(places)
+        if not self.checks:
+            validation.awaited_of(self, op, expects, None, sends[self.rank])
+        target = validation.outputs_of(self, op, places, expects, tensor)
+        call = self._call(op, tensor, sends=shapes_of(sends), expects=expects, needs_grad=False)
+        key = (collective.ALL_TO_ALL, (tuple(splits[0]), tuple(splits[1])), None, tensor.dtype, tensor.shape)
+        work = self._post(call._replace(shape=None), sends, target, parts, out, key=key)
+        if key in self._plans:
+            self._plans[key].shape = whole.shape
+        return work
 
 
 def _first(parts: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -68,6 +69,8 @@ class Posting:
             block = block_options()
             if self._finds_nan if block is None else block.find_nan:
                 return None
+        if plan.gives_parts and (tensor := plan.parts(tensor, out)) is None:
+            return None
         inputs = tensor if plan.gives else None
         if out is array and plan.in_place:
             return self._start(plan, inputs, tensor, out, None, None)
@@ -89,6 +92,7 @@ class Posting:
         array: Any,
         out: Any,
         device: torch.device | None = None,
+        key: Any = None,
     ) -> Work[Any]:
         """Post a validated call; the work's result is ``out`` where the caller gave one, else of ``array``'s kind."""
         if out is not None and call.needs_grad:
@@ -100,7 +104,7 @@ class Posting:
             call = call._replace(nan=self._nan_in(inputs))
         if target is not None and inputs is not None:
             inputs = without_overlap(call.collective, self.rank, inputs, target.written)
-        plan = self._plan(call, parts, device or _device(parts))
+        plan = self._plan(call, parts, device or _device(parts), array, key)
         start = self._start_message if call.collective in MESSAGES else self._start
         work = start(plan, inputs, None if target is None else target.written, out, kind, parts)
         if target is not None and not target.is_direct:
@@ -108,22 +112,26 @@ class Posting:
         follows = stream_follower(array if out is None else out)
         return work if follows is None else work.then(follows)
 
-    def _plan(self, call: Call, parts: Parts | None, device: torch.device) -> Plan:
+    def _plan(self, call: Call, parts: Parts | None, device: torch.device, array: Any = None, key: Any = None) -> Plan:
         """The plan of calls like this one; remembered where the next one can be recognized by its arrays alone."""
-        if not recurs(call):
+        if key is None and recurs(call):
+            key = self._key(call, parts, array)
+        elif key is None or self.checks:
             return Plan(call, device, self.rank, self.size)
-        part = call.sends[0] if call.sends else call.shape or ()
-        stacked = isinstance(parts, Tensor) and call.collective.gives == "parts"
-        shape = torch.Size((self.size, *part) if stacked else part)
-        key: Any = (call.collective, call.reduce_op, call.root, call.dtype, shape)
-        if isinstance(parts, list):
-            key = (*key, len(parts))
         plan = self._plans.get(key)
         if plan is None:
             while len(self._plans) >= KEPT:
                 self._plans.pop(next(iter(self._plans)), None)
             plan = self._plans[key] = Plan(call, device, self.rank, self.size)
         return plan
+
+    def _key(self, call: Call, parts: Parts | None, array: Any) -> tuple[Any, ...]:
+        """What ``_repeat`` finds the plan by."""
+        shape = torch.Size(call.sends[0] if call.sends else call.shape or ())
+        if isinstance(parts, Tensor) and call.collective.gives == "parts":
+            shape = torch.Size(array.shape) if isinstance(array, Tensor | np.ndarray) else parts.shape
+        key = (call.collective, call.reduce_op, call.root, call.dtype, shape)
+        return (*key, len(parts)) if isinstance(parts, list) else key
 
     def _start(
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, out: Any, kind: Any, parts: Parts | None

@@ -15,7 +15,7 @@ from torch import Tensor
 from collshim.calls.agreement import signature
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.call import Call
-from collshim.calls.collective import MESSAGES
+from collshim.calls.collective import MESSAGES, Shape
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 
@@ -34,11 +34,14 @@ class Plan:
         collective: its record; ``reduces``: whether it does.
         device: where this rank's arrays are; ``on_cpu``: whether that is the CPU.
         rank, size: this rank in its group, and the group's size.
-        gives, gets: whether this rank gives data, and whether it gets a result.
+        gives, gives_parts, gets: whether this rank gives data, one part per rank, and whether it gets a result.
         in_place: whether a result may lie where the input does.
         needs_out: whether the form of the result is that of the place that the caller gives for it.
         part: the shape of this rank's tensor, or of each of its parts; None where they are unequal, or unknown.
         shape: the result's, rank-leading where it has parts; None where it comes part by part, or is unknown.
+        joined: the shape of a result that has parts where they lie end to end along axis 0; None where it has none.
+        takes_joined: whether the transport takes parts that lie end to end as they are.
+        input_shape: what a rank gives, where it is one array.
         signature: what calls that agree without a closer look have in common; None for a call that needs one.
         prepared: what the transport keeps with the plan.
         headers: the encoded call by the line it is made at, kept by a transport that sends it.
@@ -54,16 +57,28 @@ class Plan:
         self.rank = rank
         self.size = size
         self.gives = collective.gives_on(rank, call.root)
+        self.gives_parts = self.gives and collective.gives == "parts"
         self.gets = collective.gets_on(rank, call.root)
         self.in_place = collective.gives == collective.gets == "tensor" and self.gets
         self.needs_out = call.sends is not None
         self.part = call.sends[0] if call.sends and call.is_uniform else call.shape
         is_known = not (call.shape is None or call.is_ragged or call.discovers)
         self.shape = collective.result_shape(call.shape or (), size) if is_known else None
+        self.joined = _joined(self.part, size) if self.shape is not None and collective.gets == "parts" else None
+        self.takes_joined = False
+        self.input_shape = collective.input_shape(self.part or (), size)
         common = None if call.nan or call.discovers else signature(call)
         self.signature = None if common is None else (*common, call.needs_grad)
         self.prepared: Any = None
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
+
+    def parts(self, inputs: Any, out: Any) -> Any:
+        """What is given, as the transport takes it; None where parts lie end to end and the result has no place."""
+        if type(inputs) is not Tensor or inputs.shape == self.input_shape:
+            return inputs
+        if out is None:
+            return None
+        return inputs if self.takes_joined else inputs.view(self.input_shape)
 
     def places(self, inputs: Any, out: Any) -> tuple[Any, Parts] | None:
         """What is read, and what is written where ``out`` fits the plan; None where ``out`` has to be validated.
@@ -73,14 +88,20 @@ class Plan:
         outputs = dense(out)
         if type(outputs) is not Tensor:
             return None if outputs is None else self._listed_places(inputs, outputs)
-        if outputs.dtype is not self.call.dtype or outputs.shape != self.shape:
+        if outputs.dtype is not self.call.dtype:
             return None
+        if outputs.shape != self.shape:
+            if outputs.shape != self.joined:
+                return None
+            outputs = outputs if self.takes_joined else outputs.view(self.shape or ())
         if not self.gives:
             return None, outputs
         if type(inputs) is Tensor:
             start, end = inputs.data_ptr(), outputs.data_ptr()
             if end + outputs.nbytes <= start or start + inputs.nbytes <= end:
                 return inputs, outputs
+        elif are_apart(inputs, [outputs]):
+            return inputs, outputs
         return without_overlap(self.collective, self.rank, inputs, outputs), outputs
 
     def _listed_places(self, inputs: Any, outputs: list[Tensor]) -> tuple[Any, Parts] | None:
@@ -95,6 +116,10 @@ class Plan:
         if not are_apart([], outputs):
             return None
         return without_overlap(self.collective, self.rank, inputs, outputs), outputs
+
+
+def _joined(part: Shape | None, size: int) -> Shape | None:
+    return (size * part[0], *part[1:]) if part else None
 
 
 def recurs(call: Call) -> bool:
@@ -113,7 +138,9 @@ def dense(array: Any) -> Any:
     """
     kind = type(array)
     if kind is Tensor:
-        if not _is_plain(array):
+        if not array.is_cpu or array.layout is not _STRIDED or not array.is_contiguous() or array.is_neg():
+            return None
+        if array.is_nested or array.is_inference():
             return None
         if not array.requires_grad:
             return array
@@ -134,3 +161,12 @@ def _dense_list(arrays: list[Any]) -> list[Tensor] | None:
         if len(tensors) != len(arrays) or None in tensors:
             return None
     first = tensors[0]
+    dtype, shape = first.dtype, first.shape
+    for tensor in tensors:
+        if type(tensor) is not Tensor or tensor.dtype is not dtype or tensor.shape != shape:
+            return None
+        if not tensor.is_cpu or tensor.layout is not _STRIDED or not tensor.is_contiguous() or tensor.is_neg():
+            return None
+        if tensor.is_nested or tensor.is_inference() or tensor.requires_grad:
+            return None
+    return tensors

@@ -16,7 +16,7 @@ from collshim.calls.aliasing import sharing
 from collshim.calls.call import TAGS, name_of
 from collshim.calls.collective import Shape
 from collshim.errors import ArgumentError, ArgumentIndexError, ArgumentTypeError, ArgumentValueError, refusal
-from collshim.layout import Parts, listed
+from collshim.layout import Parts, listed, split
 
 T = TypeVar("T")
 
@@ -73,11 +73,16 @@ def kind_of(place: Place, op: str, array: Array) -> FromTorch | None:
     return _named(place, op, lambda: like(array))
 
 
-def parts_of(place: Place, op: str, parts: Array, what: str = "input") -> Parts:
-    """One part per rank: a rank-leading array, or a list or tuple of ``size`` arrays of one dtype and device."""
+def parts_of(place: Place, op: str, parts: Array, what: str = "input", *, joined: bool = False) -> Parts:
+    """One part per rank: a rank-leading array, or a list or tuple of ``size`` arrays of one dtype and device.
+
+    With ``joined`` an array of parts end to end along axis 0 too, seen as a rank-leading one.
+    """
     if not isinstance(parts, list | tuple):
         stacked = tensor_of(place, op, parts, what)
         refuse_kind(place, op, stacked)
+        if joined and stacked.dim() > 0 and stacked.shape[0] != place.size and stacked.shape[0] % place.size == 0:
+            return split(stacked, place.size)
         if stacked.dim() == 0 or stacked.shape[0] != place.size:
             expected = f"({place.size}, ...), one part per rank"
             raise ArgumentValueError(_text(place, op, f"{what}'s shape", tuple(stacked.shape), expected))
@@ -90,9 +95,14 @@ def parts_of(place: Place, op: str, parts: Array, what: str = "input") -> Parts:
     return tensors
 
 
-def output_of(place: Place, op: str, out: Array, shape: Sequence[int], like: Tensor) -> Target:
-    """``out`` as the place of one tensor of this shape, and of the dtype and device of ``like``."""
+def output_of(place: Place, op: str, out: Array, shape: Sequence[int], like: Tensor, *, joined: bool = False) -> Target:
+    """``out`` as the place of one tensor of this shape, and of the dtype and device of ``like``.
+
+    With ``joined`` the shape is rank-leading, and the parts may lie end to end along axis 0 instead.
+    """
     own = _named(place, op, lambda: as_output(out))
+    if own.dim() == len(shape) - 1 and tuple(own.shape) == (shape[0] * shape[1], *shape[2:]):
+        own = own.view(tuple(shape)) if joined else own
     _require_fit(place, op, own, shape, like, "output")
     own = own.detach()
     return Target(_writable(own), own)
@@ -102,7 +112,7 @@ def outputs_of(place: Place, op: str, out: Array, shapes: Sequence[Shape] | None
     """``out`` as the place of one part per rank: rank-leading, or a list; shapes None takes any of the other ranks."""
     if not isinstance(out, list | tuple):
         shape = shapes[0] if shapes else tuple(like.shape)
-        return output_of(place, op, out, (place.size, *shape), like)
+        return output_of(place, op, out, (place.size, *shape), like, joined=True)
     own = [_named(place, op, lambda part=part: as_output(part)) for part in out]  # type: ignore[misc]
     _require_length(place, op, own, "output")
     for index, part in enumerate(own):
@@ -166,6 +176,16 @@ def awaited_of(place: Place, op: str, shapes: Any, out: Array | None, own: Tenso
     return awaited
 
 
+def cut_of(place: Place, op: str, tensor: Tensor, lengths: Any, what: str) -> list[Tensor]:
+    """A tensor cut along axis 0 into one part per rank, of the given lengths."""
+    numbers = [_int_of(place, op, f"split of {what}", length) for length in lengths]
+    _require_length(place, op, numbers, f"split of {what}")
+    rows = tensor.shape[0] if tensor.dim() else 0
+    if tensor.dim() == 0 or sum(numbers) != rows or min(numbers) < 0:
+        raise ArgumentValueError(_text(place, op, f"splits of {what}", numbers, f"0 or more, {rows} in all"))
+    return list(tensor.split(numbers))
+
+
 def readable(tensor: Tensor) -> Tensor:
     """What a transport reads: detached, contiguous, with no lazy conjugation."""
     tensor = tensor.detach() if tensor.requires_grad else tensor
@@ -226,7 +246,7 @@ def _writable(own: Tensor) -> Tensor:
     return torch.empty(own.shape, dtype=own.dtype, device=own.device)
 
 
-def _require_length(place: Place, op: str, parts: Sequence[Tensor], what: str) -> None:
+def _require_length(place: Place, op: str, parts: Sequence[Any], what: str) -> None:
     if len(parts) != place.size:
         raise ArgumentValueError(_text(place, op, f"length of {what} list", len(parts), f"{place.size}, one per rank"))
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import Tensor
+
 from collshim.arrays import as_output, as_torch
 from collshim.communicator import Communicator
-from collshim.torch.distributed.forms import outputs, parts_like, pieces, place, uncounted, values
+from collshim.layout import split
+from collshim.torch.distributed.forms import joined_like, lengths, outputs, place, uncounted, values
 from collshim.work import Work
 
 
@@ -45,7 +48,7 @@ def all_gather(comm: Communicator, parts: list[Any], tensor: Any) -> Work[Any]:
 def all_gather_single(comm: Communicator, output: Any, tensor: Any) -> Work[Any]:
     """Every rank's output holds all ranks' tensors, end to end or stacked."""
     own, what = values(tensor), "all_gather_single: output_tensor"
-    return comm.all_gather(own, out=parts_like(what, place(output, what), own, comm))
+    return comm.all_gather(own, out=joined_like(what, place(output, what), own, comm))
 
 
 def gather(comm: Communicator, tensor: Any, parts: list[Any], root: int) -> Work[Any]:
@@ -65,7 +68,7 @@ def reduce_scatter(comm: Communicator, output: Any, parts: list[Any], op: Any) -
 
 def reduce_scatter_single(comm: Communicator, output: Any, tensor: Any, op: Any) -> Work[Any]:
     """Rank r's output holds the reduction of the r-th part of all ranks' tensors, end to end or stacked."""
-    parts = parts_like("reduce_scatter_single: input", values(tensor), values(output), comm)
+    parts = joined_like("reduce_scatter_single: input", values(tensor), values(output), comm)
     return comm.reduce_scatter(parts, op, out=outputs(output))
 
 
@@ -78,9 +81,19 @@ def all_to_all_single(
     comm: Communicator, output: Any, tensor: Any, output_sizes: list[int], input_sizes: list[int]
 ) -> Work[Any]:
     """Every rank's output holds, end to end, all ranks' pieces for it; cut evenly where no sizes are given."""
-    parts = pieces("all_to_all_single: input", values(as_torch(tensor)), input_sizes, comm)
-    out = uncounted(as_output(output, what="all_to_all_single: output"))
-    return comm.all_to_all(parts, out=pieces("all_to_all_single: output", out, output_sizes, comm))
+    source, out = values(as_torch(tensor)), uncounted(as_output(output, what="all_to_all_single: output"))
+    sends = lengths("all_to_all_single: input", source, input_sizes, comm)
+    expects = lengths("all_to_all_single: output", out, output_sizes, comm)
+    if sends is None and expects is None:
+        if source.shape[0] == comm.size:
+            source, out = split(source, comm.size), split(out, comm.size)
+        return comm.all_to_all(source, out=out)
+    sends, expects = sends or _equal(source, comm), expects or _equal(out, comm)
+    return comm.all_to_all(source, out=out, splits=(sends, expects))
+
+
+def _equal(whole: Tensor, comm: Communicator) -> tuple[int, ...]:
+    return (whole.shape[0] // comm.size,) * comm.size
 
 
 def barrier(comm: Communicator) -> Work[None]:

@@ -7,6 +7,9 @@ tensors that are not contiguous. ``all_to_all_single`` of a length that the rank
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
 
 from collshim.arrays import Array
 from collshim.calls.collective import ALL_TO_ALL
@@ -15,7 +18,7 @@ from collshim.torch.distributed.arguments import require_list, require_tensor, s
 from collshim.torch.distributed.forms import ints
 from collshim.torch.distributed.membership import Group, group_of, outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import handed, plain_list, posted, repeated
+from collshim.torch.distributed.posting import handed, plain, plain_list, posted, repeated
 from collshim.torch.distributed.work import Work
 
 
@@ -89,6 +92,10 @@ def all_to_all_single(
         RuntimeError: sizes do not fit dimension 0, or, without sizes, the ranks do not divide it (torch over gloo
             delivers garbage then); the ranks disagree or one is missing.
     """
+    splits = _plain_splits(input_split_sizes, output_split_sizes)
+    work = repeated(group, ALL_TO_ALL, input, plain(output), splits) if type(input) is Tensor else None
+    if work is not None:
+        return handed(group, work, async_op, output)
     process_group = group_of(group)
     if process_group is None:
         outside("all_to_all_single")
@@ -100,3 +107,10 @@ def all_to_all_single(
     input_sizes = ints("input_split_sizes", input_split_sizes)
     call, arguments = collectives.all_to_all_single, (target, source, output_sizes, input_sizes)
     return posted(process_group, async_op, "all_to_all", call, arguments, [output], [input])
+
+
+def _plain_splits(input_sizes: Any, output_sizes: Any) -> Any:
+    """Both, where two lists are given; None where both are left out."""
+    if type(input_sizes) is list and type(output_sizes) is list:
+        return (tuple(input_sizes), tuple(output_sizes)) if input_sizes and output_sizes else ()
+    return None if input_sizes is None and output_sizes is None else ()

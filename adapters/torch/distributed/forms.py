@@ -72,6 +72,12 @@ def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
     return tensor.view(stacked)
 
 
+def joined_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
+    """``parts_like``, left end to end where the engine sees by the shape that it lies so."""
+    parts = parts_like(what, whole, part, comm)
+    return parts if comm.size == parts.shape[0] == as_torch(whole).shape[0] else as_torch(whole)
+
+
 def ints(what: str, sizes: Sequence[int] | None) -> list[int]:
     """Split sizes; none where none are given."""
     if not isinstance(sizes, Iterable | None):
@@ -83,7 +89,13 @@ def ints(what: str, sizes: Sequence[int] | None) -> list[int]:
 
 
 def pieces(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> Tensor | list[Tensor]:
-    """``whole`` cut along dimension 0: stacked where no sizes are given, else a list.
+    """``whole`` cut along dimension 0: stacked where no sizes are given, else a list."""
+    numbers = lengths(what, whole, sizes, comm)
+    return split(whole, comm.size) if numbers is None else list(torch.split(whole, list(numbers)))
+
+
+def lengths(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> tuple[int, ...] | None:
+    """The lengths of the pieces of ``whole`` along dimension 0; None where no sizes are given, and all are equal.
 
     torch 2.13 over gloo does not see a length that the ranks do not divide, and delivers what lies behind the tensor.
     """
@@ -94,10 +106,10 @@ def pieces(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> Te
         if length % comm.size != 0:
             text = f"{what}'s dimension 0 is {length}, which does not divide equally across {comm.size} ranks"
             refuse(RuntimeError, f"{text}: give split sizes")
-        return split(whole, comm.size)
+        return None
     if len(sizes) != comm.size:
         text = f"Number of tensor splits not equal to group size: {what} has {len(sizes)}"
         refuse(RuntimeError, f"{text}, should be {comm.size}")
     if sum(sizes) != length or min(sizes) < 0:
         refuse(RuntimeError, f"Split sizes doesn't match total dim 0 size: {what} has {sizes} of {length}")
-    return list(torch.split(whole, sizes))
+    return tuple(sizes)

@@ -20,7 +20,7 @@ from collshim.torch.distributed.arguments import (
     same_dtype,
 )
 from collshim.torch.distributed.coalescing import posted_or_held
-from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.posting import handed, plain_list, posted, repeated
 from collshim.torch.distributed.work import Work
@@ -81,6 +81,9 @@ def all_gather_single(
         ValueError: no default group yet.
         RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
     """
+    work = repeated(group, ALL_GATHER, input_tensor, output_tensor) if type(output_tensor) is Tensor else None
+    if work is not None:
+        return handed(group, work, async_op, _chunks(output_tensor, group_of(group)) if async_op else output_tensor)
     require_tensor("input_tensor", input_tensor)
     require_tensor("output_tensor", output_tensor)
     process_group = group_of(group)
@@ -88,7 +91,7 @@ def all_gather_single(
         outside("all_gather_single")
         return None
     call, arguments = collectives.all_gather_single, (output_tensor, input_tensor)
-    results = _chunks(output_tensor, process_group.size()) if async_op else None
+    results = _chunks(output_tensor, process_group) if async_op else None
     return posted_or_held(process_group, async_op, "all_gather_single", call, arguments, *arguments, results)
 
 
@@ -155,7 +158,7 @@ def gather(
     return posted(process_group, async_op, "gather", collectives.gather, arguments, gather_list or [], [tensor])
 
 
-def _chunks(output: Array, size: int) -> list[Array]:
+def _chunks(output: Array, group: ProcessGroup | None) -> list[Array]:
     """What the Work of an ``all_gather_single`` has for results: one view per rank, of a tensor."""
     divisible = isinstance(output, Tensor) and output.dim() > 0
-    return [*output.detach().tensor_split(size)] if divisible else [output]
+    return [*output.detach().tensor_split(group.size())] if divisible and group is not None else [output]

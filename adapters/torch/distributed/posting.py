@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import profiler
 
 import collshim.work
-from collshim.calls.collective import GATHER, SCATTER, Collective
+from collshim.calls.collective import ALL_TO_ALL, GATHER, SCATTER, Collective
 from collshim.errors import ArgumentError, also
 from collshim.torch.distributed.arguments import NAMES
 from collshim.torch.distributed.membership import Group, ProcessGroup, membership, required
@@ -33,7 +33,7 @@ def repeated(
         group: the function's own argument.
         collective: the engine's record of it.
         array, out: see ``Communicator``; None for what is no plain tensor, an empty list for no list.
-        op: torch's.
+        op: the engine's name of a reduce operation, or the splits of an all_to_all.
         ranks: of a rooted collective, the root as a global rank and as a rank in the group.
     """
     process_group, root = _quick(group), None
@@ -48,8 +48,9 @@ def repeated(
             if bool(parts) != (root == process_group.communicator.rank):
                 return None  # given on another rank than torch wants it on
             array, out = (array, parts or None) if collective is GATHER else (parts or out, out)
-    name = None if op is None else NAMES.get(id(op), "")
-    work: collshim.work.Work[Any] | None = process_group.communicator._repeat(collective, array, out, name, root)
+    if collective is ALL_TO_ALL and type(array) is Tensor and array.shape[:1] == (process_group.communicator.size,):
+        return None  # pieces of length 1: the engine would take them for parts without that dimension
+    work: collshim.work.Work[Any] | None = process_group.communicator._repeat(collective, array, out, op, root)
     if work is not None:
         process_group.posted += 1
     return work
@@ -76,6 +77,11 @@ def _root(group: ProcessGroup, global_rank: Any, group_rank: Any) -> Any:
         return global_rank
     ranks = group.communicator.ranks
     return ranks.index(global_rank) if global_rank in ranks else None
+
+
+def plain_op(op: Any) -> str:
+    """The engine's name of an operation that torch names; nobody's for another one."""
+    return NAMES.get(id(op), "")
 
 
 def plain_list(value: Any) -> Any:

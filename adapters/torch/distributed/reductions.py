@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import Tensor
 from torch.distributed import ReduceOp, supports_complex
 
 from collshim.arrays import Array
@@ -25,7 +26,7 @@ from collshim.torch.distributed.arguments import (
 from collshim.torch.distributed.coalescing import posted_or_held
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import handed, plain, plain_list, posted, repeated
+from collshim.torch.distributed.posting import handed, plain, plain_list, plain_op, posted, repeated
 from collshim.torch.distributed.sparse import is_sparse, sum_sparse
 from collshim.torch.distributed.work import Work
 
@@ -55,7 +56,7 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     tensor([4, 6])
     """
     own = plain(tensor)
-    work = repeated(group, ALL_REDUCE, own, own, op)
+    work = repeated(group, ALL_REDUCE, own, own, plain_op(op))
     if work is not None:
         return handed(group, work, async_op, tensor)
     require_tensor("tensor", tensor)
@@ -99,7 +100,7 @@ def reduce(
         TypeError, ValueError, RuntimeError: as ``all_reduce``; a destination given twice or not at all.
     """
     own = plain(tensor)
-    work = repeated(group, REDUCE, own, own, op, (dst, group_dst))
+    work = repeated(group, REDUCE, own, own, plain_op(op), (dst, group_dst))
     if work is not None:
         return handed(group, work, async_op, tensor)
     process_group = group_of(group)
@@ -133,7 +134,7 @@ def reduce_scatter(
         ValueError: dtypes differ; no default group yet.
         RuntimeError: the list's length or the output's shape does not fit; the ranks disagree or one is missing.
     """
-    work = repeated(group, REDUCE_SCATTER, plain_list(input_list), output, op)
+    work = repeated(group, REDUCE_SCATTER, plain_list(input_list), output, plain_op(op))
     if work is not None:
         return handed(group, work, async_op, output)
     require_tensor("output", output)
@@ -171,6 +172,9 @@ def reduce_scatter_single(
         ValueError: no default group yet.
         RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
     """
+    work = repeated(group, REDUCE_SCATTER, input, output, plain_op(op)) if type(input) is Tensor else None
+    if work is not None:
+        return handed(group, work, async_op, output)
     require_tensor("output", output)
     require_tensor("input", input)
     process_group = group_of(group)

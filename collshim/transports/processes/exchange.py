@@ -125,7 +125,7 @@ class Exchange(Work[Any]):
         if ragged and self.calls is not None:
             return transfer(call, end)
         if plan.prepared is None:
-            plan.prepared = transfer(call, end)
+            plan.prepared, plan.takes_joined = transfer(call, end), not self.group.checks
         return cast(Transfer, plan.prepared)
 
     def _start_behind(self) -> None:

@@ -7,7 +7,7 @@ looked up once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from torch.distributed import ProcessGroup, ReduceOp
 from collshim.arithmetic import reducer, scaled
 from collshim.calls import collective
 from collshim.calls.call import Call
-from collshim.calls.collective import Collective
+from collshim.calls.collective import Collective, Shape
 from collshim.layout import Parts, as_bytes, cut, fill, flat, joined, listed
 from collshim.transports.processes.polling import Works, receive, send
 
@@ -42,6 +42,9 @@ all_to_all_single = _method("all_to_all_single", "alltoall_base")
 
 SCATTERS_SUMS_ALONE = not hasattr(ProcessGroup, "reduce_scatter_single")
 """Whether gloo's reduce_scatter adds, whatever the operation is: so in torch 2.6, and not in 2.13."""
+
+EXCHANGES_LISTS = not SCATTERS_SUMS_ALONE
+"""Whether gloo's alltoall takes lists, of equal shapes: so in torch 2.13, and not in 2.6."""
 
 _FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
 _INTEGERS = {torch.int64, torch.int32, torch.int8, torch.uint8}
@@ -112,6 +115,12 @@ def _as_is(tensor: Tensor) -> Tensor:
 def _carrier(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
     """A view in a dtype that every backend moves."""
     return _as_is if dtype in _MOVABLE else as_bytes
+
+
+def _carried_parts(carried: Callable[[Tensor], Tensor], parts: Parts) -> list[Tensor]:
+    if type(parts) is list and carried is _as_is:
+        return parts
+    return [*map(carried, listed(parts))]
 
 
 def _summand(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor] | None:
@@ -201,7 +210,8 @@ def _reduce_scatter(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
-        whole, part = source if type(source) is Tensor else torch.stack(listed(source)), target[None]
+        whole = source if type(source) is Tensor else torch.stack(listed(source))
+        part = target if target.dim() == whole.dim() else target[None]
         if summand is not None:
             whole, part = summand(whole), summand(part)
         return target, reduce_scatter_single(group, part, whole, options), finish
@@ -259,10 +269,11 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
     def start(group: Any, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         if type(target) is Tensor and carried is _as_is:
-            return target, all_gather_single(group, target, source[None]), None
+            part = source if source.dim() == target.dim() else source[None]
+            return target, all_gather_single(group, target, part), None
         whole = joined(target)
         if whole is None:
-            return target, group.allgather([[*map(carried, target)]], [carried(source)]), None
+            return target, group.allgather([_carried_parts(carried, target)], [carried(source)]), None
         return target, all_gather_single(group, carried(whole), carried(source.view(-1))), None
 
     return start
@@ -288,7 +299,7 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None and is_root else target
-        lists = [] if target is None else [[*map(carried, listed(target))]]
+        lists = [] if target is None else [_carried_parts(carried, target)]
         return target, group.gather(lists, [carried(source)], options), None
 
     return start
@@ -322,7 +333,7 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
-        lists = [] if source is None else [[*map(carried, listed(source))]]
+        lists = [] if source is None else [_carried_parts(carried, source)]
         return target, group.scatter([carried(target)], lists, options), None
 
     return start
@@ -335,6 +346,8 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
+        if EXCHANGES_LISTS and type(source) is list and type(target) is list:
+            return target, group.alltoall(_carried_parts(carried, target), _carried_parts(carried, source)), None
         whole = source if type(source) is Tensor else torch.stack(listed(source))
         if type(target) is Tensor:
             return target, all_to_all_single(group, carried(target), carried(whole), [], []), None
@@ -346,9 +359,13 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
 
 def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
     carried = _carrier(call.dtype)
+    rows = [[shape[0] for shape in shapes if shape] for shapes in (call.expects or (), call.sends or ())]
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
-        target = end.fresh() if target is None else target
+        if type(source) is Tensor and type(target) is Tensor and carried is _as_is:  # cut along axis 0
+            return target, all_to_all_single(group, target, source, *rows), None
+        target = _parts(target, call.expects) or end.fresh()
+        source = _parts(source, call.sends)
         whole = joined(target)
         buffer = target[0].new_empty(sum(part.numel() for part in target)) if whole is None else whole
         taken, given = carried(buffer), carried(flat(source))
@@ -356,6 +373,11 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
         return target, work, None if whole is not None else partial(_cut_into, buffer)
 
     return start
+
+
+def _parts(parts: Any, shapes: Sequence[Shape] | None) -> Any:
+    """Parts that may lie end to end in one tensor, as a list."""
+    return cut(parts.view(-1), shapes or ()) if type(parts) is Tensor else parts
 
 
 def _cut_into(whole: Tensor, target: Parts) -> None:

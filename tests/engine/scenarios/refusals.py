@@ -135,7 +135,7 @@ REFUSALS: dict[str, Refusal] = {
         lambda c: c.all_reduce(_ONES, out=torch.ones(4)), _VALUE, ("shape of output is (4,)", "(3,)")
     ),
     "an output of as many elements": Refusal(
-        lambda c: c.all_gather(_ONES, out=torch.ones(6)), _VALUE, ("shape of output is (6,)", "(2, 3)")
+        lambda c: c.all_gather(_ONES, out=torch.ones(3, 2)), _VALUE, ("shape of output is (3, 2)", "(2, 3)")
     ),
     "an output of another dtype": Refusal(
         lambda c: c.all_reduce(_ONES, out=_ONES.double()), _TYPE, ("dtype of output is float64", "float32")
