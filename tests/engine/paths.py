@@ -1,0 +1,247 @@
+"""The paths that a call may take through a transport, derived from its code, and those that the suite's cases take.
+
+A path is a function that a transport comes to from its entries, or one arm of an ``if`` in such a function. What
+serves a failure, a GPU or a look at who is late is none: cases that go well on the CPU do not come there for certain.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+from collshim import Communicator, transports
+from collshim.conformance.bindings import bindings
+from collshim.conformance.bindings.places import Place
+from collshim.conformance.corners import corners
+from collshim.transports import compute
+from collshim.transports.processes import transport as processes
+from collshim.transports.threads import exchange, transport
+from tests.engine.plays.forms import into
+from tests.engine.plays.values import OPS, SHAPES, plays
+from tests.engine.worlds import Play, on_ranks, world
+
+FOLDER = f"{Path(transports.__file__).parent}{os.sep}"
+FILES = {
+    "threads": ("compute.py", "threads/exchange.py", "threads/transport.py"),
+    "processes": ("processes/exchange.py", "processes/gloo.py", "processes/transport.py"),
+}
+"""By transport, the code that carries a collective out."""
+
+ENTRIES = (".start", ".message", "._complete")
+"""Where posts come in, and waits."""
+
+NO_PATH = re.compile(r"fail|raise|refuse|hopeless|expire|deferred|cuda|gpu|crossing(?! is None)|stream", re.IGNORECASE)
+"""Names in what serves a failure or a GPU."""
+
+FRAMEWORK = "torch"
+"""Whose adapter's corner cases are asked; one dialect stands for all."""
+
+DTYPES = (torch.float32, torch.bool, torch.complex64, torch.uint16, torch.int32)
+"""Those that gloo reduces as they are, those that it reduces as others, and one that it does not reduce."""
+
+Line = tuple[str, int]
+"""A file below the folder of transports, and a line in it."""
+
+
+class Function(NamedTuple):
+    """A function in one of a transport's files."""
+
+    file: str
+    name: str
+    node: ast.FunctionDef
+
+    @property
+    def mention(self) -> str:
+        """How code mentions it: a method by a dot."""
+        is_method = any(part[0].isupper() for part in self.name.lstrip("_").split("."))
+        return f".{self.node.name}" if is_method else self.node.name
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """Its statements, without the docstring."""
+        return self.node.body[1:] if ast.get_docstring(self.node) is not None else self.node.body
+
+
+@cache
+def paths(name: str) -> dict[str, Line]:
+    """By what they are, where the paths of a transport begin."""
+    lines: dict[str, Line] = {}
+    counts = Counter[str]()
+    for function in _functions_reached(name):
+        for label, statements in _branches(function):
+            text = f"{function.file} {function.name}{label}"
+            counts[text] += 1
+            lines[f"{text} ({counts[text]})" if counts[text] > 1 else text] = function.file, statements[0].lineno
+    return lines
+
+
+def _functions_reached(name: str) -> list[Function]:
+    """The functions that an entry, or a table of the module, mentions, and what these mention in their turn."""
+    trees = {file: ast.parse((Path(FOLDER) / file).read_text(encoding="utf-8")) for file in FILES[name]}
+    functions = [function for file, tree in trees.items() for function in _functions(file, tree)]
+    tables = [node for tree in trees.values() for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    names = {*ENTRIES}.union(*(_mentions(table) for table in tables if isinstance(table.value, ast.Dict)))
+    reached: dict[tuple[str, str], Function] = {}
+    while new := [one for one in functions if one.mention in names and one[:2] not in reached]:
+        for function in new:
+            reached[function[:2]] = function
+            if not NO_PATH.search(function.node.name):
+                names |= _mentions(function.node)
+    return [function for function in reached.values() if not NO_PATH.search(function.node.name)]
+
+
+def _functions(file: str, tree: ast.AST, prefix: str = "") -> Iterator[Function]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef) and "Protocol" in map(ast.unparse, node.bases):
+            continue
+        if isinstance(node, ast.FunctionDef):
+            yield Function(file, prefix + node.name, node)
+        inner = f"{prefix}{node.name}." if isinstance(node, ast.FunctionDef | ast.ClassDef) else prefix
+        yield from _functions(file, node, inner)
+
+
+def _mentions(tree: ast.AST) -> set[str]:
+    """Every name, and with a dot every attribute, in code that is on a path."""
+    names = set[str]()
+    if isinstance(tree, ast.Name | ast.Attribute):
+        names.add(tree.id if isinstance(tree, ast.Name) else f".{tree.attr}")
+    nodes = list(ast.iter_child_nodes(tree))
+    if isinstance(tree, ast.If):
+        nodes = [tree.test, *chain.from_iterable(arm for _, arm in _arms_of(tree))]
+    return names.union(*(_mentions(node) for node in nodes if not isinstance(node, ast.ExceptHandler)))
+
+
+def _branches(function: Function) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """The body of a function that does something, and the arms in it, each with the condition that leads there."""
+    if function.body and not isinstance(function.body[0], ast.Raise):
+        yield "", function.body
+        yield from _arms(function.body)
+
+
+def _arms(statements: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:
+    for statement in statements:
+        if isinstance(statement, ast.FunctionDef):  # a path of its own
+            continue
+        if isinstance(statement, ast.If):
+            yield from _arms_of(statement)
+        for field in ("body", "orelse", "finalbody"):
+            yield from _arms(getattr(statement, field, []))
+
+
+def _arms_of(condition: ast.If) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """The arms of one ``if`` that are paths."""
+    test = ast.unparse(condition.test)
+    for word, arm in (("if", condition.body), ("unless", condition.orelse)):
+        if arm and not NO_PATH.search(" ".join([test, *map(ast.unparse, arm)])):
+            yield f", {word} {test}", arm
+
+
+@cache
+def taken(name: str) -> frozenset[Line]:
+    """The lines of a transport that some case comes to."""
+    if name == "processes":
+        ranks = [*on_ranks(_lines, 2, "processes", True), *on_ranks(_lines, 2, "unchecked", True)]
+        return frozenset[Line]().union(*ranks)
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")
+        ranks = [*on_ranks(_lines, 1, "threads", False), *on_ranks(_lines, 2, "threads", False)]
+        patch.setattr(exchange, "SHARED_BYTES", 0)
+        patch.setattr(transport, "SHARED_BYTES", 0)
+        patch.setattr(compute, "BLOCK", 100)
+        return frozenset[Line]().union(*ranks, *on_ranks(_lines, 2, "threads", False))
+
+
+def _lines(is_process: bool) -> frozenset[Line]:
+    """The lines that this rank comes to in all cases; in a process of its own also those of threads that it starts."""
+    lines = set[Line]()
+
+    def trace_lines(frame: FrameType, event: str, argument: object) -> Any:
+        if event == "line":
+            lines.add((frame.f_code.co_filename.removeprefix(FOLDER), frame.f_lineno))
+        return trace_lines
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        return trace_lines if frame.f_code.co_filename.startswith(FOLDER) else None
+
+    with ExitStack() as stack:
+        stack.callback(sys.settrace, sys.gettrace())
+        sys.settrace(trace)
+        if is_process:
+            warnings.simplefilter("ignore")
+            threading.settrace(trace)
+            stack.callback(threading.settrace, None)
+            _as_many_ranks(world())
+        _ask_corners()
+        _play()
+    return frozenset(lines)
+
+
+def _ask_corners() -> None:
+    comm = world()
+    place = Place(comm.rank, comm.size, port=int(os.environ.get("MASTER_PORT", "0")))
+    for binding in bindings():
+        if binding.framework.name == FRAMEWORK and not binding.form:
+            for case in corners(binding, comm.size):
+                if comm.checks or not case.gradient:  # by comparing ranks learn who needs a gradient
+                    binding.answer(place, case)
+
+
+def _play() -> None:
+    """The engine's own cases: each form of a result's place, and dtypes that no framework gives to its collectives."""
+    comm = world()
+    values = [plays(OPS, SHAPES[length], dtype) for length in ("small", "large") for dtype in DTYPES]
+    cases: list[Play] = [play for group in (*values, into()) for play in group.values()]
+    for play in (*cases, _polled, _behind_a_discovery, _resumed):
+        play(comm)
+
+
+def _polled(comm: Communicator) -> None:
+    work = comm.all_gather(torch.ones(3))
+    while not work.done():
+        time.sleep(0.001)
+
+
+def _behind_a_discovery(comm: Communicator) -> None:
+    """A call that waits for its turn, since the ranks tell each other more of the one before."""
+    tensor = torch.ones(3)
+    comm.all_reduce(tensor).wait()
+    for work in (comm.all_gather_ragged(tensor[comm.rank :]), comm.all_reduce(tensor)):
+        work.wait()
+
+
+def _resumed(comm: Communicator) -> None:
+    """A wait that Ctrl-C ended while its result was made."""
+    interrupts = [KeyboardInterrupt()]
+
+    def view(result: torch.Tensor) -> torch.Tensor:
+        if interrupts:
+            raise interrupts.pop()
+        return result
+
+    work = comm.all_gather(torch.ones(3)).then(view)
+    with pytest.raises(KeyboardInterrupt):
+        work.wait()
+    work.wait()
+
+
+def _as_many_ranks(comm: Communicator) -> None:
+    """As in a group that is so large that fingerprints do not go from each to each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "_FEW", 0)
+        comm.all_reduce(torch.ones(3)).wait()

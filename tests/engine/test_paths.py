@@ -1,0 +1,30 @@
+"""Every path of every transport is taken by some case of the suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.paths import FILES, FOLDER, paths, taken
+
+
+@pytest.mark.parametrize("path", paths("threads"))
+def test_a_path_between_threads_is_taken(path: str) -> None:
+    assert paths("threads")[path] in taken("threads")
+
+
+@pytest.mark.parametrize("path", paths("processes"))
+def test_a_path_between_processes_is_taken(path: str) -> None:
+    assert paths("processes")[path] in taken("processes")
+
+
+@pytest.mark.parametrize("transport", FILES)
+def test_each_file_has_paths(transport: str) -> None:
+    assert {file for file, _ in paths(transport).values()} == {*FILES[transport]}
+
+
+def test_every_start_of_gloo_is_a_path() -> None:
+    starts = [path for path in paths("processes") if path.startswith("processes/gloo.py") and "," not in path]
+    text = (Path(FOLDER) / "processes/gloo.py").read_text(encoding="utf-8")
+    assert len([path for path in starts if ".start" in path.replace(".py", "")]) == text.count("    def start")
