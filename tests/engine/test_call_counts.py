@@ -37,8 +37,8 @@ BOUNDS: dict[str, dict[str, Bound]] = {
     "unchecked": {
         "engine all_reduce 16 B, out=": ((8, 6), (8, 6)),
         "torch all_gather 16 B, list": ((49, 25), (49, 25)),
-        "engine send 16 B": ((63, 37), (63, 37)),
-        "engine recv 16 B": ((67, 38), (67, 38)),
+        "engine send 16 B": ((61, 36), (61, 36)),
+        "engine recv 16 B": ((65, 37), (65, 37)),
     },
 }
 

@@ -21,7 +21,7 @@ from collshim.calls import collective
 from collshim.calls.call import Call
 from collshim.calls.collective import Collective, Shape
 from collshim.layout import Parts, as_bytes, cut, fill, flat, joined, listed
-from collshim.transports.processes.polling import Works, receive, send
+from collshim.transports.processes.polling import FLOATS, INTEGERS, MOVABLE, Works, receive, send
 
 Finish = Callable[[Any], Any]
 Moving = tuple[Any, Any, "Finish | None"]
@@ -46,9 +46,6 @@ SCATTERS_SUMS_ALONE = not hasattr(ProcessGroup, "reduce_scatter_single")
 EXCHANGES_LISTS = not SCATTERS_SUMS_ALONE
 """Whether gloo's alltoall takes lists, of equal shapes: so in torch 2.13, and not in 2.6."""
 
-_FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
-_INTEGERS = {torch.int64, torch.int32, torch.int8, torch.uint8}
-_MOVABLE = _FLOATS | _INTEGERS | {torch.bool}
 _NATIVE_OPS: dict[str, Any] = {
     "sum": ReduceOp.SUM,
     "avg": ReduceOp.SUM,
@@ -98,10 +95,10 @@ def _is_native(call: Call) -> bool:
     if call.dtype is torch.bool:
         return call.reduce_op in _OF_BOOLEANS
     if call.reduce_op in ("band", "bor", "bxor"):
-        return call.dtype in _INTEGERS and call.device == "cpu"
+        return call.dtype in INTEGERS and call.device == "cpu"
     if call.dtype in (torch.complex64, torch.complex128):
         return call.reduce_op in ("sum", "avg")
-    return call.dtype in _FLOATS | _INTEGERS
+    return call.dtype in FLOATS | INTEGERS
 
 
 def _native_op(call: Call) -> Any:
@@ -114,7 +111,7 @@ def _as_is(tensor: Tensor) -> Tensor:
 
 def _carrier(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
     """A view in a dtype that every backend moves."""
-    return _as_is if dtype in _MOVABLE else as_bytes
+    return _as_is if dtype in MOVABLE else as_bytes
 
 
 def _carried_parts(carried: Callable[[Tensor], Tensor], parts: Parts) -> list[Tensor]:

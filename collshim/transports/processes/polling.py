@@ -16,9 +16,15 @@ from datetime import timedelta
 from queue import Empty, SimpleQueue
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from collshim.layout import as_bytes
+
+FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
+INTEGERS = {torch.int64, torch.int32, torch.int8, torch.uint8}
+MOVABLE = FLOATS | INTEGERS | {torch.bool}
+"""What every backend has a type for; anything else goes as bytes."""
 
 _IDLE = 5.0
 """Seconds that a thread waits for its next work before it ends: to start one takes as long as to send a little."""
@@ -120,8 +126,8 @@ def receive_from_anybody(group: Any, tensor: Tensor, tag: int) -> Any:
 
 
 def _message(tensor: Tensor) -> Tensor:
-    """What travels: bytes, which every backend moves; one of an empty tensor, since gloo does not receive nothing."""
-    message = as_bytes(tensor)
+    """What travels; of an empty tensor one element, since gloo receives nothing from nobody in particular."""
+    message = tensor.view(-1) if tensor.dtype in MOVABLE else as_bytes(tensor)
     return message if message.numel() else message.new_zeros(1)
 
 
