@@ -47,6 +47,11 @@ class Plan:
         headers: the encoded call by the line it is made at, kept by a transport that sends it.
     """
 
+    __slots__ = (
+        "call", "collective", "device", "gets", "gives", "headers", "in_place", "needs_out", "on_cpu", "part",
+        "prepared", "rank", "reduces", "shape", "signature", "size",
+    )  # fmt: skip
+
     def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
         collective = call.collective
         self.call = call
