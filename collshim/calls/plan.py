@@ -48,8 +48,8 @@ class Plan:
     """
 
     __slots__ = (
-        "call", "collective", "device", "gets", "gives", "headers", "in_place", "needs_out", "on_cpu", "part",
-        "prepared", "rank", "reduces", "shape", "signature", "size",
+        "call", "collective", "device", "gets", "gives", "gives_parts", "headers", "in_place", "input_shape", "joined",
+        "needs_out", "on_cpu", "part", "prepared", "rank", "reduces", "shape", "signature", "size", "takes_joined",
     )  # fmt: skip
 
     def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
@@ -71,7 +71,7 @@ class Plan:
         self.shape = collective.result_shape(call.shape or (), size) if is_known else None
         self.joined = _joined(self.part, size) if self.shape is not None and collective.gets == "parts" else None
         self.takes_joined = False
-        self.input_shape = collective.input_shape(self.part or (), size)
+        self.input_shape = (size, *(self.part or ())) if self.gives_parts else self.part
         common = None if call.nan or call.discovers else signature(call)
         self.signature = None if common is None else (*common, call.needs_grad)
         self.prepared: Any = None

@@ -32,9 +32,9 @@ from collshim.conformance.corners import corners
 from collshim.transports import compute
 from collshim.transports.processes import transport as processes
 from collshim.transports.threads import exchange, transport
-from tests.engine.plays.forms import into
-from tests.engine.plays.values import OPS, SHAPES, plays
-from tests.engine.worlds import Play, on_ranks, world
+from tests.engine.scenarios.forms import into
+from tests.engine.scenarios.values import OPS, SHAPES, scenarios
+from tests.engine.worlds import Scenario, on_ranks, world
 
 FOLDER = f"{Path(transports.__file__).parent}{os.sep}"
 FILES = {
@@ -205,8 +205,8 @@ def _ask_corners() -> None:
 def _play() -> None:
     """The engine's own cases: each form of a result's place, and dtypes that no framework gives to its collectives."""
     comm = world()
-    values = [plays(OPS, SHAPES[length], dtype) for length in ("small", "large") for dtype in DTYPES]
-    cases: list[Play] = [play for group in (*values, into()) for play in group.values()]
+    values = [scenarios(OPS, SHAPES[length], dtype) for length in ("small", "large") for dtype in DTYPES]
+    cases: list[Scenario] = [scenario for group in (*values, into()) for scenario in group.values()]
     for play in (*cases, _polled, _behind_a_discovery, _resumed):
         play(comm)
 

@@ -150,6 +150,53 @@ def _all_to_all_into_unequal_list(comm: Communicator, length: int, place: Into) 
     return got is out, all(torch.equal(a, b) for a, b in zip(out, wanted, strict=True))
 
 
+def _end_to_end(stacked: Tensor) -> Tensor:
+    return stacked.flatten(0, 1)
+
+
+def _all_gather_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
+    out = place(_end_to_end(parts(length, 0, comm.size)))
+    result = [comm.all_gather(part(length, comm.rank), out=out).wait() for _ in range(2)][-1]
+    return result is out, torch.equal(out, _end_to_end(everyones(length, comm.size)))
+
+
+def _reduce_scatter_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
+    out, tensor = place(part(length, 0)), _end_to_end(parts(length, comm.rank, comm.size))
+    result = [comm.reduce_scatter(tensor, out=out).wait() for _ in range(2)][-1]
+    return result is out, torch.equal(out, total(length, comm.size, comm.rank))
+
+
+def _all_to_all_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
+    out, tensor = (_end_to_end(parts(length, comm.rank, comm.size)) for _ in range(2))
+    out = place(out)
+    result = [comm.all_to_all(tensor, out=out).wait() for _ in range(2)][-1]
+    return result is out, torch.equal(out, _end_to_end(everyones(length, comm.size, comm.rank)))
+
+
+def _all_to_all_in_splits(comm: Communicator, length: int, place: Into) -> Any:
+    """Unequal splits on the last rank alone: the others' are equal, which they give as unequal ones all the same."""
+    last = comm.size - 1
+    rows = [[3 if rank == peer == last else 2 for peer in range(comm.size)] for rank in range(comm.size)]
+    tensors = [
+        [numbers((rows[rank][peer], length), torch.float64, rank, peer) for peer in range(comm.size)]
+        for rank in range(comm.size)
+    ]
+    expected = torch.cat([tensors[rank][comm.rank] for rank in range(comm.size)])
+    out, splits = place(expected), (tuple(rows[comm.rank]), tuple(row[comm.rank] for row in rows))
+    result = [comm.all_to_all(torch.cat(tensors[comm.rank]), out=out, splits=splits).wait() for _ in range(2)][-1]
+    return result is out, torch.equal(out, expected)
+
+
+def _all_to_all_lists_unequal_on_the_last_rank(comm: Communicator, length: int, place: Into) -> Any:
+    last = comm.size - 1
+    shapes = [[(3 if rank == peer == last else 2, length) for peer in range(comm.size)] for rank in range(comm.size)]
+    inputs = [numbers(shapes[comm.rank][peer], torch.float64, comm.rank, peer) for peer in range(comm.size)]
+    expected = [numbers(shapes[rank][comm.rank], torch.float64, rank, comm.rank) for rank in range(comm.size)]
+    out = [place(tensor) for tensor in expected]
+    result = [comm.all_to_all(inputs, out=out).wait() for _ in range(2)][-1]
+    return result is out, all(torch.equal(a, b) for a, b in zip(out, expected, strict=True))
+
+
 def _recv(comm: Communicator, length: int, place: Into) -> Any:
     before, after = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     out = place(part(length, 0))
@@ -173,6 +220,11 @@ INTO: dict[str, Callable[[Communicator, int, Into], Any]] = {
     "all_to_all into a list": _all_to_all_into_list,
     "all_to_all of a list into one array": _all_to_all_list_into_stacked,
     "all_to_all into an unequal list": _all_to_all_into_unequal_list,
+    "all_gather end to end": _all_gather_end_to_end,
+    "reduce_scatter of parts end to end": _reduce_scatter_end_to_end,
+    "all_to_all end to end": _all_to_all_end_to_end,
+    "all_to_all in splits": _all_to_all_in_splits,
+    "all_to_all of lists that are unequal on the last rank": _all_to_all_lists_unequal_on_the_last_rank,
     "recv": _recv,
 }
 
