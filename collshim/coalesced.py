@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
@@ -16,9 +17,11 @@ from torch import Tensor
 
 from collshim.arrays import stream_follower
 from collshim.calls import validation
+from collshim.calls.aliasing import are_apart
 from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER, Collective, Shape
+from collshim.calls.plan import dense
 from collshim.errors import ArgumentTypeError, ArgumentValueError, refusal
-from collshim.posting import Posting, needs_grad
+from collshim.posting import Posting, looks_for_nan, needs_grad
 from collshim.work import Work, together
 
 _TEXT_LENGTH = 120
@@ -53,7 +56,8 @@ class CoalescedCollectives(Posting):
         self, arrays: Sequence[Any], op: str | tuple[str, float] = "sum", *, out: Sequence[Any] | None = None
     ) -> Work[list[Any]]:
         """Every rank holds each array's element-wise reduction; ``out`` may be ``arrays`` itself."""
-        return _Coalesced(self, ALL_REDUCE, arrays, out, op=op).post(_flat, _pieces)
+        work = self._repeat_in_place(arrays, out, op)
+        return _Coalesced(self, ALL_REDUCE, arrays, out, op=op).post(_flat, _pieces) if work is None else work
 
     def broadcast_coalesced(
         self, arrays: Sequence[Any], root: int = 0, *, out: Sequence[Any] | None = None
@@ -70,6 +74,18 @@ class CoalescedCollectives(Posting):
     ) -> Work[list[Any]]:
         """Rank r holds, for each rank-leading ``(size, *shape)``, the reduction of all ranks' r-th parts."""
         return _Coalesced(self, REDUCE_SCATTER, parts, out, op=op).post(_rows, _pieces)
+
+    def _repeat_in_place(self, arrays: Any, out: Any, op: Any) -> Work[list[Any]] | None:
+        """Post an all_reduce of tensors in their own places, like one that was validated before; else None."""
+        if type(arrays) is not list or type(out) is not list or not arrays or type(op) is not str:
+            return None
+        if len(out) != len(arrays) or not all(map(_is_in_place, arrays, out)) or looks_for_nan(self._finds_nan):
+            return None
+        plan = self._plans.get(_key(op, arrays))
+        if plan is None or not are_apart([], arrays):
+            return None
+        whole = _flat(arrays)
+        return self._start(plan, whole, whole, out, None, None).then(partial(_cut_into, whole))
 
 
 class _Coalesced:
@@ -160,7 +176,9 @@ class _Coalesced:
         graph = gives and needs_grad(whole)
         call = posting._call(collective.name, whole, *reduction, root=self.root, needs_grad=graph)
         call = call._replace(shape=self._part_shape(whole), content=bucket.content(len(self.arrays)))
-        return posting._post(call, whole if gives else None, None, whole, None, whole.device)
+        is_whole = collective is ALL_REDUCE and len(self.buckets) == 1
+        key = _key(self.op, bucket.tensors) if is_whole else None
+        return posting._post(call, whole if gives else None, None, whole, None, whole.device, key)
 
     def _results(self, wholes: list[Tensor], pieces: Pieces) -> Any:
         results: list[Any] = [None] * len(self.tensors)
@@ -179,6 +197,20 @@ class _Coalesced:
             return own.copy_(piece) if isinstance(own, Tensor) else own
         kind = self.kinds[place]
         return piece if kind is None else kind(piece)
+
+
+def _is_in_place(array: Any, out: Any) -> bool:
+    return array is out and type(array) is Tensor and dense(array) is array
+
+
+def _key(op: Any, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+    return (ALL_REDUCE, op, "coalesced", tuple([(tensor.shape, tensor.dtype) for tensor in tensors]))
+
+
+def _cut_into(whole: Tensor, out: list[Tensor]) -> list[Tensor]:
+    for tensor, piece in zip(out, whole.split([tensor.numel() for tensor in out]), strict=True):
+        tensor.copy_(piece.view_as(tensor))
+    return out
 
 
 def _flat(tensors: list[Tensor]) -> Tensor:

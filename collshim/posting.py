@@ -36,6 +36,7 @@ class Posting:
         self._deferred = transport.deferred
         self._finds_nan = current_options().find_nan
         self._plans: dict[Any, Plan] = {}
+        self._seen: set[Any] = set()
         self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # what is checked may come with a graph
         self.rank = transport.rank
         self.size = transport.size
@@ -55,7 +56,7 @@ class Posting:
         """Post a call like one that was validated before; None where there was none, or more has to be looked at."""
         tensor = dense(array)
         if tensor is None or (root is not None and type(root) is not int):
-            return None
+            return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
         try:
             if type(tensor) is Tensor:
                 plan = self._plans.get((collective, op, root, tensor.dtype, tensor.shape))
@@ -80,6 +81,25 @@ class Posting:
         places = plan.places(tensor, out)
         return None if places is None else self._start(plan, places[0], places[1], out, None, None)
 
+    def _repeat_strided(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Work[Any] | None:
+        """``_repeat`` of a tensor that is not contiguous, by a copy; into itself where its strides were validated."""
+        if not array.is_cpu or array.layout is not torch.strided or array.is_nested or array.is_contiguous():
+            return None
+        is_own = out is array
+        if (
+            array.requires_grad
+            or array.is_neg()
+            or array.is_inference()
+            or (is_own and _strides(array) not in self._seen)
+        ):
+            return None
+        copy = array.contiguous()
+        work = self._repeat(collective, copy, copy if is_own else out, op, root)
+        if work is None or work._out is not copy:
+            return work
+        work._out = array
+        return work.then(partial(_written_back, copy))
+
     def _kind(self, array: Any) -> Any:
         """What makes an array of the caller's kind of a result's tensors; None where they are it."""
         return None if type(array[0] if type(array) is list else array) is Tensor else self._to_numpy
@@ -100,7 +120,7 @@ class Posting:
         gets_array = array is not None and out is None and call.op != "send"
         kind = validation.kind_of(self, call.op, array) if gets_array else None
         inputs = None if parts is None else validation.readable_parts(parts)
-        if call.reduce_op is not None and inputs is not None and _looks_for_nan(self._finds_nan):
+        if call.reduce_op is not None and inputs is not None and looks_for_nan(self._finds_nan):
             call = call._replace(nan=self._nan_in(inputs))
         if target is not None and inputs is not None:
             inputs = without_overlap(call.collective, self.rank, inputs, target.written)
@@ -109,6 +129,8 @@ class Posting:
         work = start(plan, inputs, None if target is None else target.written, out, kind, parts)
         if target is not None and not target.is_direct:
             work = work.then(target.settled)
+            if isinstance(target.own, Tensor) and len(self._seen) < KEPT:
+                self._seen.add(_strides(target.own))
         follows = stream_follower(array if out is None else out)
         return work if follows is None else work.then(follows)
 
@@ -202,9 +224,19 @@ class Posting:
             raise ArgumentValueError(refusal(op, "shape of what is awaited", got, expected, self.rank, self.size))
 
 
-def _looks_for_nan(by_default: bool) -> bool:
+def looks_for_nan(by_default: bool) -> bool:
+    """Whether a reduction's inputs are searched for NaN: as the block says, else ``by_default``."""
     block = block_options()
     return by_default if block is None else block.find_nan
+
+
+def _strides(tensor: Tensor) -> tuple[Any, Any]:
+    """What says whether a tensor's elements share memory."""
+    return tensor.shape, tensor.stride()
+
+
+def _written_back(copy: Tensor, own: Tensor) -> Tensor:
+    return own.copy_(copy)
 
 
 def needs_grad(parts: Parts) -> bool:

@@ -41,6 +41,7 @@ class Plan:
         shape: the result's, rank-leading where it has parts; None where it comes part by part, or is unknown.
         joined: the shape of a result that has parts where they lie end to end along axis 0; None where it has none.
         takes_joined: whether the transport takes parts that lie end to end as they are.
+        apart: where the tensors of the last list lay that share no memory; all calls of a plan have as many bytes.
         input_shape: what a rank gives, where it is one array.
         signature: what calls that agree without a closer look have in common; None for a call that needs one.
         prepared: what the transport keeps with the plan.
@@ -48,8 +49,9 @@ class Plan:
     """
 
     __slots__ = (
-        "call", "collective", "device", "gets", "gives", "gives_parts", "headers", "in_place", "input_shape", "joined",
-        "needs_out", "on_cpu", "part", "prepared", "rank", "reduces", "shape", "signature", "size", "takes_joined",
+        "apart", "call", "collective", "device", "gets", "gives", "gives_parts", "headers", "in_place", "input_shape",
+        "joined", "needs_out", "on_cpu", "part", "prepared", "rank", "reduces", "shape", "signature", "size",
+        "takes_joined",
     )  # fmt: skip
 
     def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
@@ -71,6 +73,7 @@ class Plan:
         self.shape = collective.result_shape(call.shape or (), size) if is_known else None
         self.joined = _joined(self.part, size) if self.shape is not None and collective.gets == "parts" else None
         self.takes_joined = False
+        self.apart: list[int] = []
         self.input_shape = (size, *(self.part or ())) if self.gives_parts else self.part
         common = None if call.nan or call.discovers else signature(call)
         self.signature = None if common is None else (*common, call.needs_grad)
@@ -83,7 +86,7 @@ class Plan:
             return inputs
         if out is None:
             return None
-        return inputs if self.takes_joined else inputs.view(self.input_shape)
+        return inputs if self.takes_joined else inputs.view(self.input_shape or ())
 
     def places(self, inputs: Any, out: Any) -> tuple[Any, Parts] | None:
         """What is read, and what is written where ``out`` fits the plan; None where ``out`` has to be validated.
@@ -116,7 +119,12 @@ class Plan:
         if self.collective.gets != "parts":
             return None
         inputs = inputs if self.gives else []
-        if are_apart(inputs if type(inputs) is list else [inputs], outputs):
+        read = inputs if type(inputs) is list else [inputs]
+        addresses = [tensor.data_ptr() for tensor in read + outputs]
+        if addresses == self.apart:
+            return inputs, outputs
+        if are_apart(read, outputs):
+            self.apart = addresses
             return inputs, outputs
         if not are_apart([], outputs):
             return None

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor
-
 from collshim.arrays import Array
 from collshim.calls.collective import ALL_TO_ALL
 from collshim.torch.distributed import collectives
@@ -18,7 +16,7 @@ from collshim.torch.distributed.arguments import require_list, require_tensor, s
 from collshim.torch.distributed.forms import ints
 from collshim.torch.distributed.membership import Group, group_of, outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import handed, plain, plain_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, no_list, plain_list, posted, repeated
 from collshim.torch.distributed.work import Work
 
 
@@ -50,9 +48,10 @@ def all_to_all(
     >>> output  # rank 1  # doctest: +SKIP
     [tensor([1]), tensor([5]), tensor([9]), tensor([13])]
     """
-    work = repeated(group, ALL_TO_ALL, plain_list(input_tensor_list), plain_list(output_tensor_list))
-    if work is not None:
-        return handed(group, work, async_op, output_tensor_list)
+    parts, places = plain_list(input_tensor_list), plain_list(output_tensor_list)
+    result: Work | None = repeated(group, async_op, output_tensor_list, ALL_TO_ALL, parts, places)
+    if result is not UNKNOWN:
+        return result
     process_group = group_of(group)
     if process_group is None:
         outside("all_to_all")
@@ -93,9 +92,9 @@ def all_to_all_single(
             delivers garbage then); the ranks disagree or one is missing.
     """
     splits = _plain_splits(input_split_sizes, output_split_sizes)
-    work = repeated(group, ALL_TO_ALL, input, plain(output), splits) if type(input) is Tensor else None
-    if work is not None:
-        return handed(group, work, async_op, output)
+    result: Work | None = repeated(group, async_op, output, ALL_TO_ALL, no_list(input), no_list(output), splits)
+    if result is not UNKNOWN:
+        return result
     process_group = group_of(group)
     if process_group is None:
         outside("all_to_all_single")

@@ -22,7 +22,7 @@ from collshim.torch.distributed.arguments import (
 from collshim.torch.distributed.coalescing import posted_or_held
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import handed, plain_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, no_list, plain_list, posted, repeated
 from collshim.torch.distributed.work import Work
 
 
@@ -46,9 +46,9 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
         ValueError: dtypes differ; no default group yet.
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
-    work = repeated(group, ALL_GATHER, tensor, plain_list(tensor_list))
-    if work is not None:
-        return handed(group, work, async_op, tensor_list)
+    result: Work | None = repeated(group, async_op, tensor_list, ALL_GATHER, tensor, plain_list(tensor_list))
+    if result is not UNKNOWN:
+        return result
     require_list("tensor_list", tensor_list)
     require_tensor("tensor", tensor)
     parts, own = same_dtype(tensor_list, tensor)
@@ -81,9 +81,11 @@ def all_gather_single(
         ValueError: no default group yet.
         RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
     """
-    work = repeated(group, ALL_GATHER, input_tensor, output_tensor) if type(output_tensor) is Tensor else None
-    if work is not None:
-        return handed(group, work, async_op, _chunks(output_tensor, group_of(group)) if async_op else output_tensor)
+    result: Work | None = repeated(group, async_op, output_tensor, ALL_GATHER, input_tensor, no_list(output_tensor))
+    if result is not UNKNOWN:
+        if result is not None:
+            result._outputs = _chunks(output_tensor, group_of(group))
+        return result
     require_tensor("input_tensor", input_tensor)
     require_tensor("output_tensor", output_tensor)
     process_group = group_of(group)
@@ -139,9 +141,11 @@ def gather(
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
     ranks = (0 if dst is None and group_dst is None else dst, group_dst)
-    work = repeated(group, GATHER, tensor, plain_list(gather_list), None, ranks)
-    if work is not None:
-        return handed(group, work, async_op, gather_list or [])
+    result: Work | None = repeated(
+        group, async_op, gather_list or [], GATHER, tensor, plain_list(gather_list), None, ranks
+    )
+    if result is not UNKNOWN:
+        return result
     require_tensor("tensor", tensor)
     parts, own = same_dtype(list_or_nothing("gather_list", gather_list), tensor)
     process_group = group_of(group)

@@ -11,10 +11,11 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import profiler
 
 import collshim.work
-from collshim.calls.collective import ALL_TO_ALL, GATHER, SCATTER, Collective
+from collshim.calls.collective import ALL_REDUCE, ALL_TO_ALL, BROADCAST, GATHER, REDUCE, SCATTER, Collective
+from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, also
 from collshim.torch.distributed.arguments import NAMES
-from collshim.torch.distributed.membership import Group, ProcessGroup, membership, required
+from collshim.torch.distributed.membership import Group, ProcessGroup, membership
 from collshim.torch.distributed.profiling import Event, begun
 from collshim.torch.distributed.work import Work, complete
 
@@ -24,47 +25,90 @@ Call = Callable[..., collshim.work.Work[Any]]
 """What posts on a communicator: called with it, and with a call's arguments behind it."""
 
 
+UNKNOWN: Any = object()
+"""What ``repeated`` returns of a call that is like none which was validated before."""
+
+_UNCOUNTED = {ALL_REDUCE, REDUCE, BROADCAST, SCATTER, ALL_TO_ALL}
+"""Whose tensors gloo's C++ writes without autograd's knowledge: see ``forms.uncounted``."""
+
+
 def repeated(
-    group: Group, collective: Collective, array: Any, out: Any, op: Any = None, ranks: tuple[Any, Any] | None = None
-) -> collshim.work.Work[Any] | None:
-    """Post a call like one that was validated before; None, and nothing posted, where more has to be looked at.
+    group: Group,
+    async_op: bool,
+    outputs: Any,
+    collective: Collective,
+    array: Any,
+    out: Any,
+    op: Any = None,
+    ranks: tuple[Any, Any] | None = None,
+) -> Any:
+    """Post a call like one that was validated before; UNKNOWN, and nothing posted, where more has to be looked at.
 
     Args:
-        group: the function's own argument.
+        group, async_op: the function's own arguments.
+        outputs: the results of the Work: a list, or one array.
         collective: the engine's record of it.
-        array, out: see ``Communicator``; None for what is no plain tensor, an empty list for no list.
-        op: the engine's name of a reduce operation, or the splits of an all_to_all.
+        array, out: see ``Communicator``; None for what is no list where torch wants one.
+        op: torch's reduce operation; or the splits of an all_to_all.
         ranks: of a rooted collective, the root as a global rank and as a rank in the group.
+
+    Returns:
+        What ``posted`` returns.
     """
     process_group, root = _quick(group), None
     if process_group is None or array is None or out is None:
-        return None
-    if ranks is not None:
-        root = _root(process_group, *ranks)
-        if root is None:
-            return None
-        if collective is GATHER or collective is SCATTER:
-            parts = out if collective is GATHER else array
-            if bool(parts) != (root == process_group.communicator.rank):
-                return None  # given on another rank than torch wants it on
-            array, out = (array, parts or None) if collective is GATHER else (parts or out, out)
-    if collective is ALL_TO_ALL and type(array) is Tensor and array.shape[:1] == (process_group.communicator.size,):
-        return None  # pieces of length 1: the engine would take them for parts without that dimension
-    work: collshim.work.Work[Any] | None = process_group.communicator._repeat(collective, array, out, op, root)
-    if work is not None:
-        process_group.posted += 1
-    return work
+        return UNKNOWN
+    if ranks is not None and (root := _root(process_group, *ranks)) is None:
+        return UNKNOWN
+    if collective in _UNCOUNTED and type(out) is Tensor:
+        memory = out.data
+        array, out = (memory if array is out else array), memory
+    if collective.reduces:
+        op = NAMES.get(id(op), "")
+    elif collective in _ARRANGED:
+        array, out = _ARRANGED[collective](process_group.communicator, array, out, op, root)
+    work = process_group.communicator._repeat(collective, array, out, op, root)
+    if work is None:
+        return UNKNOWN
+    process_group.posted += 1
+    if async_op:
+        return Work(work, process_group.deadline, outputs if type(outputs) is list else [outputs])
+    return complete(work, process_group.deadline, None)
 
 
-def _quick(group: Group) -> Any:
+def _gathered(comm: Communicator, tensor: Any, parts: list[Any], op: Any, root: Any) -> tuple[Any, Any]:
+    """The list is given on the root alone."""
+    is_root = root == comm.rank
+    return (tensor if bool(parts) == is_root else None), parts or None
+
+
+def _scattered(comm: Communicator, parts: list[Any], output: Any, op: Any, root: Any) -> tuple[Any, Any]:
+    """The list is given on the root alone."""
+    if bool(parts) != (root == comm.rank):
+        return None, None
+    return parts or output, output
+
+
+def _exchanged(comm: Communicator, array: Any, out: Any, splits: Any, root: Any) -> tuple[Any, Any]:
+    """Pieces of length 1 the engine would take for parts without that dimension."""
+    if type(array) is Tensor and splits is None and array.shape[:1] == (comm.size,):
+        return array.unsqueeze(1), out.unsqueeze(1) if out.dim() else None
+    return array, out
+
+
+_ARRANGED = {GATHER: _gathered, SCATTER: _scattered, ALL_TO_ALL: _exchanged}
+"""What becomes of a call's arrays, which the engine takes otherwise than torch."""
+
+
+def _quick(group: Any) -> ProcessGroup | None:
     """The group that is meant; None where it has to be looked up, or where calls are watched or held back."""
     state = membership()
     if state is None or profiler._is_profiler_enabled or torch.is_inference_mode_enabled():
         return None
-    process_group = state.default if group is None else group
-    if not isinstance(process_group, ProcessGroup) or process_group.held is not None:
-        return None
-    return process_group if process_group is state.default or process_group in state.groups else None
+    if group is None:
+        return None if state.default.held is not None else state.default
+    is_own = getattr(group, "is_whole", None) is not None  # isinstance would ask torch's metaclass, in Python
+    return group if is_own and group in state.groups and group.held is None else None
 
 
 def _root(group: ProcessGroup, global_rank: Any, group_rank: Any) -> Any:
@@ -79,9 +123,9 @@ def _root(group: ProcessGroup, global_rank: Any, group_rank: Any) -> Any:
     return ranks.index(global_rank) if global_rank in ranks else None
 
 
-def plain_op(op: Any) -> str:
-    """The engine's name of an operation that torch names; nobody's for another one."""
-    return NAMES.get(id(op), "")
+def no_list(value: Any) -> Any:
+    """What is no list; None for one."""
+    return None if type(value) is list else value
 
 
 def plain_list(value: Any) -> Any:
@@ -89,20 +133,6 @@ def plain_list(value: Any) -> Any:
     if type(value) is list:
         return value
     return [] if value is None else None
-
-
-def plain(array: Any) -> Any:
-    """A tensor's memory, to read and to write to, which autograd does not count; None for what is no plain tensor."""
-    return array.data if type(array) is Tensor and not array.is_inference() else None
-
-
-def handed(group: Group, work: collshim.work.Work[Any], async_op: bool, outputs: Any) -> Work | None:
-    """What a repeated call returns; ``outputs`` is a list or one array."""
-    process_group: Any = required().default if group is None else group
-    if async_op:
-        return Work(work, process_group.deadline, outputs if type(outputs) is list else [outputs])
-    complete(work, process_group.deadline, None)
-    return None
 
 
 def posted(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
 from torch.distributed import ReduceOp, supports_complex
 
 from collshim.arrays import Array
@@ -26,7 +25,7 @@ from collshim.torch.distributed.arguments import (
 from collshim.torch.distributed.coalescing import posted_or_held
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import handed, plain, plain_list, plain_op, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, no_list, plain_list, posted, repeated
 from collshim.torch.distributed.sparse import is_sparse, sum_sparse
 from collshim.torch.distributed.work import Work
 
@@ -55,10 +54,9 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     >>> tensor  # on both  # doctest: +SKIP
     tensor([4, 6])
     """
-    own = plain(tensor)
-    work = repeated(group, ALL_REDUCE, own, own, plain_op(op))
-    if work is not None:
-        return handed(group, work, async_op, tensor)
+    result: Work | None = repeated(group, async_op, tensor, ALL_REDUCE, tensor, tensor, op)
+    if result is not UNKNOWN:
+        return result
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
@@ -99,10 +97,9 @@ def reduce(
     Raises:
         TypeError, ValueError, RuntimeError: as ``all_reduce``; a destination given twice or not at all.
     """
-    own = plain(tensor)
-    work = repeated(group, REDUCE, own, own, plain_op(op), (dst, group_dst))
-    if work is not None:
-        return handed(group, work, async_op, tensor)
+    result: Work | None = repeated(group, async_op, tensor, REDUCE, tensor, tensor, op, (dst, group_dst))
+    if result is not UNKNOWN:
+        return result
     process_group = group_of(group)
     root = rank_in(process_group, dst, group_dst)
     require_tensor("tensor", tensor)
@@ -134,9 +131,9 @@ def reduce_scatter(
         ValueError: dtypes differ; no default group yet.
         RuntimeError: the list's length or the output's shape does not fit; the ranks disagree or one is missing.
     """
-    work = repeated(group, REDUCE_SCATTER, plain_list(input_list), output, plain_op(op))
-    if work is not None:
-        return handed(group, work, async_op, output)
+    result: Work | None = repeated(group, async_op, output, REDUCE_SCATTER, plain_list(input_list), output, op)
+    if result is not UNKNOWN:
+        return result
     require_tensor("output", output)
     require_list("input_list", input_list)
     same_dtype(output, input_list)
@@ -172,9 +169,9 @@ def reduce_scatter_single(
         ValueError: no default group yet.
         RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
     """
-    work = repeated(group, REDUCE_SCATTER, input, output, plain_op(op)) if type(input) is Tensor else None
-    if work is not None:
-        return handed(group, work, async_op, output)
+    result: Work | None = repeated(group, async_op, output, REDUCE_SCATTER, no_list(input), output, op)
+    if result is not UNKNOWN:
+        return result
     require_tensor("output", output)
     require_tensor("input", input)
     process_group = group_of(group)

@@ -8,7 +8,7 @@ from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import list_or_nothing, refuse, require_tensor, same_dtype
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import handed, plain, plain_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, plain_list, posted, repeated
 from collshim.torch.distributed.work import Work
 
 
@@ -37,10 +37,9 @@ def broadcast(
         ValueError: a source given twice or not at all, or outside the group; no default group yet.
         RuntimeError: no such source; the ranks disagree or one is missing.
     """
-    own = plain(tensor)
-    work = repeated(group, BROADCAST, own, own, None, (src, group_src))
-    if work is not None:
-        return handed(group, work, async_op, tensor)
+    result: Work | None = repeated(group, async_op, tensor, BROADCAST, tensor, tensor, None, (src, group_src))
+    if result is not UNKNOWN:
+        return result
     process_group = group_of(group)
     root = rank_in(process_group, src, group_src)
     require_tensor("tensor", tensor)
@@ -78,9 +77,9 @@ def scatter(
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
     ranks = (0 if src is None and group_src is None else src, group_src)
-    work = repeated(group, SCATTER, plain_list(scatter_list), plain(tensor), None, ranks)
-    if work is not None:
-        return handed(group, work, async_op, tensor)
+    result: Work | None = repeated(group, async_op, tensor, SCATTER, plain_list(scatter_list), tensor, None, ranks)
+    if result is not UNKNOWN:
+        return result
     require_tensor("tensor", tensor)
     output, parts = same_dtype(tensor, list_or_nothing("scatter_list", scatter_list))
     process_group = group_of(group)
