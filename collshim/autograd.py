@@ -53,14 +53,14 @@ class _Node(torch.autograd.Function):
         ctx.joint = joint
         results = tuple(joint.results)
         joint.results = []  # the graph holds the joint: it must not hold the graph's outputs
-        kept = _KEPT.get(joint.call.reduce_op or "", ())
+        ctx.kept = kept = _KEPT.get(joint.call.reduce_op or "", ())
         ctx.save_for_backward(*(inputs if "inputs" in kept else ()), *(results if "results" in kept else ()))
         return results
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         joint: Joint = ctx.joint
-        saved = list(ctx.saved_tensors)
+        saved = list(ctx.saved_tensors) if ctx.kept else []  # to ask for nothing too is refused in a second backward
         own = joint.rule(joint, saved[: joint.inputs], saved[joint.inputs :], list(gradients))
         return (None, *own, *[None] * (joint.inputs - len(own)))
 

@@ -85,6 +85,27 @@ def test_what_went_through_a_linear_collective_may_be_changed_before_the_backwar
         assert before is None or torch.equal(before, after)
 
 
+def _backwards(op: str) -> Any:
+    """The gradient of two backwards through one collective, nothing of which was retained; or the error."""
+    comm = world()
+    tensor = torch.ones(2, requires_grad=True)
+    loss = comm.all_reduce(tensor, op).wait().sum()
+    texts = [attempt(loss.backward).text for _ in range(2)]
+    return tensor.grad, texts[-1]
+
+
+@pytest.mark.parametrize("op", ["sum", "avg"])
+def test_a_linear_collective_may_be_gone_back_through_twice_as_in_torch(op: str) -> None:
+    for gradient, text in on_ranks(_backwards, 2, "threads", op):
+        assert (gradient.tolist(), text) == ([4.0, 4.0] if op == "sum" else [2.0, 2.0], "")
+
+
+@pytest.mark.parametrize("op", ["prod", "max"])
+def test_what_the_backward_reads_is_let_go_after_it_as_in_torch(op: str) -> None:
+    for _, text in on_ranks(_backwards, 2, "threads", op):
+        assert "Trying to backward through the graph a second time" in text
+
+
 def _changed(op: str) -> Any:
     """A result, or an input, that the rule of a minimum or a product reads."""
     comm = world()

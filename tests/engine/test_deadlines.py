@@ -81,6 +81,13 @@ def test_a_wait_in_another_group_is_told_by_its_call(transport: str) -> None:
     assert all("rank 2 waits in all_gather(shape (7,), float32)" in found[rank].text for rank in (0, 1)), found
 
 
+def test_calls_that_nobody_compared_are_told_side_by_side_at_the_deadline() -> None:
+    found = _found("unchecked", "a_barrier_beside_a_discovery")
+    assert [_is_told(outcome) for outcome in found] == [True, True, True], found
+    assert all("rank 0 came with barrier()" in outcome.text for outcome in found), found
+    assert all("rank 2 came with all_gather(shape (3,), float32)" in outcome.text for outcome in found), found
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_message_that_does_not_come_is_told_with_its_sender(transport: str) -> None:
     found = _found(transport, "no_message")[1]

@@ -20,7 +20,8 @@ from collshim.torch.distributed.work import Work
 
 _TAG = 2**29
 """Of monitored_barrier's messages; nobody's own sends carry it."""
-_POLL = 0.002
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 5e-5, 2e-3
+"""Seconds between two looks at the messages, the first time and in the end."""
 
 
 def barrier(
@@ -112,12 +113,13 @@ def _monitor(comm: Communicator, limit: float, wait_all_ranks: bool) -> None:
 
 
 def _absent(works: Sequence[collshim.work.Work[Any]], limit: float) -> list[int]:
-    pending = dict(enumerate(works, start=1))
+    pending, pause = dict(enumerate(works, start=1)), _SHORTEST_PAUSE
     while True:
         pending = {rank: work for rank, work in pending.items() if not work.done() or work.exception() is not None}
         if not pending or time.monotonic() >= limit:
             return sorted(pending)
-        time.sleep(_POLL)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def _report(comm: Communicator, limit: float, patience: float) -> None:

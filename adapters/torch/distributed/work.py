@@ -36,6 +36,10 @@ class Work(torch.distributed.Work):
     The work of several calls that were posted as one has all the calls' outputs.
     """
 
+    _event: Event | None = None
+    _over: threading.Event | None = None
+    _future: Future[list[Any]] | None = None
+
     def __init__(
         self,
         work: collshim.work.Work[Any],
@@ -47,9 +51,8 @@ class Work(torch.distributed.Work):
         self._work = work
         self._deadline = deadline
         self._outputs = outputs
-        self._event = event
-        self._over: threading.Event | None = None
-        self._future: Future[list[Any]] | None = None
+        if event is not None:
+            self._event = event
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         """True, once the outputs are there; on CUDA, for what the current stream does next.

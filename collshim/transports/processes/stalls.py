@@ -127,12 +127,11 @@ class StallInspector:
         while absent and time.monotonic() < limit and not self._lost:
             time.sleep(0.05)
             absent = self._absent(group, ranks, sequence)
-        if not absent:
-            return f"{call}: all came"
-        details = [f"rank {rank} {where}" for rank, where in absent]
-        present = self._present(group, ranks, sequence)
+        details, present = [f"rank {rank} {where}" for rank, where in absent], self._present(group, ranks, sequence)
         if len({text for _, text in present}) > 1:  # the cause may be in the present ranks' calls
             details += [f"rank {rank} came with {text}" for rank, text in present]
+        if not absent:
+            return f"{call}: all came" + (f", with calls that differ: {'; '.join(details)}" if details else "")
         return f"{call}: {len(absent)} of {len(ranks)} ranks did not come: {'; '.join(details)}{in_the_world(ranks)}"
 
     def _present(self, group: str, ranks: Sequence[int], sequence: int) -> list[tuple[int, str]]:

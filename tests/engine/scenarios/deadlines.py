@@ -79,6 +79,13 @@ def in_another_group() -> Any:
     return attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
 
 
+def a_barrier_beside_a_discovery() -> Any:
+    """Rank 2 makes a call whose shapes the ranks discover, the others a barrier."""
+    comm = world()
+    call = (lambda: comm.all_gather_ragged(torch.ones(3))) if comm.rank == 2 else comm.barrier
+    return attempt(lambda: call().wait())
+
+
 def no_message() -> Any:
     comm = world()
     if comm.rank == 1:
@@ -180,6 +187,7 @@ OTHERS = {
         elsewhere,
         elsewhere_and_first_to_give_up,
         in_another_group,
+        a_barrier_beside_a_discovery,
         no_message,
         no_message_from_anybody,
         nobody_receives,
