@@ -14,6 +14,7 @@
 | send, recv, isend, irecv | point_to_point |
 | P2POp, batch_isend_irecv | batches |
 | barrier, monitored_barrier | synchronization |
+| each collective over a communicator, which all of these post | collectives, posting |
 | Work, what profilers see | work, profiling |
 | the differentiable collectives of ``nn.functional`` | nn |
 | the backend ``collshim`` of torch's own module, for DistributedDataParallel and others | c10d |
