@@ -208,7 +208,7 @@ def _key(op: Any, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
 
 
 def _cut_into(whole: Tensor, out: list[Tensor]) -> list[Tensor]:
-    for tensor, piece in zip(out, whole.split([tensor.numel() for tensor in out]), strict=True):
+    for tensor, piece in zip(out, torch.split_with_sizes(whole, [tensor.numel() for tensor in out]), strict=True):
         tensor.copy_(piece.view_as(tensor))
     return out
 

@@ -215,7 +215,7 @@ class Exchange(Work[Any]):
     def wait(self, timeout: float | None = None) -> Any:
         """See ``Work.wait``; what nearly every wait comes to is done here."""
         work, limit = self.work, self._timeout
-        if timeout is not None or work is None or not self._is_simple or (limit is not None and limit < FIRST_SLICE):
+        if timeout is not None or work is None or (limit is not None and limit < FIRST_SLICE):
             return super().wait(timeout)
         if self.joint or self._on_gpu:
             return super().wait()
@@ -226,10 +226,11 @@ class Exchange(Work[Any]):
             return super().wait()
         if self.finish is not None:
             self._do_the_rest()
-        if self.group.deferred:  # this call among them, where it has failed
+        self.work = None
+        if self.group.deferred or not self._is_simple:  # this call among them, where it has failed
             return super().wait()
         self._result = result = self.outputs if self._out is None else self._out
-        self._settled, self.work = True, None
+        self._settled = True
         return result
 
     def _complete(self, timeout: float | None) -> Parts | None:
