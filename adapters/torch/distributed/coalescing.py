@@ -231,14 +231,15 @@ def _require_one_dtype(arrays: list[Any]) -> None:
 
 def _together(group: ProcessGroup, entries: list[_Held]) -> Work:
     """One call for what was held back, per reduce operation."""
-    titles = sorted({entry.title for entry in entries})
-    if len(titles) > 1:
-        text = "Coalescing manager requires all collectives to be the same type, but got mixed types"
-        refuse(RuntimeError, f"{text}: {', '.join(titles)}")
-    ops = dict.fromkeys(entry.reduce_op for entry in entries)
-    groups = [[entry for entry in entries if entry.reduce_op == op] for op in ops]
+    title = entries[0].title
+    by_op: dict[Any, list[_Held]] = {}
+    for entry in entries:
+        if entry.title != title:
+            text = "Coalescing manager requires all collectives to be the same type, but got mixed types"
+            refuse(RuntimeError, f"{text}: {', '.join(sorted({entry.title for entry in entries}))}")
+        by_op.setdefault(entry.reduce_op, []).append(entry)
     outputs, sources = [entry.output for entry in entries], [entry.source for entry in entries]
-    return started(group, titles[0], _all_of, (groups,), outputs, sources)
+    return started(group, title, _all_of, (list(by_op.values()),), outputs, sources)
 
 
 def _all_of(comm: Communicator, groups: list[list[_Held]]) -> EngineWork[Any]:
@@ -252,9 +253,9 @@ def _as_one(comm: Communicator, entries: list[_Held]) -> EngineWork[Any]:
         return first.call(comm, *first.arguments)
     title = first.title
     outputs = [place(entry.output, f"{title}: output") for entry in entries]
-    sources = [values(entry.source) for entry in entries]
     if title == "all_reduce":
-        return comm.all_reduce_coalesced(sources, first.reduce_op, out=outputs)
+        return comm.all_reduce_coalesced(outputs, first.reduce_op, out=outputs)
+    sources = [values(entry.source) for entry in entries]
     if title == "all_gather_single":
         return comm.all_gather_coalesced(sources, out=_cut(f"{title}: output_tensor", outputs, sources, comm))
     return comm.reduce_scatter_coalesced(_cut(f"{title}: input", sources, outputs, comm), first.reduce_op, out=outputs)
