@@ -23,6 +23,7 @@ KEPT = 1024
 """Plans that a communicator keeps."""
 
 _STRIDED = torch.strided
+_ADDRESS = Tensor.data_ptr
 _NUMPY_DTYPES = {np.dtype(name) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "?")}
 
 
@@ -93,9 +94,11 @@ class Plan:
 
         ``inputs`` is what this rank gives as ``dense`` has it, or anything where it gives nothing.
         """
+        if type(out) is list:
+            return self._listed_places(inputs, _dense_list(out)) if out else None
         outputs = dense(out)
-        if type(outputs) is not Tensor:
-            return None if outputs is None else self._listed_places(inputs, outputs)
+        if outputs is None:
+            return None
         if outputs.dtype is not self.call.dtype:
             return None
         if outputs.shape != self.shape:
@@ -112,7 +115,9 @@ class Plan:
             return inputs, outputs
         return without_overlap(self.collective, self.rank, inputs, outputs), outputs
 
-    def _listed_places(self, inputs: Any, outputs: list[Tensor]) -> tuple[Any, Parts] | None:
+    def _listed_places(self, inputs: Any, outputs: list[Tensor] | None) -> tuple[Any, Parts] | None:
+        if outputs is None:
+            return None
         first = outputs[0]
         if first.dtype is not self.call.dtype or first.shape != self.part or len(outputs) != self.size:
             return None
@@ -120,7 +125,7 @@ class Plan:
             return None
         inputs = inputs if self.gives else []
         read = inputs if type(inputs) is list else [inputs]
-        addresses = [tensor.data_ptr() for tensor in read + outputs]
+        addresses = list(map(_ADDRESS, read + outputs))
         if addresses == self.apart:
             return inputs, outputs
         if are_apart(read, outputs):

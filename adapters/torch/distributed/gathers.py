@@ -46,7 +46,8 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
         ValueError: dtypes differ; no default group yet.
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
-    result: Work | None = repeated(group, async_op, tensor_list, ALL_GATHER, tensor, plain_list(tensor_list))
+    parts = tensor_list if type(tensor_list) is list else None
+    result: Work | None = repeated(group, async_op, tensor_list, ALL_GATHER, tensor, parts)
     if result is not UNKNOWN:
         return result
     require_list("tensor_list", tensor_list)

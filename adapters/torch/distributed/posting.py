@@ -60,7 +60,7 @@ def repeated(
         return UNKNOWN
     if ranks is not None and (root := _root(process_group, *ranks)) is None:
         return UNKNOWN
-    if collective in _UNCOUNTED and type(out) is Tensor:
+    if type(out) is Tensor and collective in _UNCOUNTED:
         memory = out.data
         array, out = (memory if array is out else array), memory
     if collective.reduces:

@@ -270,6 +270,8 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
             return target, all_gather_single(group, target, part), None
         whole = joined(target)
         if whole is None:
+            if carried is _as_is:
+                return target, group.allgather([target], [source]), None
             return target, group.allgather([_carried_parts(carried, target)], [carried(source)]), None
         return target, all_gather_single(group, carried(whole), carried(source.view(-1))), None
 
