@@ -194,7 +194,9 @@ COLLECTIVES = {
     "all_to_all, splits": Operation(
         lambda of: (of.splits(), *with_pieces(of.splits()), *with_pieces(of.splits())),
         torch=lambda d, splits, x, parts, out, outs: d.all_to_all_single(out, x, splits, splits),
-        engine=lambda c, splits, x, parts, out, outs: c.all_to_all(parts, out=outs).wait(),
+        engine=lambda c, splits, x, parts, out, outs: c.all_to_all(
+            x, out=out, splits=(tuple(splits), tuple(splits))
+        ).wait(),
         bare=lambda g, splits, x, parts, out, outs: getattr(g, _BARE_EXCHANGE)(out, x, splits, splits).wait(),
     ),
     "barrier": Operation(

@@ -345,13 +345,15 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
-        if EXCHANGES_LISTS and type(source) is list and type(target) is list:
+        given = source if type(source) is Tensor else joined(source)
+        taken = target if type(target) is Tensor else joined(target)
+        if given is None and taken is None and EXCHANGES_LISTS:
             return target, group.alltoall(_carried_parts(carried, target), _carried_parts(carried, source)), None
-        whole = source if type(source) is Tensor else torch.stack(listed(source))
-        if type(target) is Tensor:
-            return target, all_to_all_single(group, carried(target), carried(whole), [], []), None
-        buffer = torch.empty_like(whole)
-        return target, all_to_all_single(group, carried(buffer), carried(whole), [], []), partial(fill, parts=buffer)
+        given = torch.stack(listed(source)) if given is None else given
+        if taken is not None:
+            return target, all_to_all_single(group, carried(taken), carried(given), [], []), None
+        buffer = given.new_empty((end.size, *target[0].shape))
+        return target, all_to_all_single(group, carried(buffer), carried(given), [], []), partial(fill, parts=buffer)
 
     return start
 
