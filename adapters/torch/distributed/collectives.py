@@ -85,7 +85,7 @@ def all_to_all_single(
     sends = lengths("all_to_all_single: input", source, input_sizes, comm)
     expects = lengths("all_to_all_single: output", out, output_sizes, comm)
     if sends is None and expects is None:
-        if source.shape[0] == comm.size:
+        if comm.checks and source.shape[0] == comm.size:  # else pieces of length 1 pass for parts without dimension 0
             source, out = split(source, comm.size), split(out, comm.size)
         return comm.all_to_all(source, out=out)
     sends, expects = sends or _equal(source, comm), expects or _equal(out, comm)

@@ -90,8 +90,8 @@ def _scattered(comm: Communicator, parts: list[Any], output: Any, op: Any, root:
 
 
 def _exchanged(comm: Communicator, array: Any, out: Any, splits: Any, root: Any) -> tuple[Any, Any]:
-    """Pieces of length 1 the engine would take for parts without that dimension."""
-    if type(array) is Tensor and splits is None and array.shape[:1] == (comm.size,):
+    """Pieces of length 1 the engine takes for parts without that dimension, which ranks that compare them would see."""
+    if comm.checks and type(array) is Tensor and splits is None and array.shape[:1] == (comm.size,):
         return array.unsqueeze(1), out.unsqueeze(1) if out.dim() else None
     return array, out
 
