@@ -18,14 +18,13 @@ from collshim.calls.collective import MESSAGES, RECV, Collective, Shape
 from collshim.calls.plan import KEPT, Plan, dense, recurs
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
-from collshim.deferred import DeferredErrors, Failing
 from collshim.errors import ArgumentValueError, refusal
 from collshim.layout import Parts
 from collshim.nan import nan_in
 from collshim.options import block_options
 from collshim.options import get as current_options
 from collshim.transports import Transport
-from collshim.work import Work
+from collshim.work import DeferredErrors, Work
 
 
 class Posting:
@@ -187,7 +186,7 @@ class Posting:
             work._earlier = earlier
         return work
 
-    def _earlier(self) -> tuple[DeferredErrors, list[Failing]]:
+    def _earlier(self) -> tuple[DeferredErrors, list[Work[Any]]]:
         """The calls that failed already, which the next wait raises where none of them was raised till then."""
         return self._deferred, self._deferred.copy()
 

@@ -1,4 +1,9 @@
-"""``Work``: what every collective returns at once, and what its caller waits for."""
+"""``Work``: what every collective returns at once, and what its caller waits for; failures that nobody waited for yet.
+
+Such a failure, a deferred error, is raised by the wait of the next call, not by its post: when a rank learns of a
+failure depends on when the others called, so a post that raised would take no place in the order of calls on this
+rank, though it had on others.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +15,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from torch import Tensor
 
-from collshim.deferred import DeferredErrors, Failing
-from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError, DeadlineError
+from collshim.errors import ArgumentTypeError, ArgumentValueError, CollshimError, CommunicationError, DeadlineError
 
 _PAUSE = 1e-4
 """Seconds between two looks at a work that another thread waits for."""
@@ -53,7 +57,7 @@ class Work(Generic[T]):
     _is_simple = True
     """Whether the caller sees ``_out``, or else the outputs as they are, where no rank needs a gradient."""
 
-    _earlier: tuple[DeferredErrors, list[Failing]] | None = None
+    _earlier: tuple[DeferredErrors, list[Work[Any]]] | None = None
     _claim: bool | None = None
     _settled = False
     _raw: Any = None
@@ -76,6 +80,10 @@ class Work(Generic[T]):
 
     def _is_over(self) -> bool:
         """Whether ``_complete`` would return, or raise, at once."""
+        raise NotImplementedError
+
+    def _own_failure(self) -> CollshimError:
+        """What this rank is to raise for a call that has failed: an exception of its own."""
         raise NotImplementedError
 
     def wait(self, timeout: float | None = None) -> T:
@@ -189,6 +197,22 @@ class Work(Generic[T]):
             if not self._settled:
                 raise
         return self._settled
+
+
+class DeferredErrors(list[Work[Any]]):
+    """A rank's calls that failed before they were waited for."""
+
+    def discard(self, call: Work[Any]) -> None:
+        """The rank has waited for this one: its failure need not be raised again."""
+        if call in self:
+            self.remove(call)
+
+    def taken(self, calls: list[Work[Any]]) -> CollshimError | None:
+        """The first of these failures that has not been raised meanwhile; none of them will be raised again."""
+        unheard = [call for call in calls if call in self]
+        for call in unheard:
+            self.remove(call)
+        return unheard[0]._own_failure() if unheard else None
 
 
 class Settled(Work[T]):

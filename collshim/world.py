@@ -177,7 +177,7 @@ def close() -> None:
 def _say_goodbye(world: World, why: str = "has left the world") -> None:
     world.communicator.announce_leaving(why)
     if _Process.shared is not None:
-        _Process.shared.farewell(world.size)
+        _Process.shared.wait_until_left(world.size)
 
 
 def _leave_at_exit() -> None:

@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.deferred import DeferredErrors
 from collshim.layout import Parts
-from collshim.work import Work
+from collshim.work import DeferredErrors, Work
 
 
 class Transport(Protocol):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+
+from collshim.calls.call import in_the_world
 
 FIRST_SLICE = 0.25
 """Seconds after which a waiting rank tells the others where it waits."""
@@ -13,24 +14,21 @@ LATER_SLICE = 1.0
 """Seconds between later looks at the others."""
 
 
-class Watched(Protocol):
+class Watched:
     """What a rank waits for, as far as a wait need know."""
 
     def tell(self) -> None:
-        """Tell the others that this rank waits here."""
-        ...
+        """Tell the others that this rank waits here, where they cannot see it."""
 
     def clear(self) -> None:
-        """Tell the others that it waits no longer."""
-        ...
+        """Tell the others that it waits no longer, where they cannot see it."""
 
     def look(self) -> None:
         """Raise where nothing can come of it any more."""
-        ...
 
     def expire(self) -> None:
         """The deadline has passed: raise, or let what is waited for be over, unless it can only be a matter of time."""
-        ...
+        raise NotImplementedError
 
 
 def watch(
@@ -53,3 +51,18 @@ def watch(
             seconds = later
     finally:
         watched.clear()
+
+
+def missing_text(
+    call: str, absent: Sequence[tuple[int, str]], present: Sequence[tuple[int, str]], ranks: Sequence[int]
+) -> str:
+    """The error text of a wait: the absent ranks of a group, each with where it is, and the present ones' calls.
+
+    ``ranks`` are the group's ranks in the world.
+    """
+    details = [f"rank {rank} {where}" for rank, where in absent]
+    if len({text for _, text in present}) > 1:  # the cause may be in the present ranks' calls
+        details += [f"rank {rank} came with {text}" for rank, text in present]
+    if not absent:
+        return f"{call}: all came" + (f", with calls that differ: {'; '.join(details)}" if details else "")
+    return f"{call}: {len(absent)} of {len(ranks)} ranks did not come: {'; '.join(details)}{in_the_world(ranks)}"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from collshim import ArgumentError, CollshimError, Communicator, DeadlineError, MismatchError, Work
-from collshim.deferred import DeferredErrors, Failing
-from collshim.work import Settled, together
+from collshim.work import DeferredErrors, Settled, together
 from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
 
 
@@ -39,18 +38,17 @@ class Started(Work[Any]):
         return self.finished
 
 
-class Failed(NamedTuple):
+class Failed(Started):
     """An earlier call that failed, of which nobody has heard."""
 
-    failure: CollshimError
-
-    def own_failure(self) -> CollshimError:
-        return self.failure
+    def _own_failure(self) -> CollshimError:
+        assert isinstance(self.problem, CollshimError)
+        return self.problem
 
 
 def after(failure: CollshimError, work: Started) -> Started:
     """``work`` as it is posted after a call that failed."""
-    earlier: list[Failing] = [Failed(failure)]
+    earlier: list[Work[Any]] = [Failed(failure=failure)]
     work._earlier, work._is_simple = (DeferredErrors(earlier), earlier), False
     return work
 

@@ -28,7 +28,7 @@ from tests.robustness.scenarios.messages import told
 for _ in range(2):
     print(told(lambda: comm.recv(1, like=torch.ones(10**6)).wait()), flush=True)
 from collshim.transports.processes import store
-store.FAREWELL = 0.5  # nobody knows that rank 1, who was killed, will not come to take its leave
+store.LEAVE_SECONDS = 0.5  # nobody knows that rank 1, who was killed, will not come to take its leave
 """
 STORE_DIES = """
 import os, time, torch, collshim

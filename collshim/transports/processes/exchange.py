@@ -17,44 +17,38 @@ from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, again, local_failure
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, local_failure
 from collshim.layout import Parts
 from collshim.transports.compute import computation
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, transfer
-from collshim.transports.processes.group import Group
+from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.processes.polling import Works
 from collshim.transports.streams import hold, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
-from collshim.work import Work
 
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
 _OVER = 0.001
 """Seconds of a first slice that has been waited for already."""
 
 
-class Exchange(Work[Any]):
+class Exchange(GroupWork):
     """A posted collective.
 
     Attributes:
-        sequence: its number among the group's collectives.
         caller: where it was called, where the ranks tell each other.
         fingerprints: torch's work that gathers all ranks', and where to; None where calls are not compared.
         calls: every rank's call once they agreed, None where they were not asked.
-        failure: why the call failed, or None.
         started: whether the data is on its way, or the call has failed.
     """
 
     caller: Caller | None = None
     inputs: Parts | None = None
-    work: Any
     calls: Sequence[Call] | None = None
-    failure: CollshimError | None = None
     started = True
     fingerprints: tuple[Any, Tensor] | None = None
     _first_slice = FIRST_SLICE
-    _saw_gone = False
-    _next_look: float | None = None
+    _saw_left = False
     _on_gpu = False
     _stream: torch.cuda.Stream | None = None
 
@@ -70,7 +64,7 @@ class Exchange(Work[Any]):
         self.finish: Finish | None = finish
         self._claim = True
 
-    def bring(self, inputs: Parts | None, caller: Caller | None) -> None:
+    def set_inputs(self, inputs: Parts | None, caller: Caller | None) -> None:
         """What this rank gives, where the data is not on its way yet."""
         plan = self.plan
         self.started = False
@@ -187,29 +181,12 @@ class Exchange(Work[Any]):
         self.started = True
         self.group.deferred.append(self)
 
-    def own_failure(self) -> CollshimError:
-        """See ``Failing``."""
-        return again(self.failure)
-
     def _is_over(self) -> bool:
         if not self.started:
             self.group.advance()
         if self.failure is not None or (self.started and (self.work is None or self.work.is_completed())):
             return True
-        return self._is_hopeless()
-
-    def _is_hopeless(self) -> bool:
-        """Looked at now and then while polling: whether the group has ended, or a rank of it has left."""
-        now, next_look = time.monotonic(), self._next_look
-        if next_look is None or now >= next_look:
-            self._next_look = now + FIRST_SLICE
-        if next_look is not None and now >= next_look:
-            try:
-                self.look()
-            except CommunicationError as failure:
-                self.fail(failure)
-            finally:
-                self.clear()
+        self._look_while_polling()
         return self.failure is not None
 
     def wait(self, timeout: float | None = None) -> Any:
@@ -225,7 +202,7 @@ class Exchange(Work[Any]):
             self._first_slice = _OVER
             return super().wait()
         if self.finish is not None:
-            self._do_the_rest()
+            self._finish()
         self.work = None
         if self.group.deferred or not self._is_simple:  # this call among them, where it has failed
             return super().wait()
@@ -244,15 +221,15 @@ class Exchange(Work[Any]):
                     self._order_streams()
                 else:
                     self.await_work(self.work, limit)
-                    self._do_the_rest()
+                    self._finish()
         finally:
             if group.deferred:
                 group.deferred.discard(self)
         if self.failure is not None:
-            raise self.own_failure()
+            raise self._own_failure()
         return self.outputs
 
-    def _do_the_rest(self) -> None:
+    def _finish(self) -> None:
         """What is left to do once the data is here; not before: an interrupted wait may be resumed."""
         finish, self.work, self.finish = self.finish, None, None
         if finish is None:
@@ -278,7 +255,7 @@ class Exchange(Work[Any]):
             except DistBackendError as error:
                 self.fail(self._local_failure(error))
                 return
-            self._do_the_rest()
+            self._finish()
             done = torch.cuda.current_stream().record_event() if finishes else None
         if done is not None:
             here.wait_event(done)
@@ -293,40 +270,26 @@ class Exchange(Work[Any]):
                 raise
             self._end(PeerError, f"the connection broke: {without_source(error)}", error)
 
-    def tell(self) -> None:
-        """See ``Watched``."""
-        self.group.stalls.post(self.group.key, self.sequence, self.call)
-
-    def clear(self) -> None:
-        """See ``Watched``."""
-        self.group.stalls.clear()
-
     def look(self) -> None:
         """Raise where the group has ended or a rank of it has left.
 
         A rank that left has sent all that it will; what it sent before may still be on its way for one slice.
         """
         self.raise_if_ended()
-        gone = self.group.stalls.gone(self.group.ranks)
-        if gone and self._saw_gone:
+        left = self.group.stalls.any_left(self.group.ranks)
+        if left and self._saw_left:
             self._end(PeerError, "nobody else will come", None)
-        self._saw_gone = gone
+        self._saw_left = left
 
     def expire(self) -> None:
         """See ``Watched``."""
         self._end(DeadlineError, "the deadline passed", None)
 
-    def raise_if_ended(self, outputs: Any = None) -> None:
-        """Raise where a rank has ended the group, in what may be left to do of a call too."""
-        failure = self.group.stalls.ended(self.group.key)
-        if failure is not None:
-            raise self.group.end(PeerError, failure[1])
-
     def _end(self, kind: type[PeerError] | type[DeadlineError], why: str, cause: BaseException | None) -> None:
-        group, call = self.group, self.call
-        group.stalls.post(group.key, self.sequence, call)
-        absent = group.stalls.who_did_not_come(group.key, group.ranks, self.sequence, call)
-        raise group.end(kind, f"{absent} ({why})") from cause
+        group = self.group
+        self.tell()
+        text = group.stalls.missing_text(group.key, group.ranks, self.sequence, self.call)
+        raise group.end(kind, f"{text} ({why})") from cause
 
 
 def _fresh(plan: Plan) -> Callable[[], Tensor]:

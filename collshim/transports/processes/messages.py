@@ -25,7 +25,7 @@ from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts
 from collshim.transports.matching import MessageQueues
 from collshim.transports.processes.group import Group
-from collshim.transports.processes.polling import receive, receive_from_anybody, send
+from collshim.transports.processes.polling import receive, receive_from_any, send
 from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.request import Envelope, MessageRequest, decoded
 from collshim.transports.processes.stalls import comes_by
@@ -140,7 +140,7 @@ class Messages:
             target = message.target = torch.empty(call.shape, dtype=call.dtype, device=message.device)
         message.arrived = True
         if call.root is None:
-            message.work = receive_from_anybody(group, target, call.tag)
+            message.work = receive_from_any(group, target, call.tag)
         else:
             self._start(message, partial(receive, group, target, call.root, call.tag))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import time
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -14,15 +14,14 @@ from torch.distributed import DistNetworkError
 from collshim.calls.call import Call, in_the_world
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, again
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import as_bytes, from_bytes
 from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.fingerprint import call_from, header_of
-from collshim.transports.processes.group import Group
+from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.processes.polling import PolledWork
 from collshim.transports.streams import stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
-from collshim.work import Work
 
 _LATER_SLICE = 0.5
 """Seconds between later looks while data moves."""
@@ -33,7 +32,7 @@ _PATIENCE, _SLOWEST = 1.0, 5e7
 _PREFIX = struct.Struct("<iiii")
 """Source, number, bytes of the header, and bytes of the data, -1 where it follows."""
 
-_STORE_IS_GONE = (
+_STORE_HAS_ENDED = (
     "messages: the process that served the world's store has ended, and with it the messages that were in it"
 )
 
@@ -77,21 +76,19 @@ class Inbox(Protocol):
         ...
 
 
-class MessageRequest(Work[Any]):
+class MessageRequest(GroupWork):
     """A send or recv on its way, seen by its own rank.
 
     Attributes:
         arrived: whether its envelope has come, or none is awaited; or whether it has failed.
         announced: whether its sender has written that the data is on its way.
-        work: torch's, of the data; None where none moves.
-        gone_since: since when all of its peers are seen to have left, or None.
+        left_since: since when all of its peers are seen to have left, or None.
     """
 
-    work: Any = None
-    failure: CollshimError | None = None
     arrived = False
     announced = False
-    gone_since: float | None = None
+    left_since: float | None = None
+    _channel = "/messages"
 
     def __init__(self, group: Group, inbox: Inbox, plan: Plan, target: Tensor | None, caller: Caller | None) -> None:
         super().__init__()
@@ -101,22 +98,16 @@ class MessageRequest(Work[Any]):
         self.target = target
         self.device = plan.device
         self.stream = stream_to_follow(plan.call, plan.device)
-        self._next_look = time.monotonic() + FIRST_SLICE
 
     def has_moved(self) -> bool:
         """Whether the envelope has come, and with it or after it the data; or the failure."""
         return self.arrived and (self.work is None or self.work.is_completed())
 
     def _is_over(self) -> bool:
-        """Who polls looks now and then whether anything can come."""
         if not self.arrived:
             self.inbox.collect()
-        if not self.has_moved() and time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + FIRST_SLICE
-            try:
-                self.look()
-            except CollshimError as failure:
-                self.fail(failure)
+        if not self.has_moved():
+            self._look_while_polling()
         return self.has_moved()
 
     def fail(self, failure: CollshimError) -> None:
@@ -131,7 +122,7 @@ class MessageRequest(Work[Any]):
         if self.work is not None:
             self._await_data(limit)
         if self.failure is not None:
-            raise again(self.failure)
+            raise self._own_failure()
         return self.target
 
     def _await_data(self, limit: float | None) -> None:
@@ -144,42 +135,28 @@ class MessageRequest(Work[Any]):
             else:
                 work.wait()
             if self.call.op == "recv" and self.source is None:
-                anybody = self.call.root is None and isinstance(work, PolledWork)
-                self.source = work.source() if anybody else self.call.root
+                is_from_any = self.call.root is None and isinstance(work, PolledWork)
+                self.source = work.source() if is_from_any else self.call.root
         except RuntimeError as error:
             if isinstance(error, CollshimError):
                 raise
             raise self.broken(error) from error
         self.work = None
 
-    def tell(self) -> None:
-        """See ``Watched``."""
-        self.group.stalls.post(f"{self.group.key}/messages", 0, self.call)
-
-    def clear(self) -> None:
-        """See ``Watched``."""
-        self.group.stalls.clear()
-
     def look(self) -> None:
         """Raise where nothing can come of it any more."""
         self.group.refuse_if_broken()
         self.raise_if_ended()
-        gone = self._are_gone()
-        if gone and not self.arrived:  # an envelope was in the store before its sender left
+        left = self._peers_have_left()
+        if left and not self.arrived:  # an envelope was in the store before its sender left
             self.inbox.collect()
-        if gone and (self._is_overdue() if self.arrived else True):
+        if left and (self._is_overdue() if self.arrived else True):
             raise self._end(PeerError, "nobody else will come")
 
     def expire(self) -> None:
         """See ``Watched``."""
         if not self.has_moved():
             raise self._end(DeadlineError, "the deadline passed")
-
-    def raise_if_ended(self) -> None:
-        """Raise where another rank has ended the group."""
-        failure = self.group.stalls.ended(self.group.key)
-        if failure is not None:
-            raise self.group.end(PeerError, failure[1])
 
     def broken(self, error: RuntimeError) -> CommunicationError:
         """End the group, for what torch raised; the failure to raise."""
@@ -192,7 +169,7 @@ class MessageRequest(Work[Any]):
 
     def without_store(self, error: DistNetworkError) -> CommunicationError:
         """End the group, whose messages are lost; the failure to raise."""
-        failure = self.group.end(PeerError, _STORE_IS_GONE)
+        failure = self.group.end(PeerError, _STORE_HAS_ENDED)
         failure.__cause__ = error
         return failure
 
@@ -211,19 +188,19 @@ class MessageRequest(Work[Any]):
         peer = self.source if self.call.root is None else self.call.root
         return [rank for rank in range(self.group.size) if rank != self.group.rank] if peer is None else [peer]
 
-    def _are_gone(self) -> bool:
+    def _peers_have_left(self) -> bool:
         """Whether all its peers come to no further call."""
         peers = self._peers()
-        gone = bool(peers) and all(self.group.stalls.gone([self.group.ranks[rank]]) for rank in peers)
-        if not gone:
-            self.gone_since = None
-        elif self.gone_since is None:
-            self.gone_since = time.monotonic()
-        return gone
+        left = bool(peers) and all(self.group.stalls.any_left([self.group.ranks[rank]]) for rank in peers)
+        if not left:
+            self.left_since = None
+        elif self.left_since is None:
+            self.left_since = time.monotonic()
+        return left
 
     def _is_overdue(self) -> bool:
         """Whether the data had time to move since its peer left; what its sender wrote of moves or breaks off."""
-        if self.announced or self.gone_since is None:
+        if self.announced or self.left_since is None:
             return False
         nbytes = self.work.nbytes if isinstance(self.work, PolledWork) else 0
-        return time.monotonic() - self.gone_since > _PATIENCE + nbytes / _SLOWEST
+        return time.monotonic() - self.left_since > _PATIENCE + nbytes / _SLOWEST

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from torch.distributed import DistNetworkError
 
-from collshim.calls.call import Call, in_the_world
+from collshim.calls.call import Call
 from collshim.errors import DeadlineError
+from collshim.transports.waiting import missing_text
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ _IN_WORDS = ("", _LEFT, _ELSEWHERE)
 """Instead of a group's key: what follows is said in words."""
 
 _NOWHERE = "is in no collective, or its process has ended"
-_STORE_IS_GONE = "cannot be asked, because the process that served the world's store has ended"
+_STORE_HAS_ENDED = "cannot be asked, because the process that served the world's store has ended"
 
 
 class _Entry(NamedTuple):
@@ -74,8 +75,8 @@ class StallInspector:
     def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
         """Say that ``group`` has failed; the kind and text of the first rank that said so, which all ranks raise."""
         self.give_up()
-        mine = f"{kind}\n{text}"
-        first = self._ask(lambda: self._first_failure(group, mine), mine)
+        own = f"{kind}\n{text}"
+        first = self._ask(lambda: self._first_failure(group, own), own)
         kind, _, text = first.partition("\n")
         return kind, text
 
@@ -92,11 +93,11 @@ class StallInspector:
         kind, _, text = failure.partition("\n")
         return kind, text
 
-    def _first_failure(self, group: str, mine: str) -> str:
-        """The failure that stands, ``mine`` where none did."""
-        failure = str(self._store.compare_set(_end_key(group), "", mine).decode())
+    def _first_failure(self, group: str, own: str) -> str:
+        """The failure that stands, ``own`` where none did."""
+        failure = str(self._store.compare_set(_end_key(group), "", own).decode())
         if failure == _SETTLING:
-            failure = str(self._store.compare_set(_end_key(group), _SETTLING, mine).decode())
+            failure = str(self._store.compare_set(_end_key(group), _SETTLING, own).decode())
         return failure
 
     def give_up(self) -> None:
@@ -111,7 +112,7 @@ class StallInspector:
         """Say that this rank makes no further call."""
         self._write(_key(self._rank), f"{_LEFT}\n\n{why}")
 
-    def gone(self, ranks: Sequence[int]) -> bool:
+    def any_left(self, ranks: Sequence[int]) -> bool:
         """Whether one of these global ranks has said that it comes to no further call."""
         return any(rank != self._rank and self._entry(rank).group == _LEFT for rank in ranks)
 
@@ -119,33 +120,28 @@ class StallInspector:
         """Where this global rank is, for error texts."""
         return self._entry(rank).whereabouts
 
-    def who_did_not_come(self, group: str, ranks: Sequence[int], sequence: int, call: Call) -> str:
+    def missing_text(self, group: str, ranks: Sequence[int], sequence: int, call: Call) -> str:
         """The error text that names the ranks (in the group) that do not wait in this call, and where they are."""
         self._ask(lambda: self._store.compare_set(_end_key(group), "", _SETTLING), None)
         limit = time.monotonic() + GRACE
-        absent = self._absent(group, ranks, sequence)
+        absent, present = self._attendance(group, ranks, sequence)
         while absent and time.monotonic() < limit and not self._lost:
             time.sleep(0.05)
-            absent = self._absent(group, ranks, sequence)
-        details, present = [f"rank {rank} {where}" for rank, where in absent], self._present(group, ranks, sequence)
-        if len({text for _, text in present}) > 1:  # the cause may be in the present ranks' calls
-            details += [f"rank {rank} came with {text}" for rank, text in present]
-        if not absent:
-            return f"{call}: all came" + (f", with calls that differ: {'; '.join(details)}" if details else "")
-        return f"{call}: {len(absent)} of {len(ranks)} ranks did not come: {'; '.join(details)}{in_the_world(ranks)}"
+            absent, present = self._attendance(group, ranks, sequence)
+        return missing_text(str(call), absent, present, ranks)
 
-    def _present(self, group: str, ranks: Sequence[int], sequence: int) -> list[tuple[int, str]]:
-        """Who waits in this call of the group, and with which call of theirs."""
-        entries = [(rank, self._entry(owner)) for rank, owner in enumerate(ranks)]
-        return [(rank, entry.text) for rank, entry in entries if entry[:2] == (group, str(sequence))]
-
-    def _absent(self, group: str, ranks: Sequence[int], sequence: int) -> list[tuple[int, str]]:
-        absent = []
+    def _attendance(
+        self, group: str, ranks: Sequence[int], sequence: int
+    ) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+        """The ranks that do not wait in this call of the group, and where they are; those that do, and their calls."""
+        absent, present = list[tuple[int, str]](), list[tuple[int, str]]()
         for rank, owner in enumerate(ranks):
             entry = self._entry(owner)
-            if owner != self._rank and entry[:2] != (group, str(sequence)):
-                absent.append((rank, _STORE_IS_GONE if self._lost else entry.whereabouts))
-        return absent
+            if entry[:2] == (group, str(sequence)):
+                present.append((rank, entry.text))
+            elif owner != self._rank:
+                absent.append((rank, _STORE_HAS_ENDED if self._lost else entry.whereabouts))
+        return absent, present
 
     def _entry(self, owner: int) -> _Entry:
         text = self._text(_key(owner))

@@ -17,12 +17,12 @@ from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, Proce
 from collshim.calls.site import caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, WorldError
 from collshim.transports.processes.stalls import StallInspector, comes_by
-from collshim.transports.waiting import FIRST_SLICE, watch
+from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 
 _LONGEST = 1e7
 """Seconds: what a store and gloo take for a deadline has an end, also where ours has none."""
 
-FAREWELL = 10.0
+LEAVE_SECONDS = 10.0
 """Seconds that the process which serves the store waits for the others when it leaves."""
 
 _PAUSE = 0.01
@@ -66,7 +66,7 @@ class ProcessWorld:
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
         self.ending: list[list[ProcessGroup]] = []  # which threads let go of
 
-    def entrust(self, transport: Any) -> None:
+    def register(self, transport: Any) -> None:
         """``transport`` is closed with the world, where it was not before."""
         self._open.add(transport)
 
@@ -122,23 +122,23 @@ class ProcessWorld:
             return PeerError(f"{_making(ranks)}: the process that served the world's store has ended")
         return PeerError(f"{_making(ranks)}: the connection to one of them broke")
 
-    def agreed(self, key: str, mine: str) -> str:
+    def agreed(self, key: str, own: str) -> str:
         """Rank 0's word on what all ranks must have alike; this rank's own where rank 0 does not come."""
         if self.rank == 0:
-            self.store.set(f"agreed/{key}", mine)
-            return mine
+            self.store.set(f"agreed/{key}", own)
+            return own
         try:
             word: bytes = self.store.get(f"agreed/{key}")
         except RuntimeError:
-            return mine  # the making of the first group names the missing ranks
+            return own  # the making of the first group names the missing ranks
         return word.decode()
 
-    def farewell(self, size: int) -> None:
+    def wait_until_left(self, size: int) -> None:
         """Where this process serves the store, give the others time to leave: small messages lie in it."""
-        limit = time.monotonic() + FAREWELL
+        limit = time.monotonic() + LEAVE_SECONDS
         others = [rank for rank in range(size) if rank != self.rank]
         while self._serves and others and time.monotonic() < limit:
-            others = [rank for rank in others if not self.stalls.gone([rank])]
+            others = [rank for rank in others if not self.stalls.any_left([rank])]
             time.sleep(0.005)
 
     def _gloo(self, store: Any, rank: int, size: int) -> Any:
@@ -161,7 +161,7 @@ class ProcessWorld:
         return self._device
 
 
-class _Assembly:
+class _Assembly(Watched):
     """The ranks of a group that is being made, as what one of them waits for."""
 
     def __init__(self, world: ProcessWorld, store: Any, ranks: Sequence[int]) -> None:
@@ -175,16 +175,10 @@ class _Assembly:
         keys = [*self.keys.values()]
         return comes_by(lambda: self._store.check(keys), time.monotonic() + seconds, _PAUSE)
 
-    def tell(self) -> None:
-        """The world has told the others already."""
-
-    def clear(self) -> None:
-        """The world does."""
-
     def look(self) -> None:
         """Raise where a rank that has not come has left."""
         absent = self._absent()
-        if any(self._world.stalls.gone([rank]) for rank in absent):
+        if self._world.stalls.any_left(absent):
             raise PeerError(self._text(absent, ""))
 
     def expire(self) -> None:

@@ -16,7 +16,6 @@ from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.deferred import DeferredErrors
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import Parts
 from collshim.transports.processes.exchange import Exchange
@@ -26,7 +25,7 @@ from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.store import ProcessWorld, end_nccl, never_free
 from collshim.transports.waiting import FIRST_SLICE
-from collshim.work import Work
+from collshim.work import DeferredErrors, Work
 
 _FEW = 32
 """Ranks up to which fingerprints go from each to each."""
@@ -74,7 +73,7 @@ class ProcessTransport:
         self._posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
         self._failure: CommunicationError | None = None
         self._messages = Messages(self, world.store)
-        world.entrust(self)
+        world.register(self)
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
@@ -101,7 +100,7 @@ class ProcessTransport:
             return self._start_barrier(plan)
         with self._posting:
             exchange = Exchange(self, plan, self.sequence, outputs)
-            exchange.bring(inputs, caller)
+            exchange.set_inputs(inputs, caller)
             if self.checks or plan.call.discovers:
                 self._exchange_fingerprints(exchange)
             self.sequence += 1
@@ -111,7 +110,7 @@ class ProcessTransport:
             self._queue.append(exchange)
         if plan.call.op == "barrier" or (plan.on_cpu and travels_inline(plan.call, inputs)):
             return exchange
-        self._see_off(exchange)
+        self._start_without_wait(exchange)
         return exchange
 
     def _start_barrier(self, plan: Plan) -> Exchange:
@@ -151,7 +150,7 @@ class ProcessTransport:
             entry = plan.headers[key] = (caller, header_of(exchange.call, header_bytes(self.size)))
         return entry[1]
 
-    def _see_off(self, exchange: Exchange) -> None:
+    def _start_without_wait(self, exchange: Exchange) -> None:
         """Data that follows fingerprints must start though this rank does not wait.
 
         NCCL wants the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns.

@@ -10,57 +10,66 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from collshim.calls.agreement import objection, objection_to_pair
 from collshim.calls.allocation import allocate
-from collshim.calls.call import Call, in_the_world
+from collshim.calls.call import Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.deferred import DeferredErrors
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, MismatchError, again, local_failure
 from collshim.layout import Parts
 from collshim.transports.compute import Outputs, Share, computation, shares
-from collshim.transports.streams import Crossing, Place, stream_of
-from collshim.transports.waiting import watch
-from collshim.work import Work
+from collshim.transports.streams import Crossing, stream_of
+from collshim.transports.waiting import Watched, missing_text, watch
+from collshim.work import DeferredErrors, Work
 
 SHARED_BYTES = 1 << 21
 """Bytes, of all that the ranks give or of all that they get, above which ranks that wait take a share of the work: to
 wake them for less would take longer. A GPU's work is one thread's to post."""
 
 
-class Stalls(Protocol):
-    """Where the ranks of a world of threads wait, and where they gave up, by global rank."""
+class Stalls:
+    """Where the ranks of a world of threads are.
 
-    waiting: list[Any]
-    gave_up: list[Any]
+    Attributes:
+        waiting: by global rank, what it waits in; None where it does not.
+        gave_up: by global rank, what it waited in last, where that failed.
+        left: why a global rank comes to no further call.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.waiting: list[Any] = [None] * size
+        self.gave_up: list[Any] = [None] * size
+        self.left: dict[int, str] = {}
 
     def whereabouts(self, rank: int) -> str:
-        """Where a global rank is, for error texts."""
-        ...
+        """Where global ``rank`` is, for error texts."""
+        if rank in self.left:
+            return self.left[rank]
+        call, failed = self.waiting[rank], self.gave_up[rank]
+        if call is not None:
+            return f"waits in {call}"
+        return f"gave up {failed}" if failed is not None else "is in no collective"
 
 
-class Members(Protocol):
+class Members:
     """The group whose ranks take part in an exchange."""
 
-    ranks: tuple[int, ...]
-    size: int
-
-    @property
-    def stalls(self) -> Stalls:
-        """Those of its world."""
-        ...
+    def __init__(self, ranks: tuple[int, ...], stalls: Stalls) -> None:
+        self.ranks = ranks
+        self.size = len(ranks)
+        self.stalls = stalls
 
     def fail(self, failure: CommunicationError) -> None:
         """End the group."""
-        ...
+        raise NotImplementedError
 
 
-class Arrival(Work[Any]):
+class Arrival(Work[Any], Watched):
     """One rank's part in an exchange: its inputs and outputs, and its work.
 
     Attributes:
@@ -98,8 +107,7 @@ class Arrival(Work[Any]):
     def _is_over(self) -> bool:
         return self.exchange is None or self.exchange.finished
 
-    def own_failure(self) -> CollshimError:
-        """See ``Failing``."""
+    def _own_failure(self) -> CollshimError:
         return again(None if self.exchange is None else self.exchange.failure)
 
     def _complete(self, timeout: float | None) -> Any:
@@ -114,7 +122,7 @@ class Arrival(Work[Any]):
         if self.deferred:
             self.deferred.discard(self)
         if exchange.failure is not None:
-            raise self.own_failure()
+            raise self._own_failure()
         self.joint = exchange.joint
         if exchange.source is not None and self.place == 1:
             self.source = exchange.source
@@ -124,9 +132,6 @@ class Arrival(Work[Any]):
         self.exchange = None  # which holds the other ranks' outputs too
         return self.outputs
 
-    def tell(self) -> None:
-        """The others can see where this rank waits from the start."""
-
     def clear(self) -> None:
         """This rank waits no longer."""
         exchange = self.exchange
@@ -135,11 +140,8 @@ class Arrival(Work[Any]):
             group.stalls.gave_up[rank] = None if exchange.failure is None else self
             group.stalls.waiting[rank] = None
 
-    def look(self) -> None:
-        """A rank that leaves, or fails, ends what can never be complete; there is nothing to look for."""
-
     def expire(self) -> None:
-        """The whole group fails, with the names of the ranks that did not come; unless all have, and one computes."""
+        """The whole group fails, with the names of the missing ranks; unless all have come, and one computes."""
         if self.exchange is not None:
             self.exchange.expire(self._limit or 0.0)
 
@@ -188,7 +190,7 @@ class Exchange:
         """The ranks of the group that have not come."""
         return [rank for rank, arrival in self._places() if arrival is None and rank is not None]
 
-    def could_come(self) -> list[int]:
+    def candidates(self) -> list[int]:
         """The ranks of which one must come, where it does not matter which."""
         places = self._places()
         if not any(rank is None and arrival is None for rank, arrival in places):
@@ -232,8 +234,8 @@ class Exchange:
             return
         try:
             if any(arrival.stream is not None for arrival in self.arrivals):
-                places = [Place(arrival.stream, arrival.inputs, arrival.outputs) for arrival in self.arrivals]
-                self.crossing = Crossing(places)
+                posted = [(arrival.stream, arrival.inputs, arrival.outputs) for arrival in self.arrivals]
+                self.crossing = Crossing(posted)
             self._compute(calls)
         except Exception as error:
             self.fail_with(error)
@@ -306,18 +308,15 @@ class Exchange:
         if self.empty == 0 or self.finished:
             return
         missing = self.missing()
-        absent = self.who_did_not_come(missing) if missing else f"{_first_call(present)}: no rank sent anything"
-        self.group.fail(DeadlineError(f"{absent} (within {timeout:g} s)"))
+        text = self.missing_text(missing) if missing else f"{_first_call(present)}: no rank sent anything"
+        self.group.fail(DeadlineError(f"{text} (within {timeout:g} s)"))
 
-    def who_did_not_come(self, ranks: Sequence[int]) -> str:
-        """The error text that names the absent ranks and where they were instead."""
-        stalls, arrivals = self.group.stalls, self._present()
-        details = [f"rank {rank} {stalls.whereabouts(self.group.ranks[rank])}" for rank in ranks]
+    def missing_text(self, missing: Sequence[int]) -> str:
+        """The error text that names the missing ranks and where they are instead."""
+        stalls, ranks, arrivals = self.group.stalls, self.group.ranks, self._present()
+        absent = [(rank, stalls.whereabouts(ranks[rank])) for rank in missing]
         present = [(arrival.rank, str(arrival)) for arrival in arrivals]
-        if len({call for _, call in present}) > 1:  # the cause may be in the present ranks' calls
-            details += [f"rank {rank} came with {call}" for rank, call in present]
-        absent = "; ".join(details) + in_the_world(self.group.ranks)
-        return f"{_first_call(arrivals)}: {len(ranks)} of {self.group.size} ranks did not come: {absent}"
+        return missing_text(_first_call(arrivals), absent, present, ranks)
 
     def _present(self) -> list[Arrival]:
         return [arrival for arrival in self.arrivals if arrival is not None]

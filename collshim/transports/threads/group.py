@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any
 
 from collshim.errors import CommunicationError, PeerError
 from collshim.transports.matching import MessageQueues
-from collshim.transports.threads.exchange import Arrival, Exchange
+from collshim.transports.threads.exchange import Arrival, Exchange, Members, Stalls
 
 
-class ThreadWorld:
-    """What all groups of one world of threads share: the ranks that left, and where each rank waits.
-
-    Attributes:
-        waiting: by global rank, what it waits in; None where it does not.
-        gave_up: by global rank, what it waited in last, where that failed.
-        left: why a global rank comes to no further call.
-    """
+class ThreadWorld(Stalls):
+    """What all groups of one world of threads share: the ranks that left, and where each rank waits."""
 
     def __init__(self, size: int) -> None:
-        self.size = size
+        super().__init__(size)
         self.lock = threading.RLock()
-        self.waiting: list[Any] = [None] * size
-        self.gave_up: list[Any] = [None] * size
-        self.left: dict[int, str] = {}
         self._groups: weakref.WeakSet[ThreadGroup] = weakref.WeakSet()
         self._registry: dict[str, ThreadGroup] = {}
 
@@ -51,21 +41,12 @@ class ThreadWorld:
         for group in groups:
             group.fail_the_hopeless()
 
-    def whereabouts(self, rank: int) -> str:
-        """Where global ``rank`` is, for error texts."""
-        if rank in self.left:
-            return self.left[rank]
-        call, failed = self.waiting[rank], self.gave_up[rank]
-        if call is not None:
-            return f"waits in {call}"
-        return f"gave up {failed}" if failed is not None else "is in no collective"
 
-
-class ThreadGroup:
+class ThreadGroup(Members):
     """What the ranks of one group share.
 
     Attributes:
-        stalls: the world of the group.
+        world: what it shares with other groups.
         members: the ranks of the group, in order.
         lock: of what follows.
         exchanges: the collectives that not all ranks have come to yet, by their number.
@@ -75,10 +56,9 @@ class ThreadGroup:
     """
 
     def __init__(self, world: ThreadWorld, ranks: tuple[int, ...], key: str) -> None:
-        self.stalls = world
-        self.ranks = ranks
+        super().__init__(ranks, world)
+        self.world = world
         self.key = key
-        self.size = len(ranks)
         self.members = range(self.size)
         self.lock = threading.RLock()
         self.exchanges: dict[int, Exchange] = {}
@@ -107,24 +87,24 @@ class ThreadGroup:
         with self.lock:
             self.closed.add(rank)
             if len(self.closed) == self.size:
-                self.stalls.forget(self.key)
+                self.world.forget(self.key)
         self.fail_the_hopeless()
 
     def fail_if_hopeless(self, exchange: Exchange) -> None:
         """End the group where a rank that an exchange misses comes to no further call."""
-        gone = [rank for rank in exchange.missing() if self._is_gone(rank)]
-        anybody = exchange.could_come()
-        if anybody and all(self._is_gone(rank) for rank in anybody):
-            gone = anybody
-        if gone:
-            self.fail(PeerError(exchange.who_did_not_come(gone)))
+        missing = [rank for rank in exchange.missing() if self._has_left(rank)]
+        candidates = exchange.candidates()
+        if candidates and all(self._has_left(rank) for rank in candidates):
+            missing = candidates
+        if missing:
+            self.fail(PeerError(exchange.missing_text(missing)))
 
     def _unfinished(self) -> list[Exchange]:
         with self.lock:
             arrivals = [arrival for queues in self.queues for arrival in (*queues.posted, *queues.unexpected)]
             return [*self.exchanges.values(), *(arrival.exchange for arrival in arrivals if arrival.exchange)]
 
-    def _is_gone(self, rank: int) -> bool:
+    def _has_left(self, rank: int) -> bool:
         return self.ranks[rank] in self.stalls.left or rank in self.closed
 
 

@@ -11,13 +11,12 @@ from torch import Tensor
 from collshim.calls.call import EAGER_BYTES
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.deferred import DeferredErrors
 from collshim.errors import BrokenCommunicatorError
 from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
 from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange, MessageExchange
 from collshim.transports.threads.group import ThreadGroup
-from collshim.work import Settled, Work
+from collshim.work import DeferredErrors, Settled, Work
 
 
 class ThreadTransport:
@@ -108,12 +107,12 @@ class ThreadTransport:
         if self.rank not in ranks:
             return None
         members = tuple(self.group.ranks[rank] for rank in ranks)
-        group = self.group.stalls.group(members, f"{self.group.key}/{key}")
+        group = self.group.world.group(members, f"{self.group.key}/{key}")
         return ThreadTransport(group, list(ranks).index(self.rank))
 
     def leave(self, why: str) -> None:
         """See ``Transport.leave``."""
-        self.group.stalls.leave(self.group.ranks[self.rank], why)
+        self.group.world.leave(self.group.ranks[self.rank], why)
 
     def close(self) -> None:
         """See ``Transport.close``."""
