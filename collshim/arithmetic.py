@@ -76,11 +76,6 @@ def reducer(dtype: torch.dtype, reduce_op: str, factor: float | None = None) -> 
     return folded if factor is None else partial(_premultiplied, folded, factor)
 
 
-def reduced(parts: Sequence[Tensor], reduce_op: str, factor: float | None = None, out: Tensor | None = None) -> Tensor:
-    """The reduction of ``parts``: see ``reducer``."""
-    return reducer(parts[0].dtype, reduce_op, factor)(parts, out)
-
-
 def _folded(fold: Fold, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
     """Nothing is written to ``out`` before the parts that it may be one of have been read."""
     total, last = parts[0], parts[-1]

@@ -26,6 +26,7 @@ whose inputs got one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -97,14 +98,15 @@ class _Last(torch.autograd.Function):
 class Joint:
     """What a node needs of the call that it stands for."""
 
-    def __init__(self, communicator: Collectives, call: Call, inputs: list[Tensor], is_list: bool) -> None:
-        self.communicator = communicator
+    def __init__(self, comm: Collectives, call: Call, inputs: list[Tensor], is_list: bool) -> None:
+        self.comm = comm
         self.call = call
         self.is_list = is_list
         self.inputs = len(inputs)
         self.device = inputs[0].device
         self.results: list[Tensor] = []
-        self.anchors = [_anchored(tensor) for tensor in inputs] if call.op in ("broadcast", "scatter", "send") else []
+        is_last = call.op in ("broadcast", "scatter", "send")
+        self.anchors = [_Anchor.apply(tensor) for tensor in inputs] if is_last else []  # type: ignore[no-untyped-call]
         self.rule = _RULES[call.collective]
 
     @property
@@ -115,11 +117,6 @@ class Joint:
     def blank(self) -> Tensor:
         """A tensor in the shape of this rank's input, for calls whose values come from elsewhere."""
         return torch.empty(self.call.shape or (), dtype=self.call.dtype, device=self.device)
-
-
-def _anchored(tensor: Tensor) -> Tensor:
-    anchor: Tensor = _Anchor.apply(tensor)  # type: ignore[no-untyped-call]
-    return anchor
 
 
 def attach(communicator: Collectives, work: Work[Any], parts: Parts | None, result: Any) -> Any:
@@ -142,41 +139,34 @@ def attach(communicator: Collectives, work: Work[Any], parts: Parts | None, resu
 
 
 def _all_gather(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm, call = joint.communicator, joint.call
-    return [comm.reduce_scatter(grads if call.expects is not None else grads[0]).wait()]
+    return [joint.comm.reduce_scatter(grads if joint.call.expects is not None else grads[0]).wait()]
 
 
 def _gather(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm, call = joint.communicator, joint.call
-    root = joint.root
+    comm, root = joint.comm, joint.root
     if comm.rank != root:
         return [comm.scatter(None, root, like=joint.blank(), discovers=True).wait()]
-    return [comm.scatter(grads if call.expects is not None else grads[0], root, discovers=True).wait()]
+    return [comm.scatter(grads if joint.call.expects is not None else grads[0], root, discovers=True).wait()]
 
 
 def _all_reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm, call = joint.communicator, joint.call
-    total = comm.all_reduce(grads[0]).wait()
-    return [_through_reduction(comm, call, inputs, lambda: results[0], total)]
+    total = joint.comm.all_reduce(grads[0]).wait()
+    return [_through_reduction(joint, inputs, lambda: results[0], total)]
 
 
 def _reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm, call = joint.communicator, joint.call
-    root = joint.root
-    there = comm.rank == root
-    total = comm.broadcast(grads[0] if there else joint.blank(), root).wait()
+    comm, root = joint.comm, joint.root
 
-    def result() -> Tensor:
-        everyones: Tensor = comm.broadcast(results[0] if there else joint.blank(), root).wait()
-        return everyones
+    def of_root(tensors: list[Tensor]) -> Tensor:
+        tensor: Tensor = comm.broadcast(tensors[0] if comm.rank == root else joint.blank(), root).wait()
+        return tensor
 
-    return [_through_reduction(comm, call, inputs, result, total)]
+    return [_through_reduction(joint, inputs, partial(of_root, results), of_root(grads))]
 
 
-def _through_reduction(
-    comm: Collectives, call: Call, inputs: list[Tensor], result: Callable[[], Tensor], total: Tensor
-) -> Tensor:
+def _through_reduction(joint: Joint, inputs: list[Tensor], result: Callable[[], Tensor], total: Tensor) -> Tensor:
     """dL/dx from dL/dy of a reduction that every rank's input went into."""
+    comm, call = joint.comm, joint.call
     if call.reduce_op in ("min", "max"):
         return total * (inputs[0] == result())
     if call.reduce_op == "prod":
@@ -200,21 +190,22 @@ def _product_of_others(comm: Collectives, everything: Tensor) -> Tensor:
 
 
 def _reduce_scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm, call = joint.communicator, joint.call
+    comm, call = joint.comm, joint.call
     parts = inputs[: comm.size] if joint.is_list or not inputs else list(inputs[0].unbind(0))
-    everyones = _gathered(comm, grads[0], ragged=call.sends is not None)
+    totals = _gathered(joint, grads[0])
     if call.reduce_op in ("min", "max"):
-        lowest = _gathered(comm, results[0].detach(), ragged=call.sends is not None)
-        own = [total * (part == low) for total, part, low in zip(everyones, parts, lowest, strict=True)]
+        extremes = _gathered(joint, results[0].detach())
+        own = [total * (part == extreme) for total, part, extreme in zip(totals, parts, extremes, strict=True)]
     elif call.reduce_op == "prod":
         own = _products_sent_back(comm, parts, grads[0])
     else:
-        own = [_scaled(comm.size, call, total) for total in everyones]
+        own = [_scaled(comm.size, call, total) for total in totals]
     return own if joint.is_list else [torch.stack(own)]
 
 
-def _gathered(comm: Collectives, mine: Tensor, *, ragged: bool) -> list[Tensor]:
-    return comm.all_gather_ragged(mine).wait() if ragged else listed(comm.all_gather(mine).wait())
+def _gathered(joint: Joint, tensor: Tensor) -> list[Tensor]:
+    ragged, comm = joint.call.sends is not None, joint.comm
+    return comm.all_gather_ragged(tensor).wait() if ragged else listed(comm.all_gather(tensor).wait())
 
 
 def _products_sent_back(comm: Collectives, parts: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
@@ -230,14 +221,12 @@ def _products_sent_back(comm: Collectives, parts: Sequence[Tensor], gradient: Te
 
 
 def _broadcast(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm = joint.communicator
-    total = comm.reduce(grads[0], joint.root).wait()
+    total = joint.comm.reduce(grads[0], joint.root).wait()
     return [] if total is None else [_last(joint, total)]
 
 
 def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm = joint.communicator
-    parts = comm.gather_ragged(grads[0], joint.root).wait()
+    parts = joint.comm.gather_ragged(grads[0], joint.root).wait()
     if parts is None:
         return []
     parts = [_last(joint, part) for part in parts]
@@ -246,33 +235,31 @@ def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: l
 
 def _last(joint: Joint, gradient: Tensor) -> Tensor:
     """A gradient that other ranks took part in, and whose own backward they could not join."""
-    comm = joint.communicator
     if not gradient.requires_grad:
         return gradient
     text = (
         f"{joint.call.name}: its backward is differentiated, should be done once: the other ranks hold nothing "
-        f"to join a second backward with (rank {comm.rank} of {comm.size})"
+        f"to join a second backward with (rank {joint.comm.rank} of {joint.comm.size})"
     )
     last: Tensor = _Last.apply(text, gradient, *joint.anchors)  # type: ignore[no-untyped-call]
     return last
 
 
 def _all_to_all(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm, call = joint.communicator, joint.call
-    if call.sends is not None:
-        return list(comm.all_to_all(grads, discovers=True).wait())
-    return [comm.all_to_all(grads[0]).wait()]
+    if joint.call.sends is not None:
+        return list(joint.comm.all_to_all(grads, discovers=True).wait())
+    return [joint.comm.all_to_all(grads[0]).wait()]
 
 
 def _send(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm, call = joint.communicator, joint.call
-    gradient = comm.recv(joint.root, like=joint.blank(), tag=call.tag, discovers=call.discovers).wait()
+    call = joint.call
+    gradient = joint.comm.recv(joint.root, like=joint.blank(), tag=call.tag, discovers=call.discovers).wait()
     return [_last(joint, gradient)]
 
 
 def _recv(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
-    comm, call = joint.communicator, joint.call
-    comm.send(grads[0].clone(), joint.root, tag=call.tag, discovers=call.discovers)  # waiting could deadlock
+    call = joint.call
+    joint.comm.send(grads[0].clone(), joint.root, tag=call.tag, discovers=call.discovers)  # waiting could deadlock
     return []
 
 

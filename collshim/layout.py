@@ -6,6 +6,7 @@ concatenated form is the same memory, so these are views; along another axis one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -68,20 +69,8 @@ def flat(parts: Parts) -> Tensor:
 
 def cut(whole: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     """A flat tensor seen as parts of the given shapes, in order; views."""
-    pieces = whole.split([_count(shape) for shape in shapes])
+    pieces = whole.split([math.prod(shape) for shape in shapes])
     return [piece.view(tuple(shape)) for piece, shape in zip(pieces, shapes, strict=True)]
-
-
-def copied(parts: Sequence[Tensor] | None) -> list[Tensor] | None:
-    """Parts in fresh memory, one flat buffer."""
-    return None if parts is None else cut(flat(parts).clone(), [part.shape for part in parts])
-
-
-def _count(shape: Sequence[int]) -> int:
-    count = 1
-    for length in shape:
-        count *= length
-    return count
 
 
 def fill(out: Parts, parts: Parts) -> None:

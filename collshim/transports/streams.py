@@ -6,9 +6,8 @@ rank is on the same stream, as ranks are that never chose one, nothing has to be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,13 +15,8 @@ from torch import Tensor
 from collshim.calls.call import Call
 from collshim.layout import Parts
 
-
-class Place(NamedTuple):
-    """One rank's tensors of a call, and the stream that it posted the call on; None on the CPU."""
-
-    stream: torch.cuda.Stream | None
-    inputs: Parts | None
-    outputs: Parts | None
+Posted = tuple["torch.cuda.Stream | None", "Parts | None", "Parts | None"]
+"""The stream that a rank posted a call on, None on the CPU; its inputs and outputs."""
 
 
 def stream_of(device: torch.device) -> torch.cuda.Stream | None:
@@ -49,41 +43,29 @@ def hold(parts: Parts | None, stream: torch.cuda.Stream) -> None:
 
 
 class Crossing:
-    """The order between the ranks' streams and those of the thread that does a call's work.
+    """The order between the ranks' streams, all of one GPU, and that of the thread that does a call's work.
 
     Made by that thread before the work. It keeps memory from being handed out again while another stream uses it.
     """
 
-    def __init__(self, places: Sequence[Place]) -> None:
-        theirs = [place.stream for place in places if place.stream is not None]
-        self._mine = {stream.device: torch.cuda.current_stream(stream.device) for stream in theirs}
-        self._over: Sequence[Any] = ()
-        self._alone = all(stream == self._mine[stream.device] for stream in theirs)
-        for place in places:
-            if place.stream is not None and place.stream != self._mine[place.stream.device]:
-                self._mine[place.stream.device].wait_stream(place.stream)
-                self._hold(place.inputs)
-                self._hold(place.outputs)
-
-    def _hold(self, parts: Parts | None) -> None:
-        for tensor in _on_gpu(parts):
-            tensor.record_stream(self._mine[tensor.device])
+    def __init__(self, ranks: Sequence[Posted]) -> None:
+        streams = [stream for stream, _, _ in ranks if stream is not None]
+        self._stream = torch.cuda.current_stream(streams[0].device)
+        self._over: torch.cuda.Event | None = None
+        self._alone = all(stream == self._stream for stream in streams)
+        for stream, inputs, outputs in ranks:
+            if stream is not None and stream != self._stream:
+                self._stream.wait_stream(stream)
+                hold(inputs, self._stream)
+                hold(outputs, self._stream)
 
     def finish(self) -> None:
         """The work has been posted."""
-        self._over = () if self._alone else [stream.record_event() for stream in self._mine.values()]
+        self._over = None if self._alone else self._stream.record_event()
 
     def follow(self, results: Parts | None) -> None:
-        """This thread's streams follow the work, and ``results`` are held for them too."""
-        for device, done in self._mine.items():
-            stream = torch.cuda.current_stream(device)
-            if stream != done:
-                for event in self._over or [done.record_event()]:
-                    stream.wait_event(event)
-                for tensor in _on_gpu(results):
-                    tensor.record_stream(torch.cuda.current_stream(tensor.device))
-
-
-def _on_gpu(parts: Parts | None) -> Iterator[Tensor]:
-    tensors = [] if parts is None else [parts] if isinstance(parts, Tensor) else parts
-    return (tensor for tensor in tensors if tensor.device.type == "cuda")
+        """This thread's stream follows the work, and ``results`` are held for it too."""
+        stream = torch.cuda.current_stream(self._stream.device)
+        if stream != self._stream:
+            stream.wait_event(self._over or self._stream.record_event())
+            hold(results, stream)

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from collshim.arithmetic import reduced, undefined_for
+from collshim.arithmetic import reducer, undefined_for
 
 RANKS = 5
 LENGTH = 41
@@ -101,6 +101,12 @@ def folded(rows: Sequence[Sequence[int]], op: str, dtype: torch.dtype) -> list[i
 
 def _exact_quotient(value: int) -> int:
     return abs(value) // RANKS * (1 if value >= 0 else -1)
+
+
+def reduced(
+    parts: list[torch.Tensor], op: str, factor: float | None = None, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    return reducer(parts[0].dtype, op, factor)(parts, out)
 
 
 @pytest.mark.parametrize("op", OPS)

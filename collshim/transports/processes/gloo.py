@@ -149,20 +149,16 @@ def _all_reduce(call: Call, end: Endpoint) -> Transfer:
     if not _is_native(call):
         return _gathered_reduce(call, end)
     options, summand, finish = dist.AllreduceOptions(), _summand(call.dtype), _divided(call, end.size)
-    options.reduceOp = _native_op(call)
+    options.reduceOp, is_scaled = _native_op(call), call.factor is not None
 
     def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
-        if target is None:
+        if target is None and not is_scaled:
             target = source.clone()
-        elif target is not source:
+        elif target is not source or is_scaled:
             target = _filled(call, target, source)
-        return target, group.allreduce([target], options), finish
-
-    def start_otherwise(group: Any, source: Tensor, target: Tensor | None) -> Moving:
-        target = _filled(call, target, source)
         return target, group.allreduce([target if summand is None else summand(target)], options), finish
 
-    return start if summand is None and call.factor is None else start_otherwise
+    return start
 
 
 def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
@@ -237,9 +233,9 @@ def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
-        mine = target.new_empty((end.size, *target.shape))
-        work = all_to_all_single(group, carried(mine.view(-1)), carried(flat(source)), [], [])
-        return target, work, partial(reduces, mine.unbind(0))
+        parts = target.new_empty((end.size, *target.shape))
+        work = all_to_all_single(group, carried(parts.view(-1)), carried(flat(source)), [], [])
+        return target, work, partial(reduces, parts.unbind(0))
 
     return start
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -38,26 +37,25 @@ class PolledWork:
     """One send or recv on its way. ``memory`` is what it reads or writes, held until it is over."""
 
     def __init__(self, work: Any, memory: Tensor) -> None:
-        self._work: Any = work
-        self._memory = memory
-        self._over: threading.Event | None = None
-        self._failure: list[RuntimeError] = []
+        self._wait = _Wait(work, memory)
+        self._has_thread = False
 
     @property
     def nbytes(self) -> int:
         """How many bytes travel."""
-        return self._memory.nbytes
+        return self._wait.memory.nbytes
 
     def is_completed(self) -> bool:
         """Whether the data has moved, or cannot any more."""
-        return self._watched().is_set()
+        return self._started().over.is_set()
 
     def is_over(self, seconds: float | None) -> bool:
         """Whether the data has moved, after at most ``seconds``; raises RuntimeError where it cannot any more."""
-        over = self._watched().wait(seconds)
-        if self._failure:
-            raise self._failure[0]
-        return over
+        wait = self._started()
+        is_over = wait.over.wait(seconds)
+        if wait.failure is not None:
+            raise wait.failure
+        return is_over
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait, without harm to the connection when the time is over; then raise RuntimeError."""
@@ -67,18 +65,16 @@ class PolledWork:
 
     def source(self) -> int:
         """The rank that a recv was served by."""
-        rank: int = self._work._source_rank()
-        return rank
+        return int(self._wait.work._source_rank())
 
     def __del__(self) -> None:
-        if self._over is None:
-            self._watched()
+        self._started()
 
-    def _watched(self) -> threading.Event:
-        if self._over is None:
-            self._over = threading.Event()
-            _entrust(_Watched(self._work, self._memory, self._over, self._failure))
-        return self._over
+    def _started(self) -> _Wait:
+        if not self._has_thread:
+            self._has_thread = True
+            _start(self._wait)
+        return self._wait
 
 
 class Works:
@@ -119,7 +115,7 @@ def receive(group: Any, tensor: Tensor, peer: int, tag: int) -> Any:
     return _polled(group.recv([message], peer, tag), message)
 
 
-def receive_from_anybody(group: Any, tensor: Tensor, tag: int) -> Any:
+def receive_from_any(group: Any, tensor: Tensor, tag: int) -> Any:
     """torch's work of receiving exactly as much data as the contiguous ``tensor`` holds, from whoever sends first."""
     message = _message(tensor)
     return _polled(group.recv_anysource([message], tag), message)
@@ -136,29 +132,29 @@ def _polled(work: Any, tensor: Tensor) -> Any:
     return PolledWork(work, tensor) if tensor.device.type == "cpu" else work
 
 
-@dataclass(eq=False)
-class _Watched:
-    """A work, what it reads or writes, and where to tell that it is over."""
+class _Wait:
+    """A thread's wait for a work, which holds what the work reads or writes: whether it is over, and its failure."""
 
-    work: Any
-    memory: Tensor
-    over: threading.Event
-    failure: list[RuntimeError]
+    def __init__(self, work: Any, memory: Tensor) -> None:
+        self.work: Any = work
+        self.memory = memory
+        self.over = threading.Event()
+        self.failure: RuntimeError | None = None
 
 
-_idle: list[SimpleQueue[_Watched]] = []
+_idle: list[SimpleQueue[_Wait]] = []
 """Of each thread that has nothing to wait for, where it takes its next work from."""
 
-_running: list[_Watched] = []
+_running: list[_Wait] = []
 """What threads wait for now."""
 
 
 def give_up() -> None:
     """The process ends: a thread that came back from gloo while the interpreter goes down would abort it."""
-    for watched in list(_running):
+    for wait in list(_running):
         with suppress(RuntimeError):
-            watched.work.wait(_AT_ONCE)  # it expires, gloo gives up the connection, and the thread learns of that
-        watched.over.wait(_GRACE)
+            wait.work.wait(_AT_ONCE)  # it expires, gloo gives up the connection, and the thread learns of that
+        wait.over.wait(_GRACE)
 
 
 def _forget() -> None:
@@ -169,16 +165,16 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def _entrust(watched: _Watched) -> None:
+def _start(wait: _Wait) -> None:
     try:
         queue = _idle.pop()
     except IndexError:
         queue = SimpleQueue()
         threading.Thread(target=_serve, args=(queue,), name="collshim-polling", daemon=True).start()
-    queue.put(watched)
+    queue.put(wait)
 
 
-def _serve(queue: SimpleQueue[_Watched]) -> None:
+def _serve(queue: SimpleQueue[_Wait]) -> None:
     """Wait for one work after the other, until none has come for a while."""
     while True:
         try:
@@ -192,11 +188,11 @@ def _serve(queue: SimpleQueue[_Watched]) -> None:
         _idle.append(queue)
 
 
-def _await(watched: _Watched) -> None:
-    _running.append(watched)
+def _await(wait: _Wait) -> None:
+    _running.append(wait)
     try:
-        watched.work.wait()
+        wait.work.wait()
     except RuntimeError as error:
-        watched.failure.append(error)  # where it is not waited for any more, the group's next call raises it
-    _running.remove(watched)
-    watched.over.set()
+        wait.failure = error  # where it is not waited for any more, the group's next call raises it
+    _running.remove(wait)
+    wait.over.set()
