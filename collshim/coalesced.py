@@ -6,8 +6,9 @@ others are posted, and waited for, all the same: the ranks stay in step.
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
@@ -26,8 +27,6 @@ from collshim.work import Work, together
 
 _TEXT_LENGTH = 120
 """Characters of the list of shapes that an error text shows; a checksum stands for the rest."""
-
-Pieces = Callable[[Tensor, list[Shape]], list[Tensor]]
 
 
 class _Bucket(NamedTuple):
@@ -57,23 +56,23 @@ class CoalescedCollectives(Posting):
     ) -> Work[list[Any]]:
         """Every rank holds each array's element-wise reduction; ``out`` may be ``arrays`` itself."""
         work = self._repeat_in_place(arrays, out, op)
-        return _Coalesced(self, ALL_REDUCE, arrays, out, op=op).post(_flat, _pieces) if work is None else work
+        return _Coalesced(self, ALL_REDUCE, arrays, out, op=op).post() if work is None else work
 
     def broadcast_coalesced(
         self, arrays: Sequence[Any], root: int = 0, *, out: Sequence[Any] | None = None
     ) -> Work[list[Any]]:
         """Every rank holds copies of the root's arrays; ``out`` may be ``arrays`` itself."""
-        return _Coalesced(self, BROADCAST, arrays, out, root=root).post(_flat, _pieces)
+        return _Coalesced(self, BROADCAST, arrays, out, root=root).post()
 
     def all_gather_coalesced(self, arrays: Sequence[Any], *, out: Sequence[Any] | None = None) -> Work[list[Any]]:
         """Every rank holds, for each array, all ranks' ones: ``(size, *shape)``."""
-        return _Coalesced(self, ALL_GATHER, arrays, out).post(_flat, _columns)
+        return _Coalesced(self, ALL_GATHER, arrays, out).post()
 
     def reduce_scatter_coalesced(
         self, parts: Sequence[Any], op: str | tuple[str, float] = "sum", *, out: Sequence[Any] | None = None
     ) -> Work[list[Any]]:
         """Rank r holds, for each rank-leading ``(size, *shape)``, the reduction of all ranks' r-th parts."""
-        return _Coalesced(self, REDUCE_SCATTER, parts, out, op=op).post(_rows, _pieces)
+        return _Coalesced(self, REDUCE_SCATTER, parts, out, op=op).post()
 
     def _repeat_in_place(self, arrays: Any, out: Any, op: Any) -> Work[list[Any]] | None:
         """Post an all_reduce of tensors in their own places, like one that was validated before; else None."""
@@ -106,16 +105,13 @@ class _Coalesced:
         self.root = None if root is None else validation.rank_of(posting, self.name, "root", root)
         self.arrays = self._listed(arrays, "input")
         self.tensors = [self._read(array, f"input[{place}]") for place, array in enumerate(self.arrays)]
-        self.kinds = [
-            None if out is not None else validation.kind_of(posting, self.name, array) for array in self.arrays
-        ]
-        self.targets = None if out is None else self._targets(self._listed(out, "output"))
+        self.forms = self._kinds() if out is None else self._copies(self._listed(out, "output"))
         self.out = out
         self.buckets = self._buckets()
-        self.reductions = [self._reduction(bucket.tensors[0].dtype) for bucket in self.buckets]
-
-    def _reduction(self, dtype: torch.dtype) -> tuple[Any, ...]:
-        return () if self.op is None else validation.reduce_op_of(self.posting, self.name, self.op, dtype)
+        self.reductions = [
+            () if op is None else validation.reduce_op_of(posting, self.name, op, bucket.tensors[0].dtype)
+            for bucket in self.buckets
+        ]
 
     def _read(self, array: Any, what: str) -> Any:
         if self.collective.gives == "parts":
@@ -133,30 +129,36 @@ class _Coalesced:
             raise ArgumentValueError(refusal(self.name, f"length of {what} list", 0, "at least 1", *place))
         return list(arrays)
 
-    def _targets(self, out: list[Any]) -> list[validation.Target]:
-        posting = self.posting
+    def _kinds(self) -> list[Any]:
+        """What makes of each result an array of its input's kind; None where it is one."""
+        return [validation.kind_of(self.posting, self.name, array) for array in self.arrays]
+
+    def _copies(self, out: list[Any]) -> list[Any]:
+        """What copies each result to its place in ``out``."""
+        posting, gets = self.posting, self.collective.result_shape
         if len(out) != len(self.arrays):
             expected = f"{len(self.arrays)}, one per input"
             text = refusal(self.name, "length of output list", len(out), expected, posting.rank, posting.size)
             raise ArgumentValueError(text)
         targets = [
-            validation.output_of(posting, self.name, array, self._result_shape(tensor), tensor)
+            validation.output_of(posting, self.name, array, gets(self._part_shape(tensor), posting.size), tensor)
             for array, tensor in zip(out, self.tensors, strict=True)
         ]
-        validation.require_apart(posting, self.name, [cast(Tensor, target.own) for target in targets])
-        return targets
+        places = [cast(Tensor, target.own) for target in targets]
+        validation.require_apart(posting, self.name, places)
+        return [place.copy_ for place in places]
 
     def _part_shape(self, tensor: Tensor) -> Shape:
         return tuple(tensor.shape[1:] if self.collective.gives == "parts" else tensor.shape)
 
-    def _result_shape(self, tensor: Tensor) -> Shape:
-        return self.collective.result_shape(self._part_shape(tensor), self.posting.size)
-
-    def post(self, lay: Callable[[list[Tensor]], Tensor], pieces: Pieces) -> Work[list[Any]]:
-        """Post one call per bucket, whose arrays ``lay`` lays behind each other and ``pieces`` cuts apart again."""
-        wholes = [lay(self._inputs(bucket)) for bucket in self.buckets]
+    def post(self) -> Work[list[Any]]:
+        """Post one call per bucket, whose arrays are laid behind each other."""
+        lay = _rows if self.collective.gives == "parts" else _flat
+        wholes = [lay(bucket.tensors) for bucket in self.buckets]
+        if self.out is not None:  # which is no part of the graph
+            wholes = [whole.detach() for whole in wholes]
         works = [self._posted(*each) for each in zip(self.buckets, wholes, self.reductions, strict=True)]
-        return together(works).then(lambda results: self._results(results, pieces))
+        return together(works).then(self._results)
 
     def _buckets(self) -> list[_Bucket]:
         buckets: dict[tuple[torch.dtype, torch.device], _Bucket] = {}
@@ -165,10 +167,6 @@ class _Coalesced:
             bucket.places.append(place)
             bucket.tensors.append(tensor)
         return list(buckets.values())
-
-    def _inputs(self, bucket: _Bucket) -> list[Tensor]:
-        """What goes in: part of the graph unless the caller gave places for the results."""
-        return bucket.tensors if self.out is None else [tensor.detach() for tensor in bucket.tensors]
 
     def _posted(self, bucket: _Bucket, whole: Tensor, reduction: tuple[Any, ...]) -> Work[Any]:
         posting, collective = self.posting, self.collective
@@ -180,23 +178,17 @@ class _Coalesced:
         key = _key(self.op, bucket.tensors) if is_whole else None
         return posting._post(call, whole if gives else None, None, whole, None, whole.device, key)
 
-    def _results(self, wholes: list[Tensor], pieces: Pieces) -> Any:
+    def _results(self, wholes: list[Tensor]) -> Any:
         results: list[Any] = [None] * len(self.tensors)
         for bucket, whole in zip(self.buckets, wholes, strict=True):
             shapes = [self._part_shape(tensor) for tensor in bucket.tensors]
-            for place, piece in zip(bucket.places, pieces(whole, shapes), strict=True):
-                results[place] = self._delivered(place, piece)
+            for place, piece in zip(bucket.places, _pieces(whole, shapes), strict=True):
+                form = self.forms[place]
+                results[place] = piece if form is None else form(piece)
         for follow in map(stream_follower, self.arrays if self.out is None else self.out):
             if follow is not None:
                 follow(results)
         return results if self.out is None else self.out
-
-    def _delivered(self, place: int, piece: Tensor) -> Any:
-        if self.targets is not None:
-            own = self.targets[place].own
-            return own.copy_(piece) if isinstance(own, Tensor) else own
-        kind = self.kinds[place]
-        return piece if kind is None else kind(piece)
 
 
 def _is_in_place(array: Any, out: Any) -> bool:
@@ -222,15 +214,8 @@ def _rows(tensors: list[Tensor]) -> Tensor:
 
 
 def _pieces(whole: Tensor, shapes: list[Shape]) -> list[Tensor]:
-    return [piece.view(shape) for piece, shape in zip(_narrowed(whole, shapes), shapes, strict=True)]
-
-
-def _columns(whole: Tensor, shapes: list[Shape]) -> list[Tensor]:
-    size = whole.shape[0]
-    return [piece.view(size, *shape) for piece, shape in zip(_narrowed(whole, shapes), shapes, strict=True)]
-
-
-def _narrowed(whole: Tensor, shapes: list[Shape]) -> list[Tensor]:
     """Pieces along the last axis; one view each, since torch refuses writes to views that come as a list."""
-    ends = list(accumulate(torch.Size(shape).numel() for shape in shapes))
-    return [whole.narrow(-1, start, end - start) for start, end in zip([0, *ends], ends, strict=False)]
+    lengths = [math.prod(shape) for shape in shapes]
+    starts = accumulate(lengths, initial=0)
+    pieces = [whole.narrow(-1, start, length) for start, length in zip(starts, lengths, strict=False)]
+    return [piece.view((*whole.shape[:-1], *shape)) for piece, shape in zip(pieces, shapes, strict=True)]

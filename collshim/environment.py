@@ -73,12 +73,16 @@ class Place(NamedTuple):
     agent_store: bool = False
 
 
-class Told(NamedTuple):
-    """What one source says of a field of ``Place``."""
+class LauncherValue(NamedTuple):
+    """What one source, a launcher mostly, says of a field of ``Place``."""
 
     field: str
     value: Any
     by: str
+
+
+Choice = LauncherValue | None
+"""The value that counts for a field; None where no source names it."""
 
 
 def read(
@@ -103,44 +107,43 @@ def read(
     """
     if environment.get("MS_ROLE") == "MS_SCHED":
         raise SystemExit(0)
-    for what, given in (("rank", rank), ("size", size), ("port", port)):
-        if given is not None and (isinstance(given, bool) or not isinstance(given, int)):
-            raise WorldError(f"the world's {what} is {given!r}, should be an int")
+    for what, number in (("rank", rank), ("size", size), ("port", port)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+            raise WorldError(f"the world's {what} is {number!r}, should be an int")
     arguments = {"rank": rank, "size": size, "address": address, "port": port}
-    told = [Told(field, value, "the arguments") for field, value in arguments.items() if value is not None]
-    told += _launchers(environment)
-    decided = _first if overrides else _agreed
-    place = _placed(told, decided, environment)
+    values = [LauncherValue(field, value, "the arguments") for field, value in arguments.items() if value is not None]
+    values += _launchers(environment)
+    choose = _first if overrides else _agreed
+    place = _place(values, choose, environment)
     if not needs_address or place.size == 1:
         return place
-    named = (_first if address is not None else decided)("address", told)
-    all_are_here = _value(decided("local_size", told)) == place.size
-    return _reachable(place, named, _first("port", told), all_are_here, environment)
+    host = (_first if address is not None else choose)("address", values)
+    is_one_machine = _value(choose("local_size", values)) == place.size
+    return _with_address(place, host, _first("port", values), is_one_machine, environment)
 
 
-def _placed(told: Sequence[Told], decided: Callable[..., Told | None], environment: Environment) -> Place:
+def _place(values: Sequence[LauncherValue], choose: Callable[..., Choice], environment: Environment) -> Place:
     """Whose place this is; where rank 0 listens is not looked at."""
-    rank, size = _value(decided("rank", told)), _value(decided("size", told))
+    rank, size = _value(choose("rank", values)), _value(choose("size", values))
     if rank is None and size is None:
         return Place(0, 1, "", 0, 0, 1)
     if rank is None or size is None:
         raise WorldError(_half(environment, "rank" if rank is None else "size"))
     if not 0 <= rank < size:
         raise WorldError(f"rank is {rank}, should be from 0 to {size - 1} in a world of {size}")
-    local = decided("local_rank", told) or _first("local_rank", _hints(environment)) or Told("", rank, "")
-    local_size = decided("local_size", told) or Told("", size, "")
-    host, port = _value(_first("address", told)) or "", _value(_first("port", told)) or 0
+    hint = _first("local_rank", _named(environment, _HINTS))
+    local_rank = _value(choose("local_rank", values) or hint, rank)
+    local_size = _value(choose("local_size", values), size)
+    host, port = _value(_first("address", values), ""), _value(_first("port", values), 0)
     agent = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    return Place(rank, size, host, port, local.value, local_size.value, agent)
+    return Place(rank, size, host, port, local_rank, local_size, agent)
 
 
-def _reachable(
-    place: Place, host: Told | None, port: Told | None, all_are_here: bool, environment: Environment
-) -> Place:
+def _with_address(place: Place, host: Choice, port: Choice, is_one_machine: bool, environment: Environment) -> Place:
     """``place`` with where rank 0 listens."""
-    if host is None and all_are_here:
-        host, port = Told("address", "127.0.0.1", ""), port or Told("port", _DERIVED_PORT, "")
-    host = host or _first("address", _hints(environment))
+    if host is None and is_one_machine:
+        host, port = LauncherValue("", "127.0.0.1", ""), port or LauncherValue("", _DERIVED_PORT, "")
+    host = host or _first("address", _named(environment, _HINTS))
     if host is None or port is None:
         missing, them = "MASTER_ADDR" if host is None else "MASTER_PORT", f"(rank {place.rank} of {place.size})"
         raise WorldError(f"{missing} is not set, should say where rank 0 listens {them}")
@@ -158,17 +161,17 @@ def forget_others(environment: MutableMapping[str, str]) -> None:
         environment.pop(name, None)
 
 
-def _value(told: Told | None) -> Any:
-    return None if told is None else told.value
+def _value(choice: Choice, default: Any = None) -> Any:
+    return default if choice is None else choice.value
 
 
-def _first(field: str, told: Iterable[Told]) -> Told | None:
-    return next((one for one in told if one.field == field), None)
+def _first(field: str, values: Iterable[LauncherValue]) -> Choice:
+    return next((value for value in values if value.field == field), None)
 
 
-def _agreed(field: str, told: Sequence[Told]) -> Told | None:
+def _agreed(field: str, values: Sequence[LauncherValue]) -> Choice:
     """What all sources that name the field say; an error where they differ."""
-    named = [one for one in told if one.field == field]
+    named = [value for value in values if value.field == field]
     if any(not _same(one.value, other.value) for one in named for other in named):
         shown = ", ".join(f"{one.value} by {one.by}" for one in named)
         raise WorldError(
@@ -207,33 +210,25 @@ def _half(environment: Environment, lacking: str) -> str:
     return f"the world's {lacking} is not told, should be given or set by the launcher; set are: {there}"
 
 
-def _launchers(environment: Environment) -> Iterator[Told]:
+def _launchers(environment: Environment) -> Iterator[LauncherValue]:
     """What every launcher says; Slurm in a task of srun alone: in a batch script SLURM_PROCID stands without a step."""
-    yield from _named(environment, _TORCHRUN)
-    for names in _MSRUN:
+    for names in (_TORCHRUN, *_MSRUN):
         yield from _named(environment, names)
     yield from _tensorflow(environment)
-    if "TORCHELASTIC_RUN_ID" not in environment:
-        yield from _cluster(environment)
-
-
-def _cluster(environment: Environment) -> Iterator[Told]:
+    if "TORCHELASTIC_RUN_ID" in environment:
+        return
     for names in _MPI:
         yield from _named(environment, names)
     if "SLURM_STEP_ID" in environment:
         yield from _named(environment, _SLURM)
         if environment.get("SLURM_NNODES") == "1" and "SLURM_NTASKS" in environment:
-            yield Told("local_size", _number(environment, "SLURM_NTASKS"), "SLURM_NTASKS on one node")
+            yield LauncherValue("local_size", _number(environment, "SLURM_NTASKS"), "SLURM_NTASKS on one node")
 
 
-def _hints(environment: Environment) -> Iterator[Told]:
-    return _named(environment, _HINTS)
-
-
-def _named(environment: Environment, names: Mapping[str, str]) -> Iterator[Told]:
+def _named(environment: Environment, names: Mapping[str, str]) -> Iterator[LauncherValue]:
     for field, name in names.items():
         if name in environment and not (name == "MS_NODE_ID" and _is_a_label(environment)):
-            yield Told(field, environment[name] if field in _TEXTS else _number(environment, name), name)
+            yield LauncherValue(field, environment[name] if field in _TEXTS else _number(environment, name), name)
 
 
 def _is_a_label(environment: Environment) -> bool:
@@ -248,7 +243,7 @@ def _number(environment: Environment, name: str) -> int:
         raise WorldError(f"{name} is {environment[name]!r}, should be a number") from error
 
 
-def _tensorflow(environment: Environment) -> Iterator[Told]:
+def _tensorflow(environment: Environment) -> Iterator[LauncherValue]:
     text = environment.get("TF_CONFIG")
     if text is None:
         return
@@ -267,4 +262,4 @@ def _tensorflow(environment: Environment) -> Iterator[Told]:
             f"the task in TF_CONFIG is {kind!r}, should be 'chief' or 'worker': others are no ranks ({text})"
         )
     values = {"rank": rank, "size": len(workers), "address": host, "port": number}
-    yield from (Told(field, value, "TF_CONFIG") for field, value in values.items())
+    yield from (LauncherValue(field, value, "TF_CONFIG") for field, value in values.items())

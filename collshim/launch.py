@@ -13,13 +13,12 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import torch
 
-from collshim.calls.site import how_it_failed
+from collshim.calls.site import how_it_failed, traceback_of
 from collshim.errors import ArgumentTypeError, ArgumentValueError, RankError
 from collshim.world import local_worlds, use
 
@@ -55,9 +54,10 @@ def launch(
     if ranks == "threads":
         return _Threads(fn, size, args).run(limit)
     if ranks == "processes":
-        from collshim.processes import run
+        from collshim.processes import Ranks
 
-        return run(fn, size, args, limit)
+        with Ranks(fn, size, args) as processes:
+            return processes.results(limit)
     raise ArgumentValueError(f'launch: ranks is {ranks!r}, should be "threads" or "processes"')
 
 
@@ -120,7 +120,8 @@ class _Threads:
     def _raise(self, late: list[int], timeout: float | None) -> None:
         if self._failures:
             rank, error = self._failures[0]
-            raise failed(rank, len(self._results), error, f"; {self._where(late)}" if late else "") from error
+            text = f"{type(error).__name__}: {error}{f'; {self._where(late)}' if late else ''}\n\n{traceback_of(error)}"
+            raise RankError(f"rank {rank} of {len(self._results)} failed: {text}", rank, error) from error
         if late:
             raise RankError(f"launch: {self._where(late)} (within {timeout:g} s)", late[0], None)
 
@@ -136,12 +137,6 @@ class _Threads:
         limit = time.monotonic() + _GRACE
         for thread in self._threads:
             thread.join(max(0.0, limit - time.monotonic()))
-
-
-def failed(rank: int, size: int, error: BaseException, more: str = "") -> RankError:
-    """The error that tells of a rank's failure, with its traceback."""
-    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return RankError(f"rank {rank} of {size} failed: {type(error).__name__}: {error}{more}\n\n{trace}", rank, error)
 
 
 def _left(limit: float | None) -> float:

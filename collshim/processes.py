@@ -10,13 +10,13 @@ import pickle
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 import torch
 
+from collshim.calls.site import traceback_of
 from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError
 from collshim.options import Options, options
@@ -38,12 +38,6 @@ class Task(NamedTuple):
     chosen: Options
 
 
-def run(fn: Callable[..., Any], size: int, args: Sequence[Any], timeout: float | None) -> list[Any]:
-    """Run ``fn(*args)`` on ``size`` processes; see ``launch``."""
-    with Ranks(fn, size, args) as ranks:
-        return ranks.results(timeout)
-
-
 class Ranks:
     """Live processes, one per rank, that serve one function; as a context manager they are ended at the end."""
 
@@ -54,12 +48,12 @@ class Ranks:
         self._ends: list[Connection] = []
         self._processes: list[Any] = []
         for rank in range(size):
-            ours, theirs = context.Pipe()
+            end, end_of_rank = context.Pipe()
             task = Task(rank, size, self._store.port, work, current_options())
-            process = context.Process(target=_main, args=(task, theirs), name=f"rank {rank} of {size}")
+            process = context.Process(target=_main, args=(task, end_of_rank), name=f"rank {rank} of {size}")
             process.start()
-            theirs.close()
-            self._ends.append(ours)
+            end_of_rank.close()
+            self._ends.append(end)
             self._processes.append(process)
 
     def __enter__(self) -> Ranks:
@@ -93,14 +87,14 @@ class Ranks:
 
     def _outcome(self, rank: int, end: Connection) -> Any:
         try:
-            told = end.recv_bytes()
+            message = end.recv_bytes()
         except (EOFError, ConnectionError) as error:
             self._processes[rank].join(_GRACE)
             code = self._processes[rank].exitcode
             raise RankError(
                 f"rank {rank} of {len(self._ends)} ended without a result, exit code {code}", rank, None
             ) from error
-        kind, value, text = pickle.loads(told)
+        kind, value, text = pickle.loads(message)
         if kind == "result":
             return self._result(rank, value)
         raised = _exception(value)
@@ -149,8 +143,8 @@ def _context() -> Any:
 
 def _main(task: Task, end: Connection) -> None:
     """A rank's process: join the world, run the function, tell the parent, leave when it says so."""
-    told = threading.Event()
-    threading.Thread(target=_follow, args=(end, told), daemon=True).start()
+    may_leave = threading.Event()
+    threading.Thread(target=_follow, args=(end, may_leave), daemon=True).start()
     _set_environment(task)
     process = os.getpid()
     try:
@@ -159,12 +153,12 @@ def _main(task: Task, end: Connection) -> None:
     except BaseException as error:
         if os.getpid() != process:
             raise  # a process that the function forked: it ends without a word in this rank's name
-        outcome = ("error", *_told(error))
+        outcome = ("error", error, f"{type(error).__name__}: {error}\n\n{traceback_of(error)}")
     if os.getpid() != process:
         return
     end.send_bytes(_pickled(outcome))
     if outcome[0] == "result":
-        told.wait()
+        may_leave.wait()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0 if outcome[0] == "result" else 1)  # gloo's and torch's threads would hold a normal exit up
@@ -195,37 +189,32 @@ def _set_environment(task: Task) -> None:
     )
 
 
-def _follow(end: Connection, told: threading.Event) -> None:
+def _follow(end: Connection, may_leave: threading.Event) -> None:
     """End with the parent: it says "leave", or its end of the pipe closes."""
     try:
         end.recv_bytes()
     except (EOFError, OSError):
         os._exit(1)
-    told.set()
-
-
-def _told(error: BaseException) -> tuple[BaseException | None, str]:
-    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return error, f"{type(error).__name__}: {error}\n\n{trace}"
+    may_leave.set()
 
 
 def _exception(value: bytes) -> BaseException | None:
     """What the rank raised, where it can be made again here."""
     try:
-        found = pickle.loads(value)
+        exception = pickle.loads(value)
     except Exception:
         return None  # its text has come beside it
-    return found if isinstance(found, BaseException) else None
+    return exception if isinstance(exception, BaseException) else None
 
 
 def _pickled(outcome: tuple[str, Any, str]) -> bytes:
     """The outcome as bytes, its value as bytes of their own: a parent that cannot read those can read the rest."""
-    kind, value, told = outcome
+    kind, value, text = outcome
     try:
         packed = pickle.dumps(value)
         pickle.loads(packed)
     except Exception as error:
         if kind != "error":
-            told = f"what it returned, a {type(value).__qualname__}, cannot be sent: {error}"
+            text = f"what it returned, a {type(value).__qualname__}, cannot be sent: {error}"
         kind, packed = "error", pickle.dumps(None)
-    return pickle.dumps((kind, packed, told))
+    return pickle.dumps((kind, packed, text))

@@ -86,13 +86,18 @@ class _Process:
     forked_off = ""
 
 
-_thread = threading.local()
+class _Thread(threading.local):
+    """What each thread has of its own."""
+
+    world: World | None = None
+
+
+_thread = _Thread()
 
 
 def peek() -> World | None:
     """This thread's world, else the process's, or None; makes none."""
-    found: World | None = getattr(_thread, "world", None)
-    return found if found is not None else _Process.world
+    return _thread.world or _Process.world
 
 
 def current() -> World:
@@ -102,9 +107,8 @@ def current() -> World:
         WorldError: a thread without a world while ranks of this process are threads; a process that was forked off a
             rank; a contradicting environment.
     """
-    found: World | None = getattr(_thread, "world", None)
-    if found is not None:
-        return found
+    if _thread.world is not None:
+        return _thread.world
     if _Process.world is None and _Process.local_worlds:
         raise WorldError(
             f"thread {threading.current_thread().name} is no rank: ranks of this process are threads, and this thread "
@@ -113,7 +117,7 @@ def current() -> World:
     if _Process.world is None and _Process.forked_off:
         raise no_rank(_Process.forked_off)
     with _Process.lock:
-        return _Process.world if _Process.world is not None else init()
+        return _Process.world or init()
 
 
 def init(
@@ -159,22 +163,22 @@ def refuse_thread_ranks() -> None:
 
 def close() -> None:
     """Leave this thread's world, else the process's; another may be made afterwards."""
-    found = peek()
-    if found is None:
+    world = peek()
+    if world is None:
         return
-    if found is not _Process.world:
+    if world is not _Process.world:
         _thread.world = None
-        found.close()
+        world.close()
         return
     _Process.world = None
-    _say_goodbye(found)
-    found.close()
+    _announce_and_wait(world)
+    world.close()
     if _Process.shared is not None:
         _Process.shared.close()
         _Process.shared = None
 
 
-def _say_goodbye(world: World, why: str = "has left the world") -> None:
+def _announce_and_wait(world: World, why: str = "has left the world") -> None:
     world.communicator.announce_leaving(why)
     if _Process.shared is not None:
         _Process.shared.wait_until_left(world.size)
@@ -185,7 +189,7 @@ def _leave_at_exit() -> None:
     error = getattr(sys, "last_value", None)  # of an exception that was not caught
     why = "has left the world" if error is None else how_it_failed(error)
     if _Process.world is not None:
-        _say_goodbye(_Process.world, why)
+        _announce_and_wait(_Process.world, why)
     if _Process.shared is not None:
         _Process.shared.abandon()
     give_up()
@@ -194,14 +198,13 @@ def _leave_at_exit() -> None:
 
 def announce_leaving(why: str) -> None:
     """Tell the other processes that this one makes no further call; ranks that wait for it get an error soon."""
-    found = _Process.world
-    if found is not None:
-        found.communicator.announce_leaving(why)
+    if _Process.world is not None:
+        _Process.world.communicator.announce_leaving(why)
 
 
 def _forget() -> None:
     """In a process forked off a rank: the world is its parent's, and it must not announce its parent's leaving."""
-    own, process = getattr(_thread, "world", None), _Process.world
+    own, process = _thread.world, _Process.world
     _Process.lock, _Process.local_worlds = threading.RLock(), 0
     for world in (process, own):
         if world is not None and world.size > 1:
@@ -220,8 +223,7 @@ os.register_at_fork(after_in_child=_forget)
 @contextmanager
 def use(world: World) -> Iterator[World]:
     """This thread is a rank of ``world`` for a block of code."""
-    before = getattr(_thread, "world", None)
-    _thread.world = world
+    before, _thread.world = _thread.world, world
     try:
         yield world
     finally:
@@ -242,9 +244,8 @@ class LocalWorlds(Sequence[World]):
     def __init__(self, size: int) -> None:
         if size < 1:
             raise WorldError(f"size of a world is {size}, should be at least 1")
-        self._shared = ThreadWorld(size)
-        ranks = tuple(range(size))
-        group = self._shared.group(ranks, f"world{next(_Process.generations)}")
+        self._shared, ranks = ThreadWorld(size), range(size)
+        group = self._shared.group(tuple(ranks), f"world{next(_Process.generations)}")
         self._worlds = [World(ThreadTransport(group, rank), rank, size, ranks) for rank in ranks]
         self._open = True
         with _Process.lock:
@@ -283,13 +284,14 @@ class LocalWorlds(Sequence[World]):
 def _joined(place: Place, store: Any, timeout: float | None) -> World:
     seconds = current_options().timeout if timeout is None else timeout
     if place.size == 1:
-        alone = local_worlds_of_one()
+        alone = World(ThreadTransport(ThreadWorld(1).group((0,), "world"), 0), 0, 1, (0,))
         alone.store = HashStore() if store is None else store
         return alone
     serves = store is None and place.rank == 0 and not place.agent_store
-    found = reach_store(place.address, place.port, serves=serves, timeout=seconds) if store is None else store
+    if store is None:
+        store = reach_store(place.address, place.port, serves=serves, timeout=seconds)
     name = f"world{next(_Process.processes_worlds)}"
-    shared = ProcessWorld(found, place.rank, seconds, place.address, serves=serves, name=name)
+    shared = ProcessWorld(store, place.rank, seconds, place.address, serves=serves, name=name)
     _Process.shared = shared
     atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
     atexit.register(_leave_at_exit)
@@ -302,17 +304,11 @@ def _joined(place: Place, store: Any, timeout: float | None) -> World:
     return world
 
 
-def local_worlds_of_one() -> World:
-    """A world of a single rank, which waits for no other."""
-    shared = ThreadWorld(1)
-    return World(ThreadTransport(shared.group((0,), f"world{next(_Process.generations)}"), 0), 0, 1, (0,))
-
-
 def _checks(shared: ProcessWorld) -> bool:
     """Rank 0 decides for all: whether CUDA is in use already may differ between them."""
     chosen = current_options().check
-    mine = chosen if chosen is not None else not (nccl_is_there() and torch.cuda.is_initialized())
-    agreed = shared.agreed("check", str(mine)) == str(True)
+    own = chosen if chosen is not None else not (nccl_is_there() and torch.cuda.is_initialized())
+    agreed = shared.agreed("check", str(own)) == str(True)
     if chosen is not None and chosen is not agreed:
         rank = shared.rank
         raise WorldError(f"the check between ranks is {chosen} on rank {rank}, {agreed} on rank 0, should be the same")

@@ -63,3 +63,8 @@ def how_it_failed(error: BaseException) -> str:
     site = next((frame for frame in reversed(frames) if not frame.filename.startswith(_NOT_A_USERS)), None)
     where = "" if site is None else f" (at {site.filename.rpartition('/')[2]}:{site.lineno})"
     return f"failed with {type(error).__name__}{': ' if text else ''}{text}{where}"
+
+
+def traceback_of(error: BaseException) -> str:
+    """The text that Python prints of an exception, with its traceback."""
+    return "".join(traceback.format_exception(error))

@@ -1,4 +1,7 @@
-"""One collective between processes: first, where calls are compared, the ranks' fingerprints, and then the data."""
+"""One collective between processes: first, where calls are compared, the ranks' fingerprints, and then the data.
+
+Its waits and polls are those of a message too: ``GroupWork``.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,73 @@ from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, local_failure
+from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, again, local_failure
 from collshim.layout import Parts
 from collshim.transports.compute import computation
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, transfer
-from collshim.transports.processes.group import Group, GroupWork
+from collshim.transports.processes.group import Group
 from collshim.transports.processes.polling import Works
 from collshim.transports.streams import hold, on_stream, stream_to_follow
-from collshim.transports.waiting import FIRST_SLICE, watch
+from collshim.transports.waiting import FIRST_SLICE, Watched, watch
+from collshim.work import Work
 
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
 _OVER = 0.001
 """Seconds of a first slice that has been waited for already."""
+
+
+class GroupWork(Work[Any], Watched):
+    """A call of a group, as its own rank waits for it and polls it.
+
+    Attributes:
+        sequence: its number among the group's collectives; 0 for a message.
+        work: torch's, of the data; None where none moves.
+        failure: why the call failed, or None.
+    """
+
+    group: Group
+    sequence = 0
+    work: Any = None
+    failure: CollshimError | None = None
+    _channel = ""
+    _next_look: float | None = None
+
+    def fail(self, failure: CollshimError) -> None:
+        """This call ends with ``failure``."""
+        raise NotImplementedError
+
+    def _own_failure(self) -> CollshimError:
+        return again(self.failure)
+
+    def _poll_for_failure(self) -> None:
+        """``look``, now and then, since who polls does not wait; what it raises is kept for ``wait``."""
+        now, next_look = time.monotonic(), self._next_look
+        if next_look is not None and now < next_look:
+            return
+        self._next_look = now + FIRST_SLICE
+        if next_look is None:
+            return
+        try:
+            self.look()
+        except CommunicationError as failure:
+            self.fail(failure)
+        finally:
+            self.clear()
+
+    def tell(self) -> None:
+        """See ``Watched``."""
+        self.group.stalls.post(f"{self.group.key}{self._channel}", self.sequence, self.call)
+
+    def clear(self) -> None:
+        """See ``Watched``."""
+        self.group.stalls.clear()
+
+    def raise_if_ended(self, outputs: Any = None) -> None:
+        """Raise where another rank has ended the group, in what may be left to do of a call too."""
+        failure = self.group.stalls.ended(self.group.key)
+        if failure is not None:
+            raise self.group.end(PeerError, failure[1])
 
 
 class Exchange(GroupWork):
@@ -186,7 +243,7 @@ class Exchange(GroupWork):
             self.group.advance()
         if self.failure is not None or (self.started and (self.work is None or self.work.is_completed())):
             return True
-        self._look_while_polling()
+        self._poll_for_failure()
         return self.failure is not None
 
     def wait(self, timeout: float | None = None) -> Any:

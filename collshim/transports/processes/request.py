@@ -16,9 +16,9 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import as_bytes, from_bytes
-from collshim.transports.processes.exchange import without_source
+from collshim.transports.processes.exchange import GroupWork, without_source
 from collshim.transports.processes.fingerprint import call_from, header_of
-from collshim.transports.processes.group import Group, GroupWork
+from collshim.transports.processes.group import Group
 from collshim.transports.processes.polling import PolledWork
 from collshim.transports.streams import stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
@@ -107,7 +107,7 @@ class MessageRequest(GroupWork):
         if not self.arrived:
             self.inbox.collect()
         if not self.has_moved():
-            self._look_while_polling()
+            self._poll_for_failure()
         return self.has_moved()
 
     def fail(self, failure: CollshimError) -> None:
