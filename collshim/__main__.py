@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from collshim import ArgumentError, CollshimError, __version__, run
@@ -20,21 +20,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "run" not in chosen:
         parser.print_help()
         return 0
-    missing = _missing(chosen.needs)
+    missing = [name for module, name in chosen.needs.items() if importlib.util.find_spec(module) is None]
     if missing:
         text = f"needs {' and '.join(missing)}, not installed here: pip install 'collshim[{EXTRAS}]'"
         print(f"collshim {chosen.command}: {text}", file=sys.stderr)
         return 2
-    return _outcome(chosen)
-
-
-def _outcome(chosen: argparse.Namespace) -> int:
     try:
-        code: int = chosen.run(chosen)
+        return int(chosen.run(chosen))
     except CollshimError as error:
         print(f"collshim {chosen.command}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ArgumentError) else 1
-    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,8 +43,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    told = "run the frameworks' documented examples, and one training in five dialects, on four ranks of this machine"
-    demo = commands.add_parser("demo", help=told, description=told)
+    text = "run the frameworks' documented examples, and one training in five dialects, on four ranks of this machine"
+    demo = commands.add_parser("demo", help=text, description=text)
     demo.add_argument(
         "--picture",
         type=Path,
@@ -67,8 +62,8 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    told = "run a script as the ranks of one world, with every framework's environment set"
-    ranks = commands.add_parser("run", help=told, description=told)
+    text = "run a script as the ranks of one world, with every framework's environment set"
+    ranks = commands.add_parser("run", help=text, description=text)
     run.add_arguments(ranks)
     ranks.set_defaults(run=run.start, needs={})
 
@@ -76,8 +71,8 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _add_conformance(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     from collshim.conformance.report import options
 
-    told = "ask the adapters, or a real framework, every case of the suite, and show a grid of what came of it"
-    suite = commands.add_parser("conformance", help=told, description=told, epilog=options.EPILOG)
+    text = "ask the adapters, or a real framework, every case of the suite, and show a grid of what came of it"
+    suite = commands.add_parser("conformance", help=text, description=text, epilog=options.EPILOG)
     options.add_arguments(suite)
     suite.set_defaults(run=_conformance, needs={})
 
@@ -92,11 +87,6 @@ def _conformance(chosen: argparse.Namespace) -> int:
     from collshim.conformance.report.command import start  # it imports what asks and compares
 
     return start(chosen)
-
-
-def _missing(needs: dict[str, str]) -> Iterable[str]:
-    """The packages that are not installed, by the names that pip knows."""
-    return [name for module, name in needs.items() if importlib.util.find_spec(module) is None]
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from collshim.calls import validation
 from collshim.calls.aliasing import are_apart
 from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER, Collective, Shape
 from collshim.calls.plan import dense
-from collshim.errors import ArgumentTypeError, ArgumentValueError, refusal
+from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.posting import Posting, looks_for_nan, needs_grad
 from collshim.work import Work, together
 
@@ -121,12 +121,11 @@ class _Coalesced:
         return tensor
 
     def _listed(self, arrays: Sequence[Any], what: str) -> list[Any]:
-        place = (self.posting.rank, self.posting.size)
+        refusal = partial(validation.error_text, self.posting, self.name)
         if not isinstance(arrays, list | tuple):
-            got, expected = type(arrays).__qualname__, "a list or tuple of arrays"
-            raise ArgumentTypeError(refusal(self.name, what, got, expected, *place))
+            raise ArgumentTypeError(refusal(what, type(arrays).__qualname__, "a list or tuple of arrays"))
         if not arrays:
-            raise ArgumentValueError(refusal(self.name, f"length of {what} list", 0, "at least 1", *place))
+            raise ArgumentValueError(refusal(f"length of {what} list", 0, "at least 1"))
         return list(arrays)
 
     def _kinds(self) -> list[Any]:
@@ -138,7 +137,7 @@ class _Coalesced:
         posting, gets = self.posting, self.collective.result_shape
         if len(out) != len(self.arrays):
             expected = f"{len(self.arrays)}, one per input"
-            text = refusal(self.name, "length of output list", len(out), expected, posting.rank, posting.size)
+            text = validation.error_text(posting, self.name, "length of output list", len(out), expected)
             raise ArgumentValueError(text)
         targets = [
             validation.output_of(posting, self.name, array, gets(self._part_shape(tensor), posting.size), tensor)

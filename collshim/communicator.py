@@ -14,7 +14,7 @@ from collshim.calls.call import Call
 from collshim.calls.collective import Shape
 from collshim.calls.validation import Target
 from collshim.coalesced import CoalescedCollectives
-from collshim.errors import ArgumentTypeError, ArgumentValueError, refusal
+from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.forks import remember
 from collshim.layout import Parts, listed
 from collshim.messages import Messages
@@ -61,8 +61,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be ``array`` itself.
         """
-        work = self._repeat(collective.ALL_REDUCE, array, out, op)
-        if work is not None:
+        if (work := self._repeat(collective.ALL_REDUCE, array, out, op)) is not None:
             return work
         tensor, reduction = self._operand("all_reduce", array, op)
         target = None if out is None else validation.output_of(self, "all_reduce", out, tensor.shape, tensor)
@@ -70,8 +69,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
         """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input."""
-        work = self._repeat(collective.REDUCE, array, out, op, root)
-        if work is not None:
+        if (work := self._repeat(collective.REDUCE, array, out, op, root)) is not None:
             return work
         tensor, reduction = self._operand("reduce", array, op)
         root = validation.rank_of(self, "reduce", "root", root)
@@ -85,8 +83,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         Off the root ``array`` has the shape, dtype and kind of the result and is not changed; ``out=array`` is the
         form in place. With ``discovers`` on every rank, or the check on, it may be None there.
         """
-        work = self._repeat(collective.BROADCAST, array, out, None, root) if discovers is False else None
-        if work is not None:
+        if discovers is False and (work := self._repeat(collective.BROADCAST, array, out, None, root)) is not None:
             return work
         discovers = validation.flag_of(self, "broadcast", "discovers", discovers)
         root = validation.rank_of(self, "broadcast", "root", root)
@@ -105,8 +102,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be such an array, or a list of ``size`` arrays, whose shapes may be unequal where the ranks' are.
         """
-        work = self._repeat(collective.ALL_GATHER, array, out)
-        if work is not None:
+        if (work := self._repeat(collective.ALL_GATHER, array, out)) is not None:
             return work
         tensor = self._tensor("all_gather", array)
         target, expects = self._gathered_into("all_gather", tensor, out)
@@ -123,8 +119,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
         ``out``, on the root alone, may be a list of ``size`` arrays, unequal ones with the check on.
         """
-        work = self._repeat(collective.GATHER, array, out, None, root)
-        if work is not None:
+        if (work := self._repeat(collective.GATHER, array, out, None, root)) is not None:
             return work
         tensor = self._tensor("gather", array)
         root = validation.rank_of(self, "gather", "root", root)
@@ -152,8 +147,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         """
         awaits = parts is None and type(root) is int and root != self.rank
         known = out if awaits else parts
-        work = self._repeat(collective.SCATTER, known, out, None, root) if like is None and discovers is False else None
-        if work is not None:
+        recalls = like is None and discovers is False
+        if recalls and (work := self._repeat(collective.SCATTER, known, out, None, root)) is not None:
             return work
         root = validation.rank_of(self, "scatter", "root", root)
         discovers = validation.flag_of(self, "scatter", "discovers", discovers)
@@ -173,8 +168,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones included where all
         ranks' lists have the same shapes.
         """
-        work = self._repeat(collective.REDUCE_SCATTER, parts, out, op)
-        if work is not None:
+        if (work := self._repeat(collective.REDUCE_SCATTER, parts, out, op)) is not None:
             return work
         tensors = validation.parts_of(self, "reduce_scatter", parts, joined=out is not None)
         mine = tensors[self.rank]
@@ -201,10 +195,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         With ``splits``, the lengths along axis 0 of the parts in ``parts`` and in ``out``, both are one array whose
         parts lie end to end, as in MPI_Alltoallv.
         """
-        work = (
-            self._repeat(collective.ALL_TO_ALL, parts, out, splits) if discovers is False and shapes is None else None
-        )
-        if work is not None:
+        recalls = discovers is False and shapes is None
+        if recalls and (work := self._repeat(collective.ALL_TO_ALL, parts, out, splits)) is not None:
             return work
         if splits is not None:
             return self._post_split(parts, out, splits)
@@ -241,12 +233,12 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         Every member calls it, in the same order of subgroups with the same ranks; others need not.
         """
         if not isinstance(ranks, Iterable):
-            text = refusal("subgroup", "rank list", repr(ranks), "a list of ranks", self.rank, self.size)
+            text = validation.error_text(self, "subgroup", "rank list", repr(ranks), "a list of ranks")
             raise ArgumentTypeError(text)
         members = tuple(validation.rank_of(self, "subgroup", "rank", rank) for rank in ranks)
         if len(set(members)) != len(members) or not members:
-            got, expected = list(members), "one or more ranks, each once"
-            raise ArgumentValueError(refusal("subgroup", "rank list", got, expected, self.rank, self.size))
+            expected = "one or more ranks, each once"
+            raise ArgumentValueError(validation.error_text(self, "subgroup", "rank list", list(members), expected))
         count = self._subgroups[members] = self._subgroups.get(members, 0) + 1
         key = f"{'-'.join(map(str, members))}#{count}"
         transport = self._transport.split(members, key)

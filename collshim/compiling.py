@@ -19,17 +19,15 @@ _RULES = "torch._dynamo.trace_rules"
 def leave_alone() -> None:
     """Tell Dynamo, now or when it is imported."""
     if _RULES in sys.modules:
-        _tell(sys.modules[_RULES])
+        sys.modules[_RULES].add("collshim")
     else:
-        sys.meta_path.insert(0, _Notice())
+        sys.meta_path.insert(0, _Hook())
 
 
-def _tell(rules: ModuleType) -> None:
-    rules.add("collshim")
+class _Hook(MetaPathFinder, Loader):
+    """Finds Dynamo's rules, once, as Python would; once they are loaded, adds collshim to them."""
 
-
-class _Notice(MetaPathFinder):
-    """Notices the import of Dynamo's rules, once."""
+    _loader: Loader
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -39,19 +37,12 @@ class _Notice(MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Telling(spec.loader)
+            self._loader, spec.loader = spec.loader, self
         return spec
-
-
-class _Telling(Loader):
-    """Loads the rules, and then tells them."""
-
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
-        _tell(module)
+        module.add("collshim")

@@ -120,6 +120,9 @@ def _revived(ours: type[CollshimError], theirs: type[Exception], arguments: tupl
     return also(ours, theirs)(*arguments)
 
 
-def refusal(collective: str, what: str, got: object, expected: object, rank: int, size: int) -> str:
+def refusal(
+    collective: str, what: str, got: object, expected: object, rank: int, size: int, shown: str | None = None
+) -> str:
     """The engine's one error sentence: what came, what was expected, on which rank."""
-    return f"{collective}: {what} is {got}, should be {expected} (rank {rank} of {size})"
+    where = f"rank {rank} of {size}" + (f", {shown}" if shown else "")
+    return f"{collective}: {what} is {got}, should be {expected} ({where})"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from collshim.calls import validation
 from collshim.calls.call import Call
-from collshim.errors import ArgumentTypeError, refusal
+from collshim.errors import ArgumentTypeError
 from collshim.posting import Posting
 from collshim.work import Work
 
@@ -56,7 +56,7 @@ class Messages(Posting):
         """
         if not isinstance(messages, Iterable):
             got, expected = type(messages).__qualname__, "a list of Send and Recv"
-            raise ArgumentTypeError(refusal("batch", "list of messages", got, expected, self.rank, self.size))
+            raise ArgumentTypeError(validation.error_text(self, "batch", "list of messages", got, expected))
         posts = [self._validated(message) for message in messages]
         with self._transport.together():
             return [post() for post in posts]
@@ -68,7 +68,7 @@ class Messages(Posting):
         if isinstance(message, Recv):
             return self._validated_recv(message)
         got, expected = type(message).__qualname__, "a Send or a Recv"
-        raise ArgumentTypeError(refusal("batch", "message", got, expected, self.rank, self.size))
+        raise ArgumentTypeError(validation.error_text(self, "batch", "message", got, expected))
 
     def _validated_send(self, message: Send) -> Callable[[], Work[Any]]:
         tensor = self._tensor("send", message.array)

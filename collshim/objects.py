@@ -17,7 +17,7 @@ from torch import Tensor
 
 from collshim.calls import validation
 from collshim.calls.call import Call
-from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError, refusal
+from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError
 from collshim.options import get as current_options
 from collshim.posting import Posting, shapes_of
 from collshim.work import Work
@@ -97,22 +97,19 @@ class ObjectCollectives(Posting):
             data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
             expected = f"one that pickle can save ({error})"
-            text = refusal(op, "object", type(value).__qualname__, expected, self.rank, self.size)
+            text = validation.error_text(self, op, "object", type(value).__qualname__, expected)
             raise ArgumentTypeError(text) from error
         limit = current_options().object_bytes
         if len(data) > limit:
             expected = f"at most {limit}, as options(object_bytes=...) says"
-            text = refusal(op, "pickled object in bytes", len(data), expected, self.rank, self.size)
-            raise ArgumentValueError(text)
+            raise ArgumentValueError(validation.error_text(self, op, "pickled object in bytes", len(data), expected))
         return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
     def _pickled_parts(self, op: str, values: Sequence[Any] | None) -> list[Tensor]:
         if not isinstance(values, Sequence) or isinstance(values, str | bytes):
             got, expected = type(values).__qualname__, "a list with one object per rank"
-            raise ArgumentTypeError(refusal(op, "input", got, expected, self.rank, self.size))
-        if len(values) != self.size:
-            expected = f"{self.size}, one per rank"
-            raise ArgumentValueError(refusal(op, "length of input list", len(values), expected, self.rank, self.size))
+            raise ArgumentTypeError(validation.error_text(self, op, "input", got, expected))
+        validation.require_length(self, op, values, "input")
         return [self._pickled(op, value) for value in values]
 
 

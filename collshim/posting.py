@@ -18,7 +18,7 @@ from collshim.calls.collective import MESSAGES, RECV, Collective, Shape
 from collshim.calls.plan import KEPT, Plan, dense, recurs
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
-from collshim.errors import ArgumentValueError, refusal
+from collshim.errors import ArgumentValueError
 from collshim.layout import Parts
 from collshim.nan import nan_in
 from collshim.options import block_options
@@ -177,13 +177,11 @@ class Posting:
         """Start a planned send or recv."""
         earlier = self._earlier() if self._deferred else None
         work = self._transport.message(plan, inputs, outputs, caller() if self._tells_site else None)
-        work._out, work._kind, work._timeout, work._is_simple = out, kind, self.timeout, False
+        work._out, work._kind, work._timeout, work._earlier, work._is_simple = out, kind, self.timeout, earlier, False
         if plan.collective is RECV:
             work._join = self._join
         elif plan.call.needs_grad:
             self._join(work, None, parts)  # its place among the backwards is here, whenever it is waited for
-        if earlier is not None:
-            work._earlier = earlier
         return work
 
     def _earlier(self) -> tuple[DeferredErrors, list[Work[Any]]]:
@@ -192,7 +190,8 @@ class Posting:
 
     def _nan_in(self, inputs: Parts) -> str:
         if not self.checks:
-            raise ArgumentValueError(refusal("find_nan", "the check between ranks", "off", "on", self.rank, self.size))
+            text = validation.error_text(self, "find_nan", "the check between ranks", "off", "on")
+            raise ArgumentValueError(text)
         return nan_in(inputs)
 
     def _call(
@@ -220,7 +219,7 @@ class Posting:
         """Refuse what the other ranks can know only where the ranks exchange it."""
         if not (discovers or self.checks):
             got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
-            raise ArgumentValueError(refusal(op, "shape of what is awaited", got, expected, self.rank, self.size))
+            raise ArgumentValueError(validation.error_text(self, op, "shape of what is awaited", got, expected))
 
 
 def looks_for_nan(by_default: bool) -> bool:

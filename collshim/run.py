@@ -9,6 +9,7 @@ from functools import partial
 from tempfile import TemporaryDirectory
 
 LOOPBACK = "127.0.0.1"
+_MACHINES = ("nnodes", "node_rank", "master_addr", "master_port")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,16 +55,8 @@ def start(chosen: argparse.Namespace) -> int:
 
 def _agent_arguments(chosen: argparse.Namespace) -> Sequence[str]:
     alone = chosen.nnodes == 1 and chosen.master_port == 0
-    where = ["--standalone"] if alone else _machines(chosen)
+    machines = [f"--{name.replace('_', '-')}={getattr(chosen, name)}" for name in _MACHINES]
+    where = ["--standalone"] if alone else machines
     script = ["-m", chosen.script] if chosen.module else [chosen.script]
     number = f"--nproc-per-node={chosen.nproc_per_node}"
     return [number, *where, "--module", "collshim.worker", *script, *chosen.arguments]
-
-
-def _machines(chosen: argparse.Namespace) -> list[str]:
-    return [
-        f"--nnodes={chosen.nnodes}",
-        f"--node-rank={chosen.node_rank}",
-        f"--master-addr={chosen.master_addr}",
-        f"--master-port={chosen.master_port}",
-    ]

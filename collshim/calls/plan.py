@@ -15,7 +15,7 @@ from torch import Tensor
 from collshim.calls.agreement import signature
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.call import Call
-from collshim.calls.collective import MESSAGES, Shape
+from collshim.calls.collective import MESSAGES
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 
@@ -72,7 +72,8 @@ class Plan:
         self.part = call.sends[0] if call.sends and call.is_uniform else call.shape
         is_known = not (call.shape is None or call.is_ragged or call.discovers)
         self.shape = collective.result_shape(call.shape or (), size) if is_known else None
-        self.joined = _joined(self.part, size) if self.shape is not None and collective.gets == "parts" else None
+        has_joined = self.shape is not None and collective.gets == "parts"
+        self.joined = (size * self.part[0], *self.part[1:]) if has_joined and self.part else None
         self.takes_joined = False
         self.apart: list[int] = []
         self.input_shape = (size, *(self.part or ())) if self.gives_parts else self.part
@@ -134,10 +135,6 @@ class Plan:
         if not are_apart([], outputs):
             return None
         return without_overlap(self.collective, self.rank, inputs, outputs), outputs
-
-
-def _joined(part: Shape | None, size: int) -> Shape | None:
-    return (size * part[0], *part[1:]) if part else None
 
 
 def recurs(call: Call) -> bool:

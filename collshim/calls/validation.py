@@ -22,17 +22,10 @@ T = TypeVar("T")
 
 
 class Place(Protocol):
-    """The rank, in a group, whose arguments are validated."""
+    """The rank, in a group of so many, whose arguments are validated."""
 
-    @property
-    def rank(self) -> int:
-        """The rank in the group."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """How many ranks the group has."""
-        ...
+    rank: int
+    size: int
 
 
 class Target(NamedTuple):
@@ -50,17 +43,17 @@ class Target(NamedTuple):
 
     def settled(self, out: Any) -> Any:
         """``out``, the caller's own place, once what was written elsewhere has been brought there."""
-        if isinstance(self.own, Tensor):
-            _write_back(self.own, self.written)
-        else:
-            for own, written in zip(self.own, self.written, strict=True):
-                _write_back(own, written)
+        is_one = isinstance(self.own, Tensor)
+        pairs: Any = [(self.own, self.written)] if is_one else zip(self.own, self.written, strict=True)
+        for own, written in pairs:
+            if own is not written:
+                own.copy_(written)
         return out
 
 
-def _write_back(own: Tensor, written: Parts) -> None:
-    if isinstance(written, Tensor) and own is not written:
-        own.copy_(written)
+def error_text(place: Place, op: str, what: str, got: object, expected: object) -> str:
+    """The error sentence of an argument of ``place``'s call."""
+    return refusal(op, what, got, expected, place.rank, place.size)
 
 
 def tensor_of(place: Place, op: str, array: Array, what: str = "input") -> Tensor:
@@ -85,10 +78,10 @@ def parts_of(place: Place, op: str, parts: Array, what: str = "input", *, joined
             return split(stacked, place.size)
         if stacked.dim() == 0 or stacked.shape[0] != place.size:
             expected = f"({place.size}, ...), one part per rank"
-            raise ArgumentValueError(_text(place, op, f"{what}'s shape", tuple(stacked.shape), expected))
+            raise ArgumentValueError(error_text(place, op, f"{what}'s shape", tuple(stacked.shape), expected))
         return stacked
     tensors = [tensor_of(place, op, part, f"{what}[{index}]") for index, part in enumerate(parts)]
-    _require_length(place, op, tensors, what)
+    require_length(place, op, tensors, what)
     _require_alike(place, op, tensors, what)
     for tensor in tensors:
         refuse_kind(place, op, tensor)
@@ -114,7 +107,7 @@ def outputs_of(place: Place, op: str, out: Array, shapes: Sequence[Shape] | None
         shape = shapes[0] if shapes else tuple(like.shape)
         return output_of(place, op, out, (place.size, *shape), like, joined=True)
     own = [_named(place, op, lambda part=part: as_output(part)) for part in out]  # type: ignore[misc]
-    _require_length(place, op, own, "output")
+    require_length(place, op, own, "output")
     for index, part in enumerate(own):
         shape = shapes[index] if shapes is not None else like.shape if index == place.rank else part.shape
         _require_fit(place, op, part, shape, like, f"output[{index}]")
@@ -127,7 +120,7 @@ def rank_of(place: Place, op: str, what: str, rank: Any) -> int:
     """A rank of the group."""
     number = _int_of(place, op, what, rank)
     if not 0 <= number < place.size:
-        raise ArgumentIndexError(_text(place, op, what, number, f"from 0 to {place.size - 1}"))
+        raise ArgumentIndexError(error_text(place, op, what, number, f"from 0 to {place.size - 1}"))
     return number
 
 
@@ -135,7 +128,7 @@ def tag_of(place: Place, op: str, tag: Any) -> int:
     """A message's tag."""
     number = _int_of(place, op, "tag", tag)
     if not 0 <= number < TAGS:
-        raise ArgumentValueError(_text(place, op, "tag", number, f"from 0 to {TAGS - 1}"))
+        raise ArgumentValueError(error_text(place, op, "tag", number, f"from 0 to {TAGS - 1}"))
     return number
 
 
@@ -146,10 +139,10 @@ def reduce_op_of(place: Place, op: str, reduce_op: Any, dtype: torch.dtype) -> t
     fitting = number if name == "premul_sum" else factor is None
     if not isinstance(name, str) or name not in REDUCE_OPS or not fitting:
         expected = f'one of {", ".join(REDUCE_OPS[:-1])} or ("premul_sum", factor)'
-        raise ArgumentValueError(_text(place, op, "reduce op", repr(reduce_op), expected))
+        raise ArgumentValueError(error_text(place, op, "reduce op", repr(reduce_op), expected))
     lacking = undefined_for(name, dtype)
     if lacking is not None:
-        raise ArgumentValueError(_text(place, op, "dtype", name_of(dtype), f"one with {lacking}, for op {name}"))
+        raise ArgumentValueError(error_text(place, op, "dtype", name_of(dtype), f"one with {lacking}, for op {name}"))
     return name, None if factor is None else _factor_of(place, op, factor, dtype)
 
 
@@ -158,7 +151,7 @@ def flag_of(place: Place, op: str, what: str, value: Any) -> bool:
     kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
     if isinstance(value, bool) or (kind == "bool" and tuple(value.shape) == ()):
         return bool(value)
-    raise ArgumentTypeError(_text(place, op, what, repr(value), "True or False"))
+    raise ArgumentTypeError(error_text(place, op, what, repr(value), "True or False"))
 
 
 def awaited_of(place: Place, op: str, shapes: Any, out: Array | None, own: Tensor | None) -> tuple[Shape, ...]:
@@ -172,17 +165,17 @@ def awaited_of(place: Place, op: str, shapes: Any, out: Array | None, own: Tenso
     if awaited and own is not None and awaited[place.rank] != tuple(own.shape):
         what = f"shape of {'shapes' if out is None else 'output'}[{place.rank}]"
         expected = f"{tuple(own.shape)} as input[{place.rank}]"
-        raise ArgumentValueError(_text(place, op, what, awaited[place.rank], expected))
+        raise ArgumentValueError(error_text(place, op, what, awaited[place.rank], expected))
     return awaited
 
 
 def cut_of(place: Place, op: str, tensor: Tensor, lengths: Any, what: str) -> list[Tensor]:
     """A tensor cut along axis 0 into one part per rank, of the given lengths."""
     numbers = [_int_of(place, op, f"split of {what}", length) for length in lengths]
-    _require_length(place, op, numbers, f"split of {what}")
+    require_length(place, op, numbers, f"split of {what}")
     rows = tensor.shape[0] if tensor.dim() else 0
     if tensor.dim() == 0 or sum(numbers) != rows or min(numbers) < 0:
-        raise ArgumentValueError(_text(place, op, f"splits of {what}", numbers, f"0 or more, {rows} in all"))
+        raise ArgumentValueError(error_text(place, op, f"splits of {what}", numbers, f"0 or more, {rows} in all"))
     return list(tensor.split(numbers))
 
 
@@ -203,14 +196,14 @@ def refuse_kind(place: Place, op: str, tensor: Tensor) -> None:
     """Dense tensors with memory only."""
     layout = unsupported(tensor)
     if layout is not None:
-        raise ArgumentTypeError(_text(place, op, "input", layout, DENSE))
+        raise ArgumentTypeError(error_text(place, op, "input", layout, DENSE))
 
 
 def _int_of(place: Place, op: str, what: str, value: Any) -> int:
     try:
         return operator.index(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError as error:
-        raise ArgumentTypeError(_text(place, op, what, repr(value), "an int")) from error
+        raise ArgumentTypeError(error_text(place, op, what, repr(value), "an int")) from error
 
 
 def _factor_of(place: Place, op: str, factor: float, dtype: torch.dtype) -> float:
@@ -219,11 +212,11 @@ def _factor_of(place: Place, op: str, factor: float, dtype: torch.dtype) -> floa
         number = float(factor)
     except OverflowError as error:
         got = f"an int of {int(factor).bit_length()} bits"
-        raise ArgumentValueError(_text(place, op, "factor", got, "a number that float64 holds")) from error
+        raise ArgumentValueError(error_text(place, op, "factor", got, "a number that float64 holds")) from error
     counts = not dtype.is_floating_point and not dtype.is_complex
     if counts and not (math.isfinite(number) and number == factor):
         expected = f"a finite number that float64 holds, for {name_of(dtype)}"
-        raise ArgumentValueError(_text(place, op, "factor", factor, expected))
+        raise ArgumentValueError(error_text(place, op, "factor", factor, expected))
     return number
 
 
@@ -232,11 +225,13 @@ def _shapes_of(place: Place, op: str, shapes: Any) -> tuple[Shape, ...]:
         lengths = tuple(tuple(operator.index(length) for length in shape) for shape in shapes)
     except TypeError as error:
         expected = f"{place.size} shapes of ints, one per rank"
-        raise ArgumentTypeError(_text(place, op, "shapes", repr(shapes), expected)) from error
+        raise ArgumentTypeError(error_text(place, op, "shapes", repr(shapes), expected)) from error
     if len(lengths) != place.size:
-        raise ArgumentValueError(_text(place, op, "length of shapes", len(lengths), f"{place.size}, one per rank"))
+        raise ArgumentValueError(error_text(place, op, "length of shapes", len(lengths), f"{place.size}, one per rank"))
     if any(not 0 <= length < 2**63 for shape in lengths for length in shape):
-        raise ArgumentValueError(_text(place, op, "shapes", list(lengths), "shapes with lengths from 0 to 2**63 - 1"))
+        raise ArgumentValueError(
+            error_text(place, op, "shapes", list(lengths), "shapes with lengths from 0 to 2**63 - 1")
+        )
     return lengths
 
 
@@ -246,19 +241,22 @@ def _writable(own: Tensor) -> Tensor:
     return torch.empty(own.shape, dtype=own.dtype, device=own.device)
 
 
-def _require_length(place: Place, op: str, parts: Sequence[Any], what: str) -> None:
+def require_length(place: Place, op: str, parts: Sequence[Any], what: str) -> None:
+    """Refuse a list that has not one item per rank."""
     if len(parts) != place.size:
-        raise ArgumentValueError(_text(place, op, f"length of {what} list", len(parts), f"{place.size}, one per rank"))
+        raise ArgumentValueError(
+            error_text(place, op, f"length of {what} list", len(parts), f"{place.size}, one per rank")
+        )
 
 
 def _require_alike(place: Place, op: str, parts: Sequence[Tensor], what: str) -> None:
     for index, part in enumerate(parts):
         if part.dtype is not parts[0].dtype:
             expected = f"{name_of(parts[0].dtype)} as {what}[0]"
-            raise ArgumentTypeError(_text(place, op, f"dtype of {what}[{index}]", name_of(part.dtype), expected))
+            raise ArgumentTypeError(error_text(place, op, f"dtype of {what}[{index}]", name_of(part.dtype), expected))
         if part.device != parts[0].device:
             expected = f"{parts[0].device} as {what}[0]"
-            raise ArgumentValueError(_text(place, op, f"device of {what}[{index}]", part.device, expected))
+            raise ArgumentValueError(error_text(place, op, f"device of {what}[{index}]", part.device, expected))
 
 
 def require_apart(place: Place, op: str, own: Sequence[Tensor]) -> None:
@@ -266,17 +264,17 @@ def require_apart(place: Place, op: str, own: Sequence[Tensor]) -> None:
     shared = sharing(own)
     if shared is not None:
         got = f"shared with output[{shared[0]}]"
-        raise ArgumentValueError(_text(place, op, f"memory of output[{shared[1]}]", got, "its own"))
+        raise ArgumentValueError(error_text(place, op, f"memory of output[{shared[1]}]", got, "its own"))
 
 
 def _require_fit(place: Place, op: str, own: Tensor, shape: Sequence[int], like: Tensor, what: str) -> None:
     if own.dtype is not like.dtype:
         got, expected = name_of(own.dtype), f"{name_of(like.dtype)} as the input"
-        raise ArgumentTypeError(_text(place, op, f"dtype of {what}", got, expected))
+        raise ArgumentTypeError(error_text(place, op, f"dtype of {what}", got, expected))
     if own.device != like.device:
-        raise ArgumentValueError(_text(place, op, f"device of {what}", own.device, f"{like.device} as the input"))
+        raise ArgumentValueError(error_text(place, op, f"device of {what}", own.device, f"{like.device} as the input"))
     if tuple(own.shape) != tuple(shape):
-        raise ArgumentValueError(_text(place, op, f"shape of {what}", tuple(own.shape), tuple(shape)))
+        raise ArgumentValueError(error_text(place, op, f"shape of {what}", tuple(own.shape), tuple(shape)))
 
 
 def _named(place: Place, op: str, convert: Callable[[], T]) -> T:
@@ -285,7 +283,3 @@ def _named(place: Place, op: str, convert: Callable[[], T]) -> T:
         return convert()
     except ArgumentError as error:
         raise type(error)(f"{op}: {error} (rank {place.rank} of {place.size})") from error.__cause__
-
-
-def _text(place: Place, op: str, what: str, got: object, expected: object) -> str:
-    return refusal(op, what, got, expected, place.rank, place.size)

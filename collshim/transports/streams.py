@@ -19,11 +19,6 @@ Posted = tuple["torch.cuda.Stream | None", "Parts | None", "Parts | None"]
 """The stream that a rank posted a call on, None on the CPU; its inputs and outputs."""
 
 
-def stream_of(device: torch.device) -> torch.cuda.Stream | None:
-    """This thread's current stream of ``device``; None for the CPU."""
-    return torch.cuda.current_stream(device) if device.type == "cuda" else None
-
-
 def stream_to_follow(call: Call, device: torch.device) -> torch.cuda.Stream | None:
     """This thread's stream for a call's data if it is on CUDA, which a rank that gives nothing cannot know yet."""
     if call.device == "cuda":

@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from collshim.world import local_worlds_of_one, use
+from collshim.world import local_worlds, use
 
 JOIN_SECONDS = 20.0
 
 
 def _in_a_world_not_entered(call: Callable[[], Any]) -> Any:
     """In a world where the framework's init was not called."""
-    with use(local_worlds_of_one()):
+    with local_worlds(1) as worlds, use(worlds[0]):
         return call()
 
 

@@ -143,9 +143,7 @@ class Exchange(GroupWork):
         except Exception as error:
             self.fail_to_start(error)
             return
-        if self._on_gpu:
-            finish = finish or _nothing
-        else:
+        if not self._on_gpu:
             group.latest = work if type(work) is not Works else work.last or group.latest
         self.work, self.finish, self.started = work, finish, True
 
@@ -305,7 +303,7 @@ class Exchange(GroupWork):
         do is done on the stream that owns the memory it reads: the one the call was posted on.
         """
         here = torch.cuda.current_stream(None if self._stream is None else self._stream.device)
-        finishes = self.finish is not _nothing
+        finishes = self.finish is not None
         with on_stream(self._stream if finishes else here):
             try:
                 self.work.wait()
@@ -353,10 +351,6 @@ def _fresh(plan: Plan) -> Callable[[], Tensor]:
     """What makes memory for the result of a call whose shape is known: from a tensor of that shape and one element."""
     element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
     return partial(torch.empty_like, element.expand(plan.shape or ()))
-
-
-def _nothing(outputs: Any) -> None:
-    """Is left to do of a result on a GPU but to order streams."""
 
 
 def _is_over(work: Any, seconds: float) -> bool:

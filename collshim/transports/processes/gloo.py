@@ -365,8 +365,8 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
         source = _parts(source, call.sends)
         whole = joined(target)
         buffer = target[0].new_empty(sum(part.numel() for part in target)) if whole is None else whole
-        taken, given = carried(buffer), carried(flat(source))
-        work = all_to_all_single(group, taken, given, _lengths(target, taken), _lengths(source, given))
+        written, read = carried(buffer), carried(flat(source))
+        work = all_to_all_single(group, written, read, _lengths(target, written), _lengths(source, read))
         return target, work, None if whole is not None else partial(_cut_into, buffer)
 
     return start

@@ -35,16 +35,12 @@ class Group(Protocol):
 
     def refuse_if_broken(self) -> None:
         """Raise where an earlier failure ended the group."""
-        ...
 
     def agree_up_to(self, exchange: Any, limit: float | None) -> None:
         """Let every call up to this one agree and start, in the order in which they were posted."""
-        ...
 
     def advance(self) -> bool:
         """Let what can start do so, without waiting; whether there is more to come."""
-        ...
 
     def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
         """End the group on all ranks; the failure to raise."""
-        ...

@@ -156,7 +156,7 @@ class Messages:
                 while posted and self._store.check([self._envelope_key(self._group.rank, self._read + 1)]):
                     self._take()
             except DistNetworkError as error:
-                posted[0].without_store(error)  # which fails what is awaited
+                posted[0].broken(error)  # which fails what is awaited
             finally:
                 self._lock.release()
 
@@ -175,7 +175,7 @@ class Messages:
         try:
             return comes_by(partial(self._store.check, [key]), end)
         except DistNetworkError as error:
-            raise message.without_store(error) from error
+            raise message.broken(error) from error
 
     def _take(self) -> None:
         """Read the next envelope and deliver it to the receive that matches; the lock is held."""

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -68,7 +69,8 @@ class PolledWork:
         return int(self._wait.work._source_rank())
 
     def __del__(self) -> None:
-        self._started()
+        if not self._has_thread:
+            self._started()
 
     def _started(self) -> _Wait:
         if not self._has_thread:
@@ -132,14 +134,14 @@ def _polled(work: Any, tensor: Tensor) -> Any:
     return PolledWork(work, tensor) if tensor.device.type == "cpu" else work
 
 
+@dataclass(eq=False)
 class _Wait:
     """A thread's wait for a work, which holds what the work reads or writes: whether it is over, and its failure."""
 
-    def __init__(self, work: Any, memory: Tensor) -> None:
-        self.work: Any = work
-        self.memory = memory
-        self.over = threading.Event()
-        self.failure: RuntimeError | None = None
+    work: Any
+    memory: Tensor
+    over: threading.Event = field(default_factory=threading.Event)
+    failure: RuntimeError | None = None
 
 
 _idle: list[SimpleQueue[_Wait]] = []

@@ -69,11 +69,9 @@ class Inbox(Protocol):
 
     def collect(self) -> None:
         """Take what envelopes have come, without waiting."""
-        ...
 
     def has_envelope(self, message: MessageRequest, seconds: float) -> bool:
         """Whether a recv's envelope has come, after at most that many seconds."""
-        ...
 
 
 class MessageRequest(GroupWork):
@@ -159,17 +157,11 @@ class MessageRequest(GroupWork):
             raise self._end(DeadlineError, "the deadline passed")
 
     def broken(self, error: RuntimeError) -> CommunicationError:
-        """End the group, for what torch raised; the failure to raise."""
-        if isinstance(error, DistNetworkError):
-            return self.without_store(error)
-        what = f"the data did not move, the connection broke ({without_source(error)})"
-        failure = self.group.end(PeerError, self._text(what))
-        failure.__cause__ = error
-        return failure
-
-    def without_store(self, error: DistNetworkError) -> CommunicationError:
-        """End the group, whose messages are lost; the failure to raise."""
-        failure = self.group.end(PeerError, _STORE_HAS_ENDED)
+        """End the group, for what torch raised of its store or of its data; the failure to raise."""
+        text = _STORE_HAS_ENDED
+        if not isinstance(error, DistNetworkError):
+            text = self._text(f"the data did not move, the connection broke ({without_source(error)})")
+        failure = self.group.end(PeerError, text)
         failure.__cause__ = error
         return failure
 

@@ -249,7 +249,7 @@ class ProcessTransport:
     def abandon(self) -> None:
         """The process ends: see ``ProcessWorld.abandon``."""
         if not self._is_idle():
-            never_free([group for group in (self.data_group, self._fingerprint_group) if group is not None])
+            never_free(self._groups())
 
     def __del__(self) -> None:
         if getattr(self, "_fingerprint_group", None) is not None:
@@ -261,9 +261,7 @@ class ProcessTransport:
         In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
         ranks, and fails where one of them ends meanwhile.
         """
-        groups: list[ProcessGroup] = [
-            group for group in (self.data_group, self._fingerprint_group) if group is not None
-        ]
+        groups = self._groups()
         self.data_group = self._fingerprint_group = self._fingerprint_backend = None
         if groups:
             end_nccl(groups[0], failed=not isinstance(self._failure, BrokenCommunicatorError | type(None)))
@@ -272,6 +270,9 @@ class ProcessTransport:
         else:
             self.world.ending.append(groups)
             threading.Thread(target=self._drop, args=(groups,), name="collshim-ending", daemon=True).start()
+
+    def _groups(self) -> list[ProcessGroup]:
+        return [group for group in (self.data_group, self._fingerprint_group) if group is not None]
 
     def _is_idle(self) -> bool:
         return all(work is None or work.is_completed() for work in (self.latest, self._latest_fingerprints))

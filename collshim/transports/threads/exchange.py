@@ -23,7 +23,7 @@ from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, MismatchError, again, local_failure
 from collshim.layout import Parts
 from collshim.transports.compute import Outputs, Share, computation, shares
-from collshim.transports.streams import Crossing, stream_of
+from collshim.transports.streams import Crossing
 from collshim.transports.waiting import Watched, missing_text, watch
 from collshim.work import DeferredErrors, Work
 
@@ -92,8 +92,8 @@ class Arrival(Work[Any], Watched):
         self.caller = caller
         self.deferred = deferred
         self._claim = True
-        if not plan.on_cpu:
-            self.stream = stream_of(plan.device)
+        if not plan.on_cpu and plan.device.type == "cuda":
+            self.stream = torch.cuda.current_stream(plan.device)
 
     @property
     def call(self) -> Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -140,9 +141,7 @@ def _prepared(plan: Plan) -> tuple[Computation, Sequence[int], bool]:
     """What computes the call, whose results, and whether the last rank to come does all of it."""
     call, collective, size = plan.call, plan.collective, plan.size
     ranks = [rank for rank in range(size) if collective.gets_on(rank, call.root)]
-    part = call.dtype.itemsize if call.dtype is not None else 0
-    for length in plan.part or ():
-        part *= length
+    part = math.prod(plan.part or ()) * (call.dtype.itemsize if call.dtype is not None else 0)
     givers = size if collective.givers == "all" else 1
     given = part * givers * (size if collective.gives == "parts" else 1)
     got = part * len(ranks) * (size if collective.gets == "parts" else 1)
