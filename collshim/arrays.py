@@ -92,9 +92,9 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     if tensor is not array and (_never_changes(array) or not memory(array).writable):
         raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
     if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor.stride(), tensor.shape):
-        told = f"shape {tuple(tensor.shape)}, stride {tensor.stride()}"
+        text = f"shape {tuple(tensor.shape)}, stride {tensor.stride()}"
         raise ArgumentValueError(
-            f"{what} is expanded, or its elements overlap ({told}): several share memory, should be a tensor of its own"
+            f"{what} is expanded, or its elements overlap ({text}): several share memory, should be a tensor of its own"
         )
     return tensor
 
@@ -148,11 +148,11 @@ def _cupy_follows(array: Array, result: Any) -> Any:
     import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is one of its
 
     number = array.device.id
-    ours, theirs = torch.cuda.current_stream(number), cupy.cuda.get_current_stream(number).ptr
-    if theirs != ours.cuda_stream:
-        default = theirs in _DEFAULT_STREAMS
-        stream = torch.cuda.default_stream(number) if default else torch.cuda.ExternalStream(theirs, device=number)
-        stream.wait_stream(ours)
+    current, handle = torch.cuda.current_stream(number), cupy.cuda.get_current_stream(number).ptr
+    if handle != current.cuda_stream:
+        default = handle in _DEFAULT_STREAMS
+        stream = torch.cuda.default_stream(number) if default else torch.cuda.ExternalStream(handle, device=number)
+        stream.wait_stream(current)
     return result
 
 
@@ -167,9 +167,9 @@ def _require_writable(array: np.ndarray[Any, Any], what: str) -> None:
     if any(stride < 0 for stride in array.strides):
         raise ArgumentValueError(f"{what} is a NumPy array with negative strides {array.strides}, should have none")
     if array.size > 1 and not array.flags.c_contiguous and _shares_elements(array.strides, array.shape):
-        told = f"shape {array.shape}, strides {array.strides}"
+        text = f"shape {array.shape}, strides {array.strides}"
         raise ArgumentValueError(
-            f"{what} is a NumPy array that is broadcast, or whose elements overlap ({told}), should own its memory"
+            f"{what} is a NumPy array that is broadcast, or whose elements overlap ({text}), should own its memory"
         )
 
 

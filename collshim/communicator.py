@@ -155,8 +155,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         if root != self.rank:
             return self._post_scattered(root, out, like, discovers)
         tensors = validation.parts_of(self, "scatter", parts)
-        mine = tensors[self.rank]
-        target = None if out is None else validation.output_of(self, "scatter", out, mine.shape, mine)
+        own = tensors[self.rank]
+        target = None if out is None else validation.output_of(self, "scatter", out, own.shape, own)
         call = self._parted_call("scatter", tensors, root=root, discovers=discovers)
         if call.sends is not None:
             self._require_discovery("scatter", discovers)
@@ -171,9 +171,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         if (work := self._repeat(collective.REDUCE_SCATTER, parts, out, op)) is not None:
             return work
         tensors = validation.parts_of(self, "reduce_scatter", parts, joined=out is not None)
-        mine = tensors[self.rank]
-        reduction = validation.reduce_op_of(self, "reduce_scatter", op, mine.dtype)
-        target = None if out is None else validation.output_of(self, "reduce_scatter", out, mine.shape, mine)
+        own = tensors[self.rank]
+        reduction = validation.reduce_op_of(self, "reduce_scatter", op, own.dtype)
+        target = None if out is None else validation.output_of(self, "reduce_scatter", out, own.shape, own)
         call = self._parted_call("reduce_scatter", tensors, *reduction)
         return self._post(call, tensors, target, _first(parts), out)
 

@@ -209,10 +209,10 @@ class DeferredErrors(list[Work[Any]]):
 
     def taken(self, calls: list[Work[Any]]) -> CollshimError | None:
         """The first of these failures that has not been raised meanwhile; none of them will be raised again."""
-        unheard = [call for call in calls if call in self]
-        for call in unheard:
+        pending = [call for call in calls if call in self]
+        for call in pending:
             self.remove(call)
-        return unheard[0]._own_failure() if unheard else None
+        return pending[0]._own_failure() if pending else None
 
 
 class Settled(Work[T]):

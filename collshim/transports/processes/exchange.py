@@ -302,9 +302,9 @@ class Exchange(GroupWork):
         No deadline is given: NCCL would wait for it on the host, and end the group when it is over. What is left to
         do is done on the stream that owns the memory it reads: the one the call was posted on.
         """
-        here = torch.cuda.current_stream(None if self._stream is None else self._stream.device)
+        current = torch.cuda.current_stream(None if self._stream is None else self._stream.device)
         finishes = self.finish is not None
-        with on_stream(self._stream if finishes else here):
+        with on_stream(self._stream if finishes else current):
             try:
                 self.work.wait()
             except DistBackendError as error:
@@ -313,8 +313,8 @@ class Exchange(GroupWork):
             self._finish()
             done = torch.cuda.current_stream().record_event() if finishes else None
         if done is not None:
-            here.wait_event(done)
-        hold(self.outputs, here)
+            current.wait_event(done)
+        hold(self.outputs, current)
 
     def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works."""

@@ -199,10 +199,10 @@ class Messages:
         message.joint = envelope.call.needs_grad
         message.arrived = True
 
-    def _fill(self, envelope: Envelope, message: MessageRequest, unwanted: bool) -> None:
+    def _fill(self, envelope: Envelope, message: MessageRequest, mismatched: bool) -> None:
         shape, dtype = envelope.call.shape or (), envelope.call.dtype or torch.float32
-        if message.target is None or unwanted:
-            if message.call.device == "any" or unwanted:
+        if message.target is None or mismatched:
+            if message.call.device == "any" or mismatched:
                 message.device = torch.device(envelope.call.device)  # where it comes from: NCCL and gloo do not meet
             message.target = torch.empty(shape, dtype=dtype, device=message.device)
         if envelope.data is None:

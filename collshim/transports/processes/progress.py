@@ -60,10 +60,10 @@ class ProgressThread:
 
 
 def _has_more(group: Group) -> bool:
-    """What one of them raises is told as of any thread, and does not end this one, which the others need."""
+    """What one of them raises is reported as that of any thread, and does not end this one, which the others need."""
     try:
         return group.advance()
     except Exception as error:
-        told = (type(error), error, error.__traceback__, threading.current_thread())
-        threading.excepthook(threading.ExceptHookArgs(told))
+        arguments = (type(error), error, error.__traceback__, threading.current_thread())
+        threading.excepthook(threading.ExceptHookArgs(arguments))
         return False
