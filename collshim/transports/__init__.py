@@ -36,12 +36,15 @@ class Transport(Protocol):
         What the work gives are the outputs, in the form given or that of ``allocation.allocate``; ``Posting`` sets how
         they reach the caller. ``caller`` is where the call was made, where the ranks exchange that.
         """
+        ...
 
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """Start a send, or a recv, whose ``plan.call.root`` is its peer; None for a recv from any rank."""
+        ...
 
     def together(self) -> AbstractContextManager[None]:
         """Sends and receives started inside start together, none waits for another."""
+        ...
 
     def split(self, ranks: Sequence[int], key: str) -> Transport | None:
         """The end of a smaller group, in the order of ``ranks``; None where this rank is not in it."""

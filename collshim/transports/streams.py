@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -46,7 +47,7 @@ class Crossing:
     def __init__(self, ranks: Sequence[Posted]) -> None:
         streams = [stream for stream, _, _ in ranks if stream is not None]
         self._stream = torch.cuda.current_stream(streams[0].device)
-        self._over: torch.cuda.Event | None = None
+        self._over: Any = None
         self._alone = all(stream == self._stream for stream in streams)
         for stream, inputs, outputs in ranks:
             if stream is not None and stream != self._stream:

@@ -152,10 +152,10 @@ def _all_reduce(call: Call, end: Endpoint) -> Transfer:
     options.reduceOp, is_scaled = _native_op(call), call.factor is not None
 
     def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
-        if target is None and not is_scaled:
-            target = source.clone()
-        elif target is not source or is_scaled:
+        if is_scaled or (target is not None and target is not source):
             target = _filled(call, target, source)
+        elif target is None:
+            target = source.clone()
         return target, group.allreduce([target if summand is None else summand(target)], options), finish
 
     return start

@@ -41,6 +41,8 @@ class Group(Protocol):
 
     def advance(self) -> bool:
         """Let what can start do so, without waiting; whether there is more to come."""
+        ...
 
     def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
         """End the group on all ranks; the failure to raise."""
+        ...

@@ -72,6 +72,7 @@ class Inbox(Protocol):
 
     def has_envelope(self, message: MessageRequest, seconds: float) -> bool:
         """Whether a recv's envelope has come, after at most that many seconds."""
+        ...
 
 
 class MessageRequest(GroupWork):
