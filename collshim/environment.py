@@ -131,8 +131,7 @@ def _place(values: Sequence[LauncherValue], choose: Callable[..., Choice], envir
         raise WorldError(_half(environment, "rank" if rank is None else "size"))
     if not 0 <= rank < size:
         raise WorldError(f"rank is {rank}, should be from 0 to {size - 1} in a world of {size}")
-    hint = _first("local_rank", _named(environment, _HINTS))
-    local_rank = _value(choose("local_rank", values) or hint, rank)
+    local_rank = _value(choose("local_rank", values) or _first("local_rank", _named(environment, _HINTS)), rank)
     local_size = _value(choose("local_size", values), size)
     host, port = _value(_first("address", values), ""), _value(_first("port", values), 0)
     agent = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"

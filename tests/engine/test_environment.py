@@ -124,6 +124,7 @@ def test_each_frameworks_service_may_have_a_port_of_its_own() -> None:
 
 def test_a_device_may_have_another_number_than_the_local_rank() -> None:
     assert place({**TORCHRUN, "DEVICE_ID": "7"}).local_rank == 1
+    assert place({**TORCHRUN, "DEVICE_ID": "a label"}).local_rank == 1
 
 
 def test_where_srun_was_started_is_no_contradiction_and_counts_where_nobody_says_more() -> None:
