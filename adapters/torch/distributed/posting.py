@@ -76,13 +76,13 @@ def repeated(
     return complete(work, process_group.deadline, None)
 
 
-def _gathered(comm: Communicator, tensor: Any, parts: list[Any], op: Any, root: Any) -> tuple[Any, Any]:
+def _gathered(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:
     """The list is given on the root alone."""
     is_root = root == comm.rank
     return (tensor if bool(parts) == is_root else None), parts or None
 
 
-def _scattered(comm: Communicator, parts: list[Any], output: Any, op: Any, root: Any) -> tuple[Any, Any]:
+def _scattered(comm: Communicator, parts: Any, output: Any, op: Any, root: Any) -> tuple[Any, Any]:
     """The list is given on the root alone."""
     if bool(parts) != (root == comm.rank):
         return None, None
