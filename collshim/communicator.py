@@ -61,7 +61,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be ``array`` itself.
         """
-        if (work := self._repeat(collective.ALL_REDUCE, array, out, op)) is not None:
+        if (work := self.repeat(collective.ALL_REDUCE, array, out, op)) is not None:
             return work
         tensor, reduction = self._operand("all_reduce", array, op)
         target = None if out is None else validation.output_of(self, "all_reduce", out, tensor.shape, tensor)
@@ -69,7 +69,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
         """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input."""
-        if (work := self._repeat(collective.REDUCE, array, out, op, root)) is not None:
+        if (work := self.repeat(collective.REDUCE, array, out, op, root)) is not None:
             return work
         tensor, reduction = self._operand("reduce", array, op)
         root = validation.rank_of(self, "reduce", "root", root)
@@ -83,7 +83,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         Off the root ``array`` has the shape, dtype and kind of the result and is not changed; ``out=array`` is the
         form in place. With ``discovers`` on every rank, or the check on, it may be None there.
         """
-        if discovers is False and (work := self._repeat(collective.BROADCAST, array, out, None, root)) is not None:
+        if discovers is False and (work := self.repeat(collective.BROADCAST, array, out, None, root)) is not None:
             return work
         discovers = validation.flag_of(self, "broadcast", "discovers", discovers)
         root = validation.rank_of(self, "broadcast", "root", root)
@@ -102,7 +102,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
         ``out`` may be such an array, or a list of ``size`` arrays, whose shapes may be unequal where the ranks' are.
         """
-        if (work := self._repeat(collective.ALL_GATHER, array, out)) is not None:
+        if (work := self.repeat(collective.ALL_GATHER, array, out)) is not None:
             return work
         tensor = self._tensor("all_gather", array)
         target, expects = self._gathered_into("all_gather", tensor, out)
@@ -119,7 +119,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
         ``out``, on the root alone, may be a list of ``size`` arrays, unequal ones with the check on.
         """
-        if (work := self._repeat(collective.GATHER, array, out, None, root)) is not None:
+        if (work := self.repeat(collective.GATHER, array, out, None, root)) is not None:
             return work
         tensor = self._tensor("gather", array)
         root = validation.rank_of(self, "gather", "root", root)
@@ -148,7 +148,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         awaits = parts is None and type(root) is int and root != self.rank
         known = out if awaits else parts
         recalls = like is None and discovers is False
-        if recalls and (work := self._repeat(collective.SCATTER, known, out, None, root)) is not None:
+        if recalls and (work := self.repeat(collective.SCATTER, known, out, None, root)) is not None:
             return work
         root = validation.rank_of(self, "scatter", "root", root)
         discovers = validation.flag_of(self, "scatter", "discovers", discovers)
@@ -168,7 +168,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones included where all
         ranks' lists have the same shapes.
         """
-        if (work := self._repeat(collective.REDUCE_SCATTER, parts, out, op)) is not None:
+        if (work := self.repeat(collective.REDUCE_SCATTER, parts, out, op)) is not None:
             return work
         tensors = validation.parts_of(self, "reduce_scatter", parts, joined=out is not None)
         own = tensors[self.rank]
@@ -196,7 +196,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         parts lie end to end, as in MPI_Alltoallv.
         """
         recalls = discovers is False and shapes is None
-        if recalls and (work := self._repeat(collective.ALL_TO_ALL, parts, out, splits)) is not None:
+        if recalls and (work := self.repeat(collective.ALL_TO_ALL, parts, out, splits)) is not None:
             return work
         if splits is not None:
             return self._post_split(parts, out, splits)

@@ -49,10 +49,15 @@ class Posting:
         """The result of a call, a part of the graph because some rank needs a gradient; ``parts`` is what was given."""
         raise NotImplementedError
 
-    def _repeat(
+    def repeat(
         self, collective: Collective, array: Any, out: Any, op: Any = None, root: Any = None
     ) -> Work[Any] | None:
-        """Post a call like one that was validated before; None where there was none, or more has to be looked at."""
+        """Post a call like one that was validated before; None, and nothing posted, where more has to be looked at.
+
+        Args:
+            collective: the record; ``array``, ``out`` and ``root`` are those of the method of its name.
+            op: the reduce operation; or the splits of an all_to_all.
+        """
         tensor = dense(array)
         if tensor is None or (root is not None and type(root) is not int):
             return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
@@ -81,7 +86,7 @@ class Posting:
         return None if places is None else self._start(plan, places[0], places[1], out, None, None)
 
     def _repeat_strided(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Work[Any] | None:
-        """``_repeat`` of a tensor that is not contiguous, by a copy; into itself where its strides were validated."""
+        """``repeat`` of a tensor that is not contiguous, by a copy; into itself where its strides were validated."""
         if not array.is_cpu or array.layout is not torch.strided or array.is_nested or array.is_contiguous():
             return None
         is_own = out is array
@@ -93,7 +98,7 @@ class Posting:
         ):
             return None
         copy = array.contiguous()
-        work = self._repeat(collective, copy, copy if is_own else out, op, root)
+        work = self.repeat(collective, copy, copy if is_own else out, op, root)
         if work is None or work._out is not copy:
             return work
         work._out = array
@@ -147,7 +152,7 @@ class Posting:
         return plan
 
     def _key(self, call: Call, parts: Parts | None, array: Any) -> tuple[Any, ...]:
-        """What ``_repeat`` finds the plan by."""
+        """What ``repeat`` finds the plan by."""
         shape = torch.Size(call.sends[0] if call.sends else call.shape or ())
         if isinstance(parts, Tensor) and call.collective.gives == "parts":
             shape = torch.Size(array.shape) if isinstance(array, Tensor | np.ndarray) else parts.shape

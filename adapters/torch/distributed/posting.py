@@ -67,7 +67,7 @@ def repeated(
         op = NAMES.get(id(op), "")
     elif collective in _ARRANGED:
         array, out = _ARRANGED[collective](process_group.communicator, array, out, op, root)
-    work = process_group.communicator._repeat(collective, array, out, op, root)
+    work = process_group.communicator.repeat(collective, array, out, op, root)
     if work is None:
         return UNKNOWN
     process_group.posted += 1
