@@ -32,7 +32,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
     Every method takes arrays of any kind (torch, NumPy, CuPy, anything with DLPack), validates its arguments before it
     sends anything, and returns a ``Work`` at once; ``Work.wait`` returns arrays of the kind of the input. Inputs must
-    not change before the wait. Where there is one part per rank, the result is rank-leading: ``(size, *shape)``.
+    not change before the wait. Where there is one part per rank, the result is rank-leading: ``(size, *shape)``. Where
+    ``out`` is one array, its parts may also lie end to end along axis 0, ``(size * n, ...)`` for parts of ``(n, ...)``,
+    and so may those given to reduce_scatter and all_to_all.
     Results without an ``out`` are differentiable for torch inputs that require a gradient, by the rules of
     ``collshim.autograd``; an ``out=`` is not part of the graph. Outputs in one list must not share memory.
 
@@ -198,9 +200,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         recalls = discovers is False and shapes is None
         if recalls and (work := self.repeat(collective.ALL_TO_ALL, parts, out, splits)) is not None:
             return work
-        if splits is not None:
-            return self._post_split(parts, out, splits)
         discovers = validation.flag_of(self, "all_to_all", "discovers", discovers)
+        if splits is not None:
+            return self._post_split(parts, out, splits, shapes, discovers)
         tensors = validation.parts_of(self, "all_to_all", parts, joined=not isinstance(out, list | tuple | None))
         if isinstance(tensors, Tensor) and not isinstance(out, list | tuple):
             target = (
@@ -283,20 +285,22 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         call = self._call("scatter", tensor, root=root, discovers=discovers, needs_grad=False)
         return self._post(call, None, target, known, out, tensor.device)
 
-    def _post_split(self, parts: Any, out: Any, splits: tuple[Sequence[int], Sequence[int]]) -> Work[Any]:
+    def _post_split(self, parts: Any, out: Any, splits: Any, shapes: Any, discovers: bool) -> Work[Any]:
         """An all_to_all of two arrays that are cut along axis 0."""
         op = "all_to_all"
-        tensor, whole = self._tensor(op, parts), self._tensor(op, out)
-        sends, places = (
-            validation.cut_of(self, op, part, lengths, what)
-            for part, lengths, what in zip((tensor, whole), splits, ("input", "output"), strict=True)
-        )
+        if shapes is not None or discovers:
+            got = "given beside shapes" if discovers is False else "given beside discovers"
+            raise ArgumentValueError(validation.error_text(self, op, "splits", got, "given alone"))
+        lengths = validation.splits_of(self, op, splits)
+        tensor, whole = self._tensor(op, parts), validation.own_memory_of(self, op, out)
+        sends = validation.cut_of(self, op, tensor, lengths[0], "input")
+        places = validation.cut_of(self, op, whole, lengths[1], "output")
         expects = shapes_of(places)
         if not self.checks:
             validation.awaited_of(self, op, expects, None, sends[self.rank])
         target = validation.outputs_of(self, op, places, expects, tensor)
         call = self._call(op, tensor, sends=shapes_of(sends), expects=expects, needs_grad=False)
-        key = (collective.ALL_TO_ALL, (tuple(splits[0]), tuple(splits[1])), None, tensor.dtype, tensor.shape)
+        key = (collective.ALL_TO_ALL, lengths, None, tensor.dtype, tensor.shape)
         work = self._post(call._replace(shape=None), sends, target, parts, out, key=key)
         if key in self._plans:
             self._plans[key].shape = whole.shape

@@ -15,7 +15,7 @@ from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
 from collshim.calls.collective import MESSAGES, RECV, Collective, Shape
-from collshim.calls.plan import KEPT, Plan, dense, recurs
+from collshim.calls.plan import KEPT, Plan, dense, is_plain, recurs
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
@@ -140,15 +140,18 @@ class Posting:
 
     def _plan(self, call: Call, parts: Parts | None, device: torch.device, array: Any = None, key: Any = None) -> Plan:
         """The plan of calls like this one; remembered where the next one can be recognized by its arrays alone."""
+        if call.collective in MESSAGES:
+            return Plan(call, device, self.rank, self.size)
         if key is None and recurs(call):
             key = self._key(call, parts, array)
-        elif key is None or self.checks:
+        elif key is None or self.checks or not is_plain(call):
             return Plan(call, device, self.rank, self.size)
         plan = self._plans.get(key)
         if plan is None:
             while len(self._plans) >= KEPT:
                 self._plans.pop(next(iter(self._plans)), None)
             plan = self._plans[key] = Plan(call, device, self.rank, self.size)
+            plan.takes_joined = not self.checks
         return plan
 
     def _key(self, call: Call, parts: Parts | None, array: Any) -> tuple[Any, ...]:

@@ -15,7 +15,6 @@ from torch import Tensor
 from collshim.calls.agreement import signature
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.call import Call
-from collshim.calls.collective import MESSAGES
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 
@@ -41,7 +40,7 @@ class Plan:
         part: the shape of this rank's tensor, or of each of its parts; None where they are unequal, or unknown.
         shape: the result's, rank-leading where it has parts; None where it comes part by part, or is unknown.
         joined: the shape of a result that has parts where they lie end to end along axis 0; None where it has none.
-        takes_joined: whether the transport takes parts that lie end to end as they are.
+        takes_joined: whether the transport takes parts that lie end to end as they are; it then compares no calls.
         apart: where the tensors of the last list lay that share no memory; all calls of a plan have as many bytes.
         input_shape: what a rank gives, where it is one array.
         signature: what calls that agree without a closer look have in common; None for a call that needs one.
@@ -83,10 +82,10 @@ class Plan:
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
 
     def parts(self, inputs: Any, out: Any) -> Any:
-        """What is given, as the transport takes it; None where parts lie end to end and the result has no place."""
+        """What is given, as the transport takes it; None where parts lie end to end and ``out`` is no array."""
         if type(inputs) is not Tensor or inputs.shape == self.input_shape:
             return inputs
-        if out is None:
+        if out is None or type(out) is list:
             return None
         return inputs if self.takes_joined else inputs.view(self.input_shape or ())
 
@@ -137,13 +136,16 @@ class Plan:
         return without_overlap(self.collective, self.rank, inputs, outputs), outputs
 
 
+def is_plain(call: Call) -> bool:
+    """Whether ``dense`` sees all of another such call's arrays that its metadata do not say."""
+    if call.dtype is None or call.dtype.is_complex or call.device != "cpu":
+        return False
+    return not (call.needs_grad or call.discovers or call.nan or call.factor is not None)
+
+
 def recurs(call: Call) -> bool:
-    """Whether metadata alone decide that another call is like this one, where ``dense`` has looked at its arrays."""
-    if call.dtype is None or call.dtype.is_complex or call.device != "cpu" or call.collective in MESSAGES:
-        return False
-    if call.needs_grad or call.discovers or call.content or call.nan or call.factor is not None:
-        return False
-    return call.is_uniform or not (call.shape is None or call.is_ragged)
+    """Whether the metadata of one array, or of a list of equal ones, tell all calls like this one."""
+    return is_plain(call) and not call.content and (call.is_uniform or not (call.shape is None or call.is_ragged))
 
 
 def dense(array: Any) -> Any:

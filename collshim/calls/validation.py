@@ -93,7 +93,7 @@ def output_of(place: Place, op: str, out: Array, shape: Sequence[int], like: Ten
 
     With ``joined`` the shape is rank-leading, and the parts may lie end to end along axis 0 instead.
     """
-    own = _named(place, op, lambda: as_output(out))
+    own = own_memory_of(place, op, out)
     if own.dim() == len(shape) - 1 and tuple(own.shape) == (shape[0] * shape[1], *shape[2:]):
         own = own.view(tuple(shape)) if joined else own
     _require_fit(place, op, own, shape, like, "output")
@@ -169,14 +169,31 @@ def awaited_of(place: Place, op: str, shapes: Any, out: Array | None, own: Tenso
     return awaited
 
 
-def cut_of(place: Place, op: str, tensor: Tensor, lengths: Any, what: str) -> list[Tensor]:
-    """A tensor cut along axis 0 into one part per rank, of the given lengths."""
-    numbers = [_int_of(place, op, f"split of {what}", length) for length in lengths]
-    require_length(place, op, numbers, f"split of {what}")
+def splits_of(place: Place, op: str, splits: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The lengths along axis 0 of an input's parts, and of an output's."""
+    expected = "two lists of ints, the lengths of the input's parts and of the output's"
+    try:
+        lengths = tuple(tuple(map(operator.index, numbers)) for numbers in splits)
+    except TypeError as error:
+        raise ArgumentTypeError(error_text(place, op, "splits", repr(splits), expected)) from error
+    if len(lengths) != 2:
+        raise ArgumentValueError(error_text(place, op, "splits", repr(splits), expected))
+    return lengths
+
+
+def cut_of(place: Place, op: str, tensor: Tensor, lengths: Sequence[int], what: str) -> list[Tensor]:
+    """A tensor cut along axis 0 into one part per rank, of these lengths."""
+    require_length(place, op, lengths, f"{what} splits")
     rows = tensor.shape[0] if tensor.dim() else 0
-    if tensor.dim() == 0 or sum(numbers) != rows or min(numbers) < 0:
-        raise ArgumentValueError(error_text(place, op, f"splits of {what}", numbers, f"0 or more, {rows} in all"))
-    return list(tensor.split(numbers))
+    if tensor.dim() == 0 or sum(lengths) != rows or min(lengths) < 0:
+        got, expected = list(lengths), f"0 or more, {rows} in all, as the {what}'s axis 0"
+        raise ArgumentValueError(error_text(place, op, f"splits of the {what}", got, expected))
+    return list(tensor.split(list(lengths)))
+
+
+def own_memory_of(place: Place, op: str, out: Array) -> Tensor:
+    """``out`` as a tensor to write into."""
+    return _named(place, op, lambda: as_output(out))
 
 
 def readable(tensor: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
@@ -207,7 +208,7 @@ def _play() -> None:
     comm = world()
     values = [scenarios(OPS, SHAPES[length], dtype) for length in ("small", "large") for dtype in DTYPES]
     cases: list[Scenario] = [scenario for group in (*values, into()) for scenario in group.values()]
-    for play in (*cases, _polled, _behind_a_discovery, _resumed):
+    for play in (*cases, _polled, _behind_a_discovery, _resumed, _by_two_threads):
         play(comm)
 
 
@@ -215,6 +216,17 @@ def _polled(comm: Communicator) -> None:
     work = comm.all_gather(torch.ones(3))
     while not work.done():
         time.sleep(0.001)
+
+
+def _by_two_threads(comm: Communicator) -> None:
+    """Both wait before the last rank calls; one gives its deadline as another kind of number."""
+    if comm.rank == comm.size - 1:
+        time.sleep(0.05)
+    work = comm.all_reduce(torch.ones(3))
+    other = threading.Thread(target=work.wait, args=(np.float64(60),))
+    other.start()
+    work.wait()
+    other.join()
 
 
 def _behind_a_discovery(comm: Communicator) -> None:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 import torch
-from torch.distributed import ReduceOp
+from torch.distributed import ReduceOp, supports_complex
 
 from collshim.arrays import as_output, as_torch, is_array
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
@@ -99,6 +99,14 @@ def reduction(op: Any) -> str | tuple[str, float]:
         refuse(TypeError, f"incompatible function arguments: op is {op!r}, should be a ReduceOp")
     factor = _factor(op) if kind == ReduceOp.PREMUL_SUM and type(op) is ReduceOp else None
     return _OPS[kind] if factor is None else (_OPS[kind], float(factor))
+
+
+def reduction_of(op: Any, *arrays: Any) -> str | tuple[str, float]:
+    """``reduction`` of these arrays, which may be complex only where the operation needs no order and no bits."""
+    name = reduction(op)
+    if any(map(is_complex, arrays)) and not supports_complex(op):
+        refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
+    return name
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:

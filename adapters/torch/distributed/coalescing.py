@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
-from torch.distributed import ReduceOp, supports_complex
+from torch.distributed import ReduceOp
 from torch.futures import Future
 
 from collshim.arrays import Array, as_torch, is_array
 from collshim.communicator import Communicator
 from collshim.torch.distributed import collectives
-from collshim.torch.distributed.arguments import is_complex, reduction, refuse, require_list, same_dtype, warn
+from collshim.torch.distributed.arguments import reduction_of, refuse, require_list, same_dtype, warn
 from collshim.torch.distributed.forms import parts_like, place, values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
 from collshim.torch.distributed.overriding import overridable
@@ -146,10 +146,7 @@ def all_reduce_coalesced(
         outside("all_reduce_coalesced")
         return None
     _require_some(arrays)
-    reduce_op = reduction(op)
-    if any(map(is_complex, arrays)) and not supports_complex(op):
-        refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
-    call, arguments = collectives.all_reduce_coalesced, (arrays, reduce_op)
+    call, arguments = collectives.all_reduce_coalesced, (arrays, reduction_of(op, *arrays))
     return _promised(started(process_group, "all_reduce", call, arguments, arrays), async_op)
 
 

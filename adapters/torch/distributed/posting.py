@@ -153,17 +153,14 @@ def posted(
         return started(group, title, call, arguments, outputs, inputs, deadline)
     if without_memory(outputs or inputs):
         return None
-    limit = group.deadline if deadline is None else deadline
-    event = begun(group.backend, title, outputs if inputs is None else inputs)
-    work = accepted(group, call, *arguments) if event is None else _watched(event, group, call, arguments)
-    complete(work, limit, event)
+    work, event = _watched(group, title, call, arguments, outputs if inputs is None else inputs)
+    complete(work, group.deadline if deadline is None else deadline, event)
     return None
 
 
 def awaited(group: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
     """Post a call and wait for it; its work, with the result."""
-    event = begun(group.backend, title, [])
-    work = accepted(group, call) if event is None else _watched(event, group, call, ())
+    work, event = _watched(group, title, call, (), [])
     complete(work, group.deadline, event)
     return work
 
@@ -181,8 +178,7 @@ def started(
     limit = group.deadline if deadline is None else deadline
     if without_memory(outputs or inputs):
         return Work(collshim.work.Settled(None), limit, outputs)
-    event = begun(group.backend, title, outputs if inputs is None else inputs)
-    work = accepted(group, call, *arguments) if event is None else _watched(event, group, call, arguments)
+    work, event = _watched(group, title, call, arguments, outputs if inputs is None else inputs)
     return Work(work, limit, outputs, event)
 
 
@@ -207,10 +203,15 @@ def without_memory(arrays: Sequence[Any] | None) -> bool:
     return isinstance(first, torch.Tensor) and (first.is_meta or isinstance(first, FakeTensor))
 
 
-def _watched(event: Event, group: ProcessGroup, call: Call, arguments: tuple[Any, ...]) -> collshim.work.Work[Any]:
-    """``accepted`` where a profiler watches."""
+def _watched(
+    group: ProcessGroup, title: str, call: Call, arguments: tuple[Any, ...], inputs: Sequence[Any]
+) -> tuple[collshim.work.Work[Any], Event | None]:
+    """Post a call, and the event that a profiler sees of it, where one runs."""
+    event = begun(group.backend, title, inputs)
+    if event is None:
+        return accepted(group, call, *arguments), None
     try:
-        return event.around(lambda: accepted(group, call, *arguments))
+        return event.around(lambda: accepted(group, call, *arguments)), event
     except Exception:
         event.end()
         raise

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.distributed import ReduceOp, supports_complex
+from torch.distributed import ReduceOp
 
 from collshim.arrays import Array
 from collshim.calls.collective import ALL_REDUCE, REDUCE, REDUCE_SCATTER
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import (
-    is_complex,
     reduction,
-    refuse,
+    reduction_of,
     renamed,
     require_list,
     require_tensor,
@@ -62,12 +61,9 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     if process_group is None:
         outside("all_reduce")
         return None
-    reduce_op = reduction(op)
     if is_sparse(tensor):
-        return posted(process_group, async_op, "sparse_all_reduce", sum_sparse, (tensor, reduce_op), [tensor])
-    if is_complex(tensor) and not supports_complex(op):
-        refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
-    arguments = (tensor, reduce_op)
+        return posted(process_group, async_op, "sparse_all_reduce", sum_sparse, (tensor, reduction(op)), [tensor])
+    arguments = (tensor, reduction_of(op, tensor))
     return posted_or_held(process_group, async_op, "all_reduce", collectives.all_reduce, arguments, tensor, tensor)
 
 

@@ -32,6 +32,7 @@ from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 from collshim.work import Work
 
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
+_NUMBERS = (float, int)
 _OVER = 0.001
 """Seconds of a first slice that has been waited for already."""
 
@@ -174,7 +175,7 @@ class Exchange(GroupWork):
         if ragged and self.calls is not None:
             return transfer(call, end)
         if plan.prepared is None:
-            plan.prepared, plan.takes_joined = transfer(call, end), not self.group.checks
+            plan.prepared = transfer(call, end)
         return cast(Transfer, plan.prepared)
 
     def _start_behind(self) -> None:
@@ -246,21 +247,21 @@ class Exchange(GroupWork):
 
     def wait(self, timeout: float | None = None) -> Any:
         """See ``Work.wait``; what nearly every wait comes to is done here."""
-        work, limit = self.work, self._timeout
-        if timeout is not None or work is None or (limit is not None and limit < FIRST_SLICE):
+        work, limit = self.work, self._timeout if timeout is None else timeout
+        if work is None or self.joint or self._on_gpu:
             return super().wait(timeout)
-        if self.joint or self._on_gpu:
-            return super().wait()
+        if limit is not None and not (type(limit) in _NUMBERS and limit >= FIRST_SLICE):
+            return super().wait(timeout)
         try:
             work.wait(_FIRST_SLICE)
         except RuntimeError:  # it takes longer, or has failed
             self._first_slice = _OVER
-            return super().wait()
-        if self.finish is not None:
-            self._finish()
+            return super().wait(timeout)
+        if (self.finish is not None or self._claim is None) and not self._finish_alone():
+            return super().wait(timeout)
         self.work = None
         if self.group.deferred or not self._is_simple:  # this call among them, where it has failed
-            return super().wait()
+            return super().wait(timeout)
         self._result = result = self.outputs if self._out is None else self._out
         self._settled = True
         return result
@@ -284,6 +285,18 @@ class Exchange(GroupWork):
             raise self._own_failure()
         return self.outputs
 
+    def _finish_alone(self) -> bool:
+        """Do what is left to do, unless another thread waits for this call and does it."""
+        try:
+            del self._claim
+        except AttributeError:
+            return False
+        try:
+            self._finish()
+        finally:
+            self._claim = True
+        return True
+
     def _finish(self) -> None:
         """What is left to do once the data is here; not before: an interrupted wait may be resumed."""
         finish, self.work, self.finish = self.finish, None, None
@@ -291,8 +304,8 @@ class Exchange(GroupWork):
             return
         try:
             finish(self.outputs)
-        except CommunicationError:
-            raise
+        except CommunicationError as failure:
+            self.fail(failure)
         except Exception as error:
             self.fail(self._local_failure(error))
 

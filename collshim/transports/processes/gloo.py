@@ -294,7 +294,8 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None and is_root else target
-        lists = [] if target is None else [_carried_parts(carried, target)]
+        parts = target.view(end.size, *source.shape) if type(target) is Tensor else target
+        lists = [] if parts is None else [_carried_parts(carried, parts)]
         return target, group.gather(lists, [carried(source)], options), None
 
     return start

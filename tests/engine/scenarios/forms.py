@@ -160,6 +160,13 @@ def _all_gather_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
     return result is out, torch.equal(out, _end_to_end(everyones(length, comm.size)))
 
 
+def _gather_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
+    root = comm.size - 1
+    out = place(_end_to_end(parts(length, 0, comm.size))) if comm.rank == root else None
+    result = [comm.gather(part(length, comm.rank), root, out=out).wait() for _ in range(2)][-1]
+    return result is out, out is None or torch.equal(out, _end_to_end(everyones(length, comm.size)))
+
+
 def _reduce_scatter_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
     out, tensor = place(part(length, 0)), _end_to_end(parts(length, comm.rank, comm.size))
     result = [comm.reduce_scatter(tensor, out=out).wait() for _ in range(2)][-1]
@@ -185,6 +192,21 @@ def _all_to_all_in_splits(comm: Communicator, length: int, place: Into) -> Any:
     out, splits = place(expected), (tuple(rows[comm.rank]), tuple(row[comm.rank] for row in rows))
     result = [comm.all_to_all(torch.cat(tensors[comm.rank]), out=out, splits=splits).wait() for _ in range(2)][-1]
     return result is out, torch.equal(out, expected)
+
+
+def _all_to_all_in_splits_of_other_dtypes(comm: Communicator, length: int, place: Into) -> Any:
+    """Of bytes that no backend has a type for; and of numbers whose conjugation has not been carried out yet."""
+    rows = (2,) * comm.size
+    right = []
+    for dtype in (torch.int16, torch.complex64):
+        tensors = [_end_to_end(everyones(length, comm.size, peer)).to(dtype) * (1 + peer) for peer in range(comm.size)]
+        tensors = [tensor + 1j * tensor if tensor.is_complex() else tensor for tensor in tensors]
+        for given in (tensors, tensors, [tensor.conj() for tensor in tensors]):
+            out = place(torch.zeros_like(given[0]))
+            comm.all_to_all(given[comm.rank], out=out, splits=(rows, rows)).wait()
+            expected = torch.cat([tensor[2 * comm.rank : 2 * comm.rank + 2] for tensor in given])
+            right.append(torch.equal(out, expected))
+    return True, all(right)
 
 
 def _all_to_all_lists_unequal_on_the_last_rank(comm: Communicator, length: int, place: Into) -> Any:
@@ -221,9 +243,11 @@ INTO: dict[str, Callable[[Communicator, int, Into], Any]] = {
     "all_to_all of a list into one array": _all_to_all_list_into_stacked,
     "all_to_all into an unequal list": _all_to_all_into_unequal_list,
     "all_gather end to end": _all_gather_end_to_end,
+    "gather end to end": _gather_end_to_end,
     "reduce_scatter of parts end to end": _reduce_scatter_end_to_end,
     "all_to_all end to end": _all_to_all_end_to_end,
     "all_to_all in splits": _all_to_all_in_splits,
+    "all_to_all in splits of other dtypes": _all_to_all_in_splits_of_other_dtypes,
     "all_to_all of lists that are unequal on the last rank": _all_to_all_lists_unequal_on_the_last_rank,
     "recv": _recv,
 }

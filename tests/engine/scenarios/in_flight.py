@@ -237,6 +237,19 @@ def _two_groups(comm: Communicator, length: int) -> Any:
     return all(torch.equal(work.wait(), total(length, comm.size)) for work in order)
 
 
+def _splits_behind_a_discovery(comm: Communicator, length: int) -> Any:
+    """The same unequal splits twice, both before the first has started: it waits for shapes that are discovered."""
+    rows = [tuple(1 + (rank + peer) % 2 for peer in range(comm.size)) for rank in range(comm.size)]
+    tensors = [torch.full((sum(rows[rank]), length), float(rank)) for rank in range(comm.size)]
+    outputs, own = [torch.zeros_like(tensors[comm.rank]) for _ in range(2)], rows[comm.rank]
+    discovering = comm.all_gather_ragged(torch.ones(comm.rank))
+    works = [comm.all_to_all(tensors[comm.rank], out=out, splits=(own, own)) for out in outputs]
+    for work in (discovering, *works):
+        work.wait()
+    expected = torch.cat([tensors[rank][: own[rank]] for rank in range(comm.size)])
+    return all(torch.equal(out, expected) for out in outputs)
+
+
 IN_FLIGHT: dict[str, tuple[Callable[[Communicator, int], Any], list[Any]]] = {
     "waited for in reverse order": (_in_reverse, [[], [], []]),
     "waited for in another order on each rank": (_in_another_order_on_each_rank, [[], [], []]),
@@ -253,6 +266,7 @@ IN_FLIGHT: dict[str, tuple[Callable[[Communicator, int], Any], list[Any]]] = {
     "sent arrays may change after the wait": (_changed_after_the_wait, [True] * 3),
     "two threads of a rank": (_two_threads, [[], [], []]),
     "two groups": (_two_groups, [True] * 3),
+    "splits behind a discovery": (_splits_behind_a_discovery, [True] * 3),
     **{
         f"polled: {name}": (partial(_polled, name), [(True, [])] * 3)
         for name in ("all_reduce", "gather", "gather_ragged", "scatter, ragged", "all_to_all, ragged")

@@ -45,6 +45,11 @@ _NESTED = _nested()
 _TYPE, _VALUE, _INDEX = "ArgumentTypeError", "ArgumentValueError", "ArgumentIndexError"
 _WAY_BACK = ("Foreign", "register_kind")
 
+
+def _in_splits(comm: Communicator, splits: Any, **more: Any) -> Any:
+    return comm.all_to_all(_ONES, out=torch.ones(3), splits=splits, **more)
+
+
 _DISCOVERING: dict[str, Callable[[Communicator], Any]] = {
     "broadcast": lambda c: c.broadcast(_ONES, discovers=1),  # type: ignore[arg-type]
     "scatter": lambda c: c.scatter([_ONES, _ONES], discovers=1),  # type: ignore[arg-type]
@@ -116,6 +121,43 @@ REFUSALS: dict[str, Refusal] = {
     "a negative source": Refusal(lambda c: c.recv(-1, like=_ONES), _INDEX, ("source is -1", "0 to 1")),
     "parts of the wrong number": Refusal(lambda c: c.reduce_scatter(torch.ones(3, 2)), _VALUE, ("(3, 2)", "(2, ...)")),
     "parts without dimensions": Refusal(lambda c: c.all_to_all(torch.tensor(1.0)), _VALUE, ("()", "(2, ...)")),
+    "splits that are no lists": Refusal(
+        lambda c: _in_splits(c, (1, 2)),
+        _TYPE,
+        ("splits is (1, 2)", "two lists of ints"),
+    ),
+    "splits of the input alone": Refusal(
+        lambda c: _in_splits(c, ((1, 2),)), _VALUE, ("splits is ((1, 2),)", "two lists")
+    ),
+    "splits of another number of ranks": Refusal(
+        lambda c: _in_splits(c, ((1, 1, 1), (1, 2))),
+        _VALUE,
+        ("length of input splits list is 3", "2, one per rank"),
+    ),
+    "splits of another length": Refusal(
+        lambda c: _in_splits(c, ((1, 2), (1, 1))),
+        _VALUE,
+        ("splits of the output is [1, 1]", "3 in all"),
+    ),
+    "a negative split": Refusal(
+        lambda c: _in_splits(c, ((-1, 4), (1, 2))),
+        _VALUE,
+        ("splits of the input is [-1, 4]", "0 or"),
+    ),
+    "splits beside shapes": Refusal(
+        lambda c: _in_splits(c, ((1, 2), (1, 2)), shapes=[(1,), (2,)]),
+        _VALUE,
+        ("splits is given beside shapes", "alone"),
+    ),
+    "splits without an output": Refusal(
+        lambda c: c.all_to_all(_ONES, splits=((1, 2), (1, 2))), _TYPE, ("output is", "NoneType", "torch tensor")
+    ),
+    "splits into a read-only output": Refusal(
+        lambda c: c.all_to_all(np.ones(3), out=_read_only(), splits=((1, 2), (1, 2))), _VALUE, ("read-only", "writable")
+    ),
+    "parts end to end without an output": Refusal(
+        lambda c: c.reduce_scatter(torch.ones(4)), _VALUE, ("(4,)", "(2, ...)")
+    ),
     "a short list of parts": Refusal(
         lambda c: c.scatter([_ONES], 0), _VALUE, ("length of input list is 1", "2, one per rank")
     ),

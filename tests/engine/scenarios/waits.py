@@ -17,15 +17,19 @@ from tests.engine.worlds import attempt, fresh
 
 SIZE = 2
 _LARGE = 1 << 20
+_AGAIN = 100
 _NUMPYS_FIVE: Any = np.float32(5)
 
 
 def _both(work: Work[Any]) -> Any:
     """Two threads wait for one work: what each got first and last, and whether it is one and the same."""
     got: list[Any] = [None, None]
+    ends: list[Any] = [None, None]
 
     def wait(place: int) -> None:
         got[place] = attempt(work.wait)
+        if not got[place].raised:  # read here: the other thread might still be at it
+            ends[place] = float(got[place].value[-1]), float(got[place].value[0])
 
     threads = [threading.Thread(target=wait, args=(place,)) for place in range(2)]
     for thread in threads:
@@ -34,12 +38,16 @@ def _both(work: Work[Any]) -> Any:
         thread.join()
     if got[0].raised or got[1].raised:
         return [found.raised[0] for found in got]
-    ends = [(float(found.value[0]), float(found.value[-1])) for found in got]
     return ends, got[0].value is got[1].value
 
 
 def _reduced(comm: Communicator) -> Any:
-    return _both(comm.all_reduce(torch.full((_LARGE,), float(comm.rank + 1)), "avg"))
+    """Large, and smaller ones over and over: both threads wake up while one of them divides the sum."""
+    results = [_both(comm.all_reduce(torch.full((_LARGE,), float(comm.rank + 1)), "avg"))]
+    for _ in range(_AGAIN):
+        tensor = torch.full((_LARGE // 50,), float(comm.rank + 1))
+        results.append(_both(comm.all_reduce(tensor, "avg", out=tensor)))
+    return next((result for result in results if result != results[0]), results[0])
 
 
 def _received(comm: Communicator) -> Any:

@@ -5,18 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor
-from torch.distributed import ReduceOp, supports_complex
+from torch.distributed import ReduceOp
 
 from collshim.arrays import Array, as_torch
 from collshim.communicator import Communicator
-from collshim.torch.distributed.arguments import (
-    is_complex,
-    reduction,
-    refuse,
-    require_list,
-    require_tensor,
-    same_dtype,
-)
+from collshim.torch.distributed.arguments import reduction, reduction_of, require_list, require_tensor, same_dtype
 from collshim.torch.distributed.membership import Group, group_of, outside
 from collshim.torch.distributed.nn.calls import deprecated, outside_with, result_of
 from collshim.torch.distributed.nn.graph import delivered, require_fit
@@ -44,9 +37,7 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None) -> Ar
     process_group = group_of(group)
     if process_group is None:
         return outside_with("all_reduce", tensor)
-    reduce_op = reduction(op)
-    if is_complex(tensor) and not supports_complex(op):
-        refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
+    reduce_op = reduction_of(op, tensor)
     return result_of(process_group, lambda comm: comm.all_reduce(tensor, reduce_op))
 
 
