@@ -25,13 +25,13 @@ help:
 demo: .venv/.installed-examples ## a short tour on this machine, with ranks that talk to each other
 	@$(BIN)/python -m collshim demo
 
-check: lint ## style, and the tests that start no ranks: 20 seconds
+check: lint ## style, and the tests that start no ranks: under a minute
 	@$(call within,240) $(SIDE_BY_SIDE) --session-timeout=200 -m "unranked and not slow"
 
 fast: lint ## these, and the tests whose ranks are threads: 2 minutes
 	@$(call within,900) $(SIDE_BY_SIDE) --session-timeout=840 -m "not processes and not slow"
 
-test: lint types ## what continuous integration runs: style, types and every behaviour; 5 minutes or more, ends by itself
+test: lint types ## what continuous integration runs: style, types and every behaviour; 8 minutes on two cores, ends by itself
 	@$(call within,1900) $(SIDE_BY_SIDE) --session-timeout=1800 -m "not slow"
 
 thorough: lint types ## everything, with many more drawn cases; ends within two hours

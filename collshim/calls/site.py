@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
@@ -18,11 +19,12 @@ _LONG = 240
 def _folders() -> tuple[str, ...]:
     """Whose files are not a user's: collshim's, with what its links lead to in a checkout, and torch's.
 
-    torch's frames lie between a user's and collshim's in a backward, or where torch calls its own process group.
+    torch's frames lie between a user's and collshim's in a backward, or where torch calls its own process group;
+    contextlib's at the end of a block, whose calls are posted together.
     """
     package = Path(__file__).parent.parent
     links = [entry.resolve() for entry in package.glob("*") if entry.is_symlink()]
-    return tuple(f"{folder}{os.sep}" for folder in (package, *links, *torch.__path__))
+    return (*(f"{folder}{os.sep}" for folder in (package, *links, *torch.__path__)), contextlib.__file__)
 
 
 _NOT_A_USERS = _folders()

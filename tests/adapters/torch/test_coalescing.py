@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+import collshim
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
@@ -27,6 +28,21 @@ def test_calls_inside_a_manager_are_posted_at_its_end(run: Run) -> None:
 
     after = [[2.0, 2.0], [1.0, 1.0, 1.0]]
     assert run(rank, 2) == [([[1.0, 1.0], [float(r)] * 3], after) for r in range(2)]
+
+
+def test_the_line_that_is_told_of_a_managers_call_is_its_users(run: Run) -> None:
+    def block() -> None:
+        with dist._coalescing_manager():
+            dist.all_reduce(torch.ones(2))
+            dist.all_reduce(torch.ones(3 + dist.get_rank()))
+
+    def calls() -> str:
+        with pytest.raises(collshim.MismatchError) as caught:
+            block()
+        return str(caught.value)
+
+    for text in run(calls, 2):
+        assert text.count(" at test_coalescing.py:") == 2, text
 
 
 def test_each_call_inside_keeps_its_own_reduce_operation(run: Run) -> None:
