@@ -205,11 +205,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             return self._post_split(parts, out, splits, shapes, discovers)
         tensors = validation.parts_of(self, "all_to_all", parts, joined=not isinstance(out, list | tuple | None))
         if isinstance(tensors, Tensor) and not isinstance(out, list | tuple):
-            target = (
-                None
-                if out is None
-                else validation.output_of(self, "all_to_all", out, tensors.shape, tensors, joined=True)
-            )
+            part = tuple(tensors.shape[1:])
+            target = None if out is None else validation.outputs_of(self, "all_to_all", out, [part], tensors)
             return self._post(self._parted_call("all_to_all", tensors), tensors, target, parts, out)
         own = listed(tensors)
         expects = validation.awaited_of(self, "all_to_all", shapes, out, None if self.checks else own[self.rank])
@@ -289,8 +286,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         """An all_to_all of two arrays that are cut along axis 0."""
         op = "all_to_all"
         if shapes is not None or discovers:
-            got = "given beside shapes" if discovers is False else "given beside discovers"
-            raise ArgumentValueError(validation.error_text(self, op, "splits", got, "given alone"))
+            text = validation.error_text(self, op, "splits", "given beside shapes or discovers", "given alone")
+            raise ArgumentValueError(text)
         lengths = validation.splits_of(self, op, splits)
         tensor, whole = self._tensor(op, parts), validation.own_memory_of(self, op, out)
         sends = validation.cut_of(self, op, tensor, lengths[0], "input")

@@ -90,12 +90,9 @@ class Posting:
         if not array.is_cpu or array.layout is not torch.strided or array.is_nested or array.is_contiguous():
             return None
         is_own = out is array
-        if (
-            array.requires_grad
-            or array.is_neg()
-            or array.is_inference()
-            or (is_own and _strides(array) not in self._seen)
-        ):
+        if array.requires_grad or array.is_neg() or array.is_inference():
+            return None
+        if is_own and _strides(array) not in self._seen:
             return None
         copy = array.contiguous()
         work = self.repeat(collective, copy, copy if is_own else out, op, root)

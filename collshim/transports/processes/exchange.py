@@ -32,7 +32,6 @@ from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 from collshim.work import Work
 
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
-_NUMBERS = (float, int)
 _OVER = 0.001
 """Seconds of a first slice that has been waited for already."""
 
@@ -250,7 +249,7 @@ class Exchange(GroupWork):
         work, limit = self.work, self._timeout if timeout is None else timeout
         if work is None or self.joint or self._on_gpu:
             return super().wait(timeout)
-        if limit is not None and not (type(limit) in _NUMBERS and limit >= FIRST_SLICE):
+        if limit is not None and not (type(limit) in (float, int) and limit >= FIRST_SLICE):
             return super().wait(timeout)
         try:
             work.wait(_FIRST_SLICE)
