@@ -18,7 +18,6 @@ from torch import Tensor
 
 from collshim.arrays import stream_follower
 from collshim.calls import validation
-from collshim.calls.aliasing import are_apart
 from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER, Collective, Shape
 from collshim.calls.plan import dense
 from collshim.errors import ArgumentTypeError, ArgumentValueError
@@ -78,11 +77,16 @@ class CoalescedCollectives(Posting):
         """Post an all_reduce of tensors in their own places, like one that was validated before; else None."""
         if type(arrays) is not list or type(out) is not list or not arrays or type(op) is not str:
             return None
-        if len(out) != len(arrays) or not all(map(_is_in_place, arrays, out)) or looks_for_nan(self._finds_nan):
+        if len(out) != len(arrays) or looks_for_nan(self._finds_nan):
             return None
+        for array, place in zip(arrays, out, strict=True):
+            if array is not place or type(array) is not Tensor or dense(array) is not array:
+                return None
         plan = self._plans.get(_key(op, arrays))
-        if plan is None or not are_apart([], arrays):
+        if plan is None or not plan.keeps_apart([], arrays):
             return None
+        if plan.takes_lists:
+            return self._start(plan, arrays, arrays, out, None, None)
         whole = _flat(arrays)
         return self._start(plan, whole, whole, out, None, None).then(partial(_cut_into, whole))
 
@@ -188,10 +192,6 @@ class _Coalesced:
             if follow is not None:
                 follow(results)
         return results if self.out is None else self.out
-
-
-def _is_in_place(array: Any, out: Any) -> bool:
-    return array is out and type(array) is Tensor and dense(array) is array
 
 
 def _key(op: Any, tensors: Sequence[Tensor]) -> tuple[Any, ...]:

@@ -149,7 +149,7 @@ class Work(Generic[T]):
             again._is_simple = False
             return again
         self._views, self._is_simple = (*self._views, view), False
-        return cast(Work[U], self)
+        return cast("Work[U]", self)
 
     def _made(self, result: Any) -> Any:
         """What the caller sees of what the call gave."""

@@ -40,7 +40,7 @@ class Plan:
         part: the shape of this rank's tensor, or of each of its parts; None where they are unequal, or unknown.
         shape: the result's, rank-leading where it has parts; None where it comes part by part, or is unknown.
         joined: the shape of a result that has parts where they lie end to end along axis 0; None where it has none.
-        takes_joined: whether the transport takes parts that lie end to end as they are; it then compares no calls.
+        takes_joined, takes_lists: whether the transport takes parts that lie end to end, or tensors in a list, as such.
         apart: where the tensors of the last list lay that share no memory; all calls of a plan have as many bytes.
         input_shape: what a rank gives, where it is one array.
         signature: what calls that agree without a closer look have in common; None for a call that needs one.
@@ -51,7 +51,7 @@ class Plan:
     __slots__ = (
         "apart", "call", "collective", "device", "gets", "gives", "gives_parts", "headers", "in_place", "input_shape",
         "joined", "needs_out", "on_cpu", "part", "prepared", "rank", "reduces", "shape", "signature", "size",
-        "takes_joined",
+        "takes_joined", "takes_lists",
     )  # fmt: skip
 
     def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
@@ -73,7 +73,7 @@ class Plan:
         self.shape = collective.result_shape(call.shape or (), size) if is_known else None
         has_joined = self.shape is not None and collective.gets == "parts"
         self.joined = (size * self.part[0], *self.part[1:]) if has_joined and self.part else None
-        self.takes_joined = False
+        self.takes_joined = self.takes_lists = False
         self.apart: list[int] = []
         self.input_shape = (size, *(self.part or ())) if self.gives_parts else self.part
         common = None if call.nan or call.discovers else signature(call)
@@ -124,16 +124,20 @@ class Plan:
         if self.collective.gets != "parts":
             return None
         inputs = inputs if self.gives else []
-        read = inputs if type(inputs) is list else [inputs]
-        addresses = list(map(_ADDRESS, read + outputs))
-        if addresses == self.apart:
-            return inputs, outputs
-        if are_apart(read, outputs):
-            self.apart = addresses
+        if self.keeps_apart(inputs if type(inputs) is list else [inputs], outputs):
             return inputs, outputs
         if not are_apart([], outputs):
             return None
         return without_overlap(self.collective, self.rank, inputs, outputs), outputs
+
+    def keeps_apart(self, read: list[Tensor], written: list[Tensor]) -> bool:
+        """``are_apart``, remembered of the last tensors."""
+        addresses = list(map(_ADDRESS, read + written))
+        if addresses != self.apart:
+            if not are_apart(read, written):
+                return False
+            self.apart = addresses
+        return True
 
 
 def is_plain(call: Call) -> bool:

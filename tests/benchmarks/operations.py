@@ -79,6 +79,16 @@ def _cloned(group: ProcessGroup, x: Tensor) -> Tensor:
     return result
 
 
+def _strided(module: Any, x: Tensor) -> None:
+    """Over gloo torch 2.13 adds the memory as if it were contiguous, and the elements in between with it."""
+    if module is not dist:
+        module.all_reduce(x)
+        return
+    own = x.contiguous()
+    module.all_reduce(own)
+    x.copy_(own)
+
+
 def _coalesced(module: Any, x: Tensor, y: Tensor) -> None:
     with module._coalescing_manager():
         module.all_reduce(x)
@@ -115,9 +125,8 @@ COLLECTIVES = {
     ),
     "all_reduce, strided": Operation(
         lambda of: (of.strided(),),
-        torch=lambda d, x: d.all_reduce(x),
+        torch=_strided,
         engine=lambda c, x: c.all_reduce(x, out=x).wait(),
-        bare=lambda g, x: g.allreduce([x], _SUM).wait(),
     ),
     "all_reduce, coalesced": Operation(
         lambda of: (of.part(), of.part()),

@@ -86,7 +86,7 @@ def same_dtype(*arrays: Any) -> tuple[Any, ...]:
 
 def is_complex(array: Any) -> bool:
     """Whether an array's elements are complex numbers."""
-    return bool(_dtype(array).is_complex)
+    return array.is_complex() if type(array) is torch.Tensor else bool(_dtype(array).is_complex)
 
 
 def reduction(op: Any) -> str | tuple[str, float]:
@@ -103,7 +103,7 @@ def reduction(op: Any) -> str | tuple[str, float]:
 
 def reduction_of(op: Any, *arrays: Any) -> str | tuple[str, float]:
     """``reduction`` of these arrays, which may be complex only where the operation needs no order and no bits."""
-    name = reduction(op)
+    name = NAMES.get(id(op)) or reduction(op)
     if any(map(is_complex, arrays)) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
     return name

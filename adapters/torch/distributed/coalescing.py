@@ -24,18 +24,16 @@ from collshim.work import Work as EngineWork
 
 
 class _Held(NamedTuple):
-    """A call held back until the end of its ``_coalescing_manager``: ``call`` alone, or as one with the others."""
+    """A call held back until the end of its ``_coalescing_manager``: ``call`` alone, or as one with the others.
+
+    The last of its ``arguments`` is the operation, where it reduces.
+    """
 
     title: str
     call: Call
     arguments: tuple[Any, ...]
     output: Any
     source: Any
-
-    @property
-    def reduce_op(self) -> Any:
-        """The last argument, where the call reduces."""
-        return None if self.title == "all_gather_single" else self.arguments[-1]
 
 
 class _IllegalWork(Work):
@@ -93,8 +91,7 @@ def _coalescing_manager(group: Group = None, device: Any = None, async_ops: bool
     finally:
         process_group.held = None
     if calls:
-        work = _together(process_group, calls)
-        manager.append(work) if async_ops else work.wait()
+        manager.append(_together(process_group, async_ops, calls))
 
 
 def posted_or_held(
@@ -226,22 +223,26 @@ def _require_one_dtype(arrays: list[Any]) -> None:
     same_dtype(arrays)
 
 
-def _together(group: ProcessGroup, entries: list[_Held]) -> Work:
-    """One call for what was held back, per reduce operation."""
+def _together(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Work | None:
+    """One call for what was held back, per reduce operation; see ``posted``."""
     title = entries[0].title
+    reduces = title != "all_gather_single"
     by_op: dict[Any, list[_Held]] = {}
+    outputs, sources = list[Any](), list[Any]()
     for entry in entries:
+        outputs.append(entry.output)
+        sources.append(entry.source)
         if entry.title != title:
             text = "Coalescing manager requires all collectives to be the same type, but got mixed types"
             refuse(RuntimeError, f"{text}: {', '.join(sorted({entry.title for entry in entries}))}")
-        by_op.setdefault(entry.reduce_op, []).append(entry)
-    outputs, sources = [entry.output for entry in entries], [entry.source for entry in entries]
-    return started(group, title, _all_of, (list(by_op.values()),), outputs, sources)
+        by_op.setdefault(entry.arguments[-1] if reduces else None, []).append(entry)
+    return posted(group, async_op, title, _all_of, (list(by_op.values()),), outputs, sources)
 
 
 def _all_of(comm: Communicator, groups: list[list[_Held]]) -> EngineWork[Any]:
-    works = [_as_one(comm, entries) for entries in groups]
-    return works[0] if len(works) == 1 else together(works)
+    if len(groups) == 1:
+        return _as_one(comm, groups[0])
+    return together([_as_one(comm, entries) for entries in groups])
 
 
 def _as_one(comm: Communicator, entries: list[_Held]) -> EngineWork[Any]:
@@ -251,11 +252,12 @@ def _as_one(comm: Communicator, entries: list[_Held]) -> EngineWork[Any]:
     title = first.title
     outputs = [place(entry.output, f"{title}: output") for entry in entries]
     if title == "all_reduce":
-        return comm.all_reduce_coalesced(outputs, first.reduce_op, out=outputs)
+        return comm.all_reduce_coalesced(outputs, first.arguments[-1], out=outputs)
     sources = [values(entry.source) for entry in entries]
     if title == "all_gather_single":
         return comm.all_gather_coalesced(sources, out=_cut(f"{title}: output_tensor", outputs, sources, comm))
-    return comm.reduce_scatter_coalesced(_cut(f"{title}: input", sources, outputs, comm), first.reduce_op, out=outputs)
+    parts = _cut(f"{title}: input", sources, outputs, comm)
+    return comm.reduce_scatter_coalesced(parts, first.arguments[-1], out=outputs)
 
 
 def _cut(what: str, wholes: list[Any], parts: list[Any], comm: Communicator) -> list[torch.Tensor]:

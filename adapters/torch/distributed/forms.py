@@ -41,9 +41,11 @@ def uncounted(array: Any) -> Any:
 
 def place(array: Any, what: str) -> Tensor:
     """An array's own memory, to write to."""
-    if type(array) is Tensor and not array.requires_grad and not array.is_inference() and _is_dense(array):
-        return array
-    tensor: Tensor = outputs(as_output(array, what=what))
+    tensor: Tensor = array
+    is_plain = type(array) is Tensor and not array.requires_grad and not array.is_inference()
+    if is_plain and tensor.layout is torch.strided and tensor.is_contiguous():
+        return tensor
+    tensor = outputs(as_output(array, what=what))
     return tensor.detach()
 
 
@@ -54,10 +56,6 @@ def _same_memory(tensor: Tensor) -> Tensor:
     with torch.inference_mode(False):
         empty = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
         return empty.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
-
-
-def _is_dense(tensor: Tensor) -> bool:
-    return tensor.layout is torch.strided and tensor.is_contiguous()
 
 
 def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:

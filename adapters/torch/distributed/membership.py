@@ -167,7 +167,8 @@ def required() -> Membership:
 def group_of(group: Group) -> ProcessGroup | None:
     """The group that is meant; None where this rank is outside it."""
     if group is None:
-        return required().default
+        state = membership()
+        return required().default if state is None else state.default
     if isinstance(group, int) and group == NON_GROUP_MEMBER:
         return None
     state = required()

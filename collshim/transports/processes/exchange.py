@@ -26,11 +26,12 @@ from collshim.transports.compute import computation
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, transfer
 from collshim.transports.processes.group import Group
-from collshim.transports.processes.polling import Works
+from collshim.transports.processes.polling import FLOATS, INTEGERS, Works
 from collshim.transports.streams import hold, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 from collshim.work import Work
 
+_IN_LISTS = ("sum", "prod", "min", "max")
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
 _OVER = 0.001
 """Seconds of a first slice that has been waited for already."""
@@ -175,6 +176,7 @@ class Exchange(GroupWork):
             return transfer(call, end)
         if plan.prepared is None:
             plan.prepared = transfer(call, end)
+            plan.takes_lists = self.calls is None and call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
         return cast(Transfer, plan.prepared)
 
     def _start_behind(self) -> None:

@@ -148,10 +148,13 @@ def _filled(call: Call, target: Tensor | None, source: Tensor) -> Tensor:
 def _all_reduce(call: Call, end: Endpoint) -> Transfer:
     if not _is_native(call):
         return _gathered_reduce(call, end)
-    options, summand, finish = dist.AllreduceOptions(), _summand(call.dtype), _divided(call, end.size)
-    options.reduceOp, is_scaled = _native_op(call), call.factor is not None
+    summand, finish = _summand(call.dtype), _divided(call, end.size)
+    options, of_several, is_scaled = dist.AllreduceOptions(), dist.AllreduceCoalescedOptions(), call.factor is not None
+    options.reduceOp = of_several.reduceOp = _native_op(call)
 
-    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+    def start(group: Any, source: Any, target: Any) -> Moving:
+        if type(source) is list:
+            return target, group.allreduce_coalesced(target, of_several), None
         if is_scaled or (target is not None and target is not source):
             target = _filled(call, target, source)
         elif target is None:
@@ -368,7 +371,8 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
         buffer = target[0].new_empty(sum(part.numel() for part in target)) if whole is None else whole
         written, read = carried(buffer), carried(flat(source))
         work = all_to_all_single(group, written, read, _lengths(target, written), _lengths(source, read))
-        return target, work, None if whole is not None else partial(_cut_into, buffer)
+        shapes = [part.shape for part in target]
+        return target, work, None if whole is not None else partial(fill, parts=cut(buffer, shapes))
 
     return start
 
@@ -376,10 +380,6 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
 def _parts(parts: Any, shapes: Sequence[Shape] | None) -> Any:
     """Parts that may lie end to end in one tensor, as a list."""
     return cut(parts.view(-1), shapes or ()) if type(parts) is Tensor else parts
-
-
-def _cut_into(whole: Tensor, target: Parts) -> None:
-    fill(target, cut(whole, [part.shape for part in target]))
 
 
 def _lengths(parts: Parts, carried: Tensor) -> list[int]:
