@@ -22,7 +22,7 @@ from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_
 from collshim.calls.plan import dense
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.posting import Posting, looks_for_nan, needs_grad
-from collshim.work import Work, together
+from collshim.work import Together, Work
 
 _TEXT_LENGTH = 120
 """Characters of the list of shapes that an error text shows; a checksum stands for the rest."""
@@ -161,7 +161,7 @@ class _Coalesced:
         if self.out is not None:  # which is no part of the graph
             wholes = [whole.detach() for whole in wholes]
         works = [self._posted(*each) for each in zip(self.buckets, wholes, self.reductions, strict=True)]
-        return together(works).then(self._results)
+        return Together(works).then(self._results)
 
     def _buckets(self) -> list[_Bucket]:
         buckets: dict[tuple[torch.dtype, torch.device], _Bucket] = {}

@@ -236,8 +236,8 @@ class Settled(Work[T]):
         return True
 
 
-class _Together(Work[list[Any]]):
-    """Several works as one."""
+class Together(Work[list[Any]]):
+    """Several works as one, whose result is the list of theirs."""
 
     def __init__(self, works: Sequence[Work[Any]]) -> None:
         super().__init__()
@@ -265,11 +265,6 @@ class _Together(Work[list[Any]]):
 
     def _is_over(self) -> bool:
         return all(work.done() for work in self._works)
-
-
-def together(works: Sequence[Work[Any]]) -> Work[list[Any]]:
-    """One work whose result is the list of these works' results."""
-    return _Together(works)
 
 
 def _seconds(timeout: Any) -> float:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from collshim import ArgumentError, CollshimError, Communicator, DeadlineError, MismatchError, Work
-from collshim.work import DeferredErrors, Settled, together
+from collshim.work import DeferredErrors, Settled, Together
 from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
 
 
@@ -172,7 +172,7 @@ def test_an_earlier_failure_is_raised_once_and_the_work_gives_its_own_result_the
 def test_works_together_are_all_waited_for_and_the_first_failure_is_theirs() -> None:
     failing = [Started(failure=MismatchError(name)) for name in ("one", "two")]
     works = [Started(1), *failing, Started(4)]
-    assert [attempt(together(works).wait).text, *[attempt(work.wait).text for work in works]] == [
+    assert [attempt(Together(works).wait).text, *[attempt(work.wait).text for work in works]] == [
         "one",
         "",
         "one",
@@ -182,7 +182,7 @@ def test_works_together_are_all_waited_for_and_the_first_failure_is_theirs() -> 
 
 
 def test_works_together_pass_an_earlier_failure_on_once() -> None:
-    work = together([Started(1), after(MismatchError("before"), Started(2))])
+    work = Together([Started(1), after(MismatchError("before"), Started(2))])
     assert attempt(work.wait).text == "before"
     assert work.wait() == [1, 2]
 

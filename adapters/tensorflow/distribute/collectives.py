@@ -20,7 +20,7 @@ from collshim.errors import ArgumentTypeError, refusal
 from collshim.layout import joined
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.errors import as_tensorflow, invalid_argument, shape_mismatch
-from collshim.work import Work, together
+from collshim.work import Together, Work
 
 _FLOAT32_MEANS = (torch.int8, torch.uint8, torch.int16, torch.uint16)
 
@@ -45,7 +45,7 @@ def all_gather(communicator: Communicator, arrays: Sequence[Any], axis: int, tim
             communicator.all_gather_ragged(array).then(lambda parts: concatenated("all_gather", parts, axis))
             for array in arrays
         ]
-        return _as_one(together(works).wait(timeout))
+        return _as_one(Together(works).wait(timeout))
 
 
 def axis_of_all(communicator: Communicator, arrays: Sequence[Any], axis: Any) -> int:
@@ -66,7 +66,7 @@ def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], 
         as_torch(array)
     with as_tensorflow():
         works = [_reduction(communicator, op, array) for array in arrays]
-        return _as_one(together(works).wait(timeout))
+        return _as_one(Together(works).wait(timeout))
 
 
 def mean_of(total: Tensor, count: int) -> Tensor:

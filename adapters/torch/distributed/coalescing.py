@@ -19,7 +19,7 @@ from collshim.torch.distributed.membership import Group, ProcessGroup, group_of,
 from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.posting import Call, posted, started
 from collshim.torch.distributed.work import Work
-from collshim.work import Settled, together
+from collshim.work import Settled, Together
 from collshim.work import Work as EngineWork
 
 
@@ -242,7 +242,7 @@ def _together(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Work
 def _all_of(comm: Communicator, groups: list[list[_Held]]) -> EngineWork[Any]:
     if len(groups) == 1:
         return _as_one(comm, groups[0])
-    return together([_as_one(comm, entries) for entries in groups])
+    return Together([_as_one(comm, entries) for entries in groups])
 
 
 def _as_one(comm: Communicator, entries: list[_Held]) -> EngineWork[Any]:

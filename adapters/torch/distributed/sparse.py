@@ -10,7 +10,7 @@ from torch import Tensor
 from collshim.communicator import Communicator
 from collshim.errors import MismatchError
 from collshim.torch.distributed.arguments import refuse
-from collshim.work import Work, together
+from collshim.work import Together, Work
 
 
 def is_sparse(array: Any) -> bool:
@@ -36,4 +36,4 @@ def sum_sparse(comm: Communicator, tensor: Tensor, reduce_op: Any) -> Work[Any]:
         with torch.no_grad():
             return tensor.copy_(total.coalesce())  # not a detached one: its elements are its own, not the tensor's
 
-    return together([shapes, *parts]).then(settle)
+    return Together([shapes, *parts]).then(settle)

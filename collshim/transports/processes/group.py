@@ -10,18 +10,7 @@ from collshim.work import DeferredErrors
 
 
 class Group(Protocol):
-    """What a ``ProcessTransport`` is to what travels in it.
-
-    Attributes:
-        rank, size: this rank in the group, and how many ranks there are.
-        ranks: the group's ranks in the world, in the group's order.
-        key: the group's name in the store.
-        checks: whether the ranks compare their calls before data moves.
-        deferred: calls that failed before anybody waited for them.
-        stalls: what the ranks tell each other about their waits.
-        data_group: the ProcessGroup where data travels; None where the group has ended.
-        latest: the last of torch's works that were given data.
-    """
+    """What a ``ProcessTransport`` is to what travels in it; see there."""
 
     rank: int
     size: int

@@ -21,7 +21,7 @@ from collshim.torch.distributed.membership import ProcessGroup
 from collshim.torch.distributed.posting import Call, started
 from collshim.torch.distributed.synchronization import monitor
 from collshim.torch.distributed.work import Work
-from collshim.work import together
+from collshim.work import Together
 from collshim.world import peek
 
 Tensors = Tensor | Sequence[Tensor]
@@ -69,7 +69,7 @@ class CollectiveGroup(ProcessGroup):
 
         def call(comm: Communicator) -> Any:
             parts = [[part[place] for part in outputs] for place in range(len(inputs))]
-            return together([collectives.all_gather(comm, *pair) for pair in zip(parts, inputs, strict=True)])
+            return Together([collectives.all_gather(comm, *pair) for pair in zip(parts, inputs, strict=True)])
 
         return self._post("all_gather", call, (), [tensor for part in outputs for tensor in part], opts)
 
@@ -206,7 +206,7 @@ class CollectiveGroup(ProcessGroup):
     def _end_coalescing(self, device: Any = None) -> Work:
         works, self._coalescing = self._coalescing or [], None
         outputs = [tensor for work in works for tensor in work._outputs]
-        return Work(together([work._work for work in works]), self.deadline, outputs).kept()
+        return Work(Together([work._work for work in works]), self.deadline, outputs).kept()
 
     def _get_sequence_number_for_group(self) -> int:
         """How many calls were posted on the group."""
