@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from torch import Tensor
+
 from collshim.calls import validation
 from collshim.calls.call import Call
+from collshim.calls.collective import RECV, SEND
+from collshim.calls.plan import dense
 from collshim.errors import ArgumentTypeError
 from collshim.posting import Posting
 from collshim.work import Work
@@ -37,6 +41,9 @@ class Messages(Posting):
 
     def send(self, array: Any, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
         """Rank ``to`` receives the array; complete at once for small ones, else when the receive has been posted."""
+        recalls = discovers is False and type(tag) is int
+        if recalls and (work := self.repeat(SEND, array, None, tag, to)) is not None:
+            return work
         return self._validated_send(Send(array, to, tag, discovers))()
 
     def recv(
@@ -47,6 +54,9 @@ class Messages(Posting):
         With neither, shape and dtype are the sender's: with the check on, or ``discovers`` on both ranks. After the
         wait ``Work.source`` is the sender.
         """
+        recalls = discovers is False and type(tag) is int and (out is None or like is None)
+        if recalls and (work := self.repeat(RECV, like if out is None else out, out, tag, source)) is not None:
+            return work
         return self._validated_recv(Recv(source, out, tag, like, discovers))()
 
     def batch(self, messages: Sequence[Send | Recv]) -> list[Work[Any]]:
@@ -57,9 +67,28 @@ class Messages(Posting):
         if not isinstance(messages, Iterable):
             got, expected = type(messages).__qualname__, "a list of Send and Recv"
             raise ArgumentTypeError(validation.error_text(self, "batch", "list of messages", got, expected))
-        posts = [self._validated(message) for message in messages]
+        posts = [self._recalled(message) or self._validated(message) for message in messages]
         with self._transport.together():
             return [post() for post in posts]
+
+    def _recalled(self, message: Any) -> Callable[[], Work[Any]] | None:
+        """What posts a message like one that was validated before; None where more has to be looked at."""
+        peer: Any
+        if isinstance(message, Send):
+            collective, array, peer, fits = SEND, message.array, message.to, True
+        elif isinstance(message, Recv):
+            collective, array, peer, fits = RECV, message.out, message.source, message.like is None
+        else:
+            return None
+        tensor = dense(array)
+        if type(tensor) is not Tensor or type(peer) is not int or type(message.tag) is not int or not fits:
+            return None
+        plan = self._plans.get((collective, message.tag, peer, tensor.dtype, tensor.shape))
+        if plan is None or message.discovers is not False:
+            return None
+        if plan.gives:
+            return partial(self._start, plan, tensor, None, None, None, None)
+        return partial(self._start, plan, None, tensor, array, None, None)
 
     def _validated(self, message: Any) -> Callable[[], Work[Any]]:
         """What posts a message, once all of a batch are validated."""

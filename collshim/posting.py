@@ -14,7 +14,7 @@ from collshim.arrays import stream_follower, to_numpy
 from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
-from collshim.calls.collective import MESSAGES, RECV, Collective, Shape
+from collshim.calls.collective import MESSAGES, SEND, Collective, Shape
 from collshim.calls.plan import KEPT, Plan, dense, is_plain, recurs
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
@@ -56,7 +56,8 @@ class Posting:
 
         Args:
             collective: the record; ``array``, ``out`` and ``root`` are those of the method of its name.
-            op: the reduce operation; or the splits of an all_to_all.
+            op: the reduce operation; or the splits of an all_to_all; or the tag of a message.
+            root: or the other rank of a message.
         """
         tensor = dense(array)
         if tensor is None or (root is not None and type(root) is not int):
@@ -126,8 +127,9 @@ class Posting:
         if target is not None and inputs is not None:
             inputs = without_overlap(call.collective, self.rank, inputs, target.written)
         plan = self._plan(call, parts, device or _device(parts), array, key)
-        start = self._start_message if call.collective in MESSAGES else self._start
-        work = start(plan, inputs, None if target is None else target.written, out, kind, parts)
+        work = self._start(plan, inputs, None if target is None else target.written, out, kind, parts)
+        if call.needs_grad and call.collective is SEND:
+            self._join(work, None, parts)  # its place among the backwards is here, whenever it is waited for
         if target is not None and not target.is_direct:
             work = work.then(target.settled)
             if isinstance(target.own, Tensor) and len(self._seen) < KEPT:
@@ -137,8 +139,6 @@ class Posting:
 
     def _plan(self, call: Call, parts: Parts | None, device: torch.device, array: Any = None, key: Any = None) -> Plan:
         """The plan of calls like this one; remembered where the next one can be recognized by its arrays alone."""
-        if call.collective in MESSAGES:
-            return Plan(call, device, self.rank, self.size)
         if key is None and recurs(call):
             key = self._key(call, parts, array)
         elif key is None or self.checks or not is_plain(call):
@@ -156,7 +156,8 @@ class Posting:
         shape = torch.Size(call.sends[0] if call.sends else call.shape or ())
         if isinstance(parts, Tensor) and call.collective.gives == "parts":
             shape = torch.Size(array.shape) if isinstance(array, Tensor | np.ndarray) else parts.shape
-        key = (call.collective, call.reduce_op, call.root, call.dtype, shape)
+        op = call.tag if call.collective in MESSAGES else call.reduce_op
+        key = (call.collective, op, call.root, call.dtype, shape)
         return (*key, len(parts)) if isinstance(parts, list) else key
 
     def _start(
@@ -164,7 +165,8 @@ class Posting:
     ) -> Work[Any]:
         """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
         earlier = self._earlier() if self._deferred else None
-        work = self._transport.start(plan, inputs, outputs, caller() if self._tells_site else None)
+        start = self._transport.message if plan.is_message else self._transport.start
+        work = start(plan, inputs, outputs, caller() if self._tells_site else None)
         work._timeout = self.timeout
         if out is not None:
             work._out = out
@@ -174,19 +176,6 @@ class Posting:
                 work._kind, work._is_simple = kind, False
         if earlier is not None:
             work._earlier, work._is_simple = earlier, False
-        return work
-
-    def _start_message(
-        self, plan: Plan, inputs: Parts | None, outputs: Parts | None, out: Any, kind: Any, parts: Parts | None
-    ) -> Work[Any]:
-        """Start a planned send or recv."""
-        earlier = self._earlier() if self._deferred else None
-        work = self._transport.message(plan, inputs, outputs, caller() if self._tells_site else None)
-        work._out, work._kind, work._timeout, work._earlier, work._is_simple = out, kind, self.timeout, earlier, False
-        if plan.collective is RECV:
-            work._join = self._join
-        elif plan.call.needs_grad:
-            self._join(work, None, parts)  # its place among the backwards is here, whenever it is waited for
         return work
 
     def _earlier(self) -> tuple[DeferredErrors, list[Work[Any]]]:

@@ -25,7 +25,6 @@ from collshim.errors import WorldError
 from collshim.forks import INHERITED, no_rank
 from collshim.options import get as current_options
 from collshim.transports import Transport
-from collshim.transports.processes.polling import give_up
 from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.store import ProcessWorld, nccl_is_there, reach_store
 from collshim.transports.threads.group import ThreadWorld
@@ -192,7 +191,6 @@ def _leave_at_exit() -> None:
         _announce_and_wait(_Process.world, why)
     if _Process.shared is not None:
         _Process.shared.abandon()
-    give_up()
     ProgressThread.stop()
 
 
@@ -298,6 +296,7 @@ def _joined(place: Place, store: Any, timeout: float | None) -> World:
     from collshim.transports.processes.transport import ProcessTransport
 
     transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
+    shared.meet(place.size)
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
     world.store = shared.store

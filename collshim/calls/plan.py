@@ -15,6 +15,7 @@ from torch import Tensor
 from collshim.calls.agreement import signature
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.call import Call
+from collshim.calls.collective import MESSAGES
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 
@@ -32,6 +33,7 @@ class Plan:
     Attributes:
         call: the call, without the line it was made at.
         collective: its record; ``reduces``: whether it does.
+        is_message: whether it is a send or a recv.
         device: where this rank's arrays are; ``on_cpu``: whether that is the CPU.
         rank, size: this rank in its group, and the group's size.
         gives, gives_parts, gets: whether this rank gives data, one part per rank, and whether it gets a result.
@@ -50,6 +52,7 @@ class Plan:
 
     __slots__ = (
         "apart", "call", "collective", "device", "gets", "gives", "gives_parts", "headers", "in_place", "input_shape",
+        "is_message",
         "joined", "needs_out", "on_cpu", "part", "prepared", "rank", "reduces", "shape", "signature", "size",
         "takes_joined", "takes_lists",
     )  # fmt: skip
@@ -59,6 +62,7 @@ class Plan:
         self.call = call
         self.collective = collective
         self.reduces = collective.reduces
+        self.is_message = collective in MESSAGES
         self.device = device
         self.on_cpu = device.type == "cpu"
         self.rank = rank

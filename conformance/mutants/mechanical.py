@@ -43,7 +43,7 @@ FILES = (
     "transports/matching.py",
     "transports/processes/fingerprint.py",
     "transports/processes/gloo.py",
-    "transports/processes/polling.py",
+    "transports/processes/reductions.py",
     "transports/processes/request.py",
     "torch/distributed/arguments.py",
     "torch/distributed/forms.py",
@@ -57,7 +57,7 @@ FILES = (
 _TRANSPORTS = {
     "transports/processes/fingerprint.py": "processes",
     "transports/processes/gloo.py": "processes",
-    "transports/processes/polling.py": "processes",
+    "transports/processes/reductions.py": "processes",
     "transports/processes/request.py": "processes",
 }
 """Of the files that one transport alone uses, or one above all."""

@@ -40,7 +40,12 @@ from tests.engine.worlds import Scenario, on_ranks, world
 FOLDER = f"{Path(transports.__file__).parent}{os.sep}"
 FILES = {
     "threads": ("compute.py", "threads/exchange.py", "threads/transport.py"),
-    "processes": ("processes/exchange.py", "processes/gloo.py", "processes/transport.py"),
+    "processes": (
+        "processes/exchange.py",
+        "processes/gloo.py",
+        "processes/reductions.py",
+        "processes/transport.py",
+    ),
 }
 """By transport, the code that carries a collective out."""
 

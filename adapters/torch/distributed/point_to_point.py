@@ -8,11 +8,12 @@ receiver's tensor (gloo: an end of the process, or a tensor filled in part).
 from __future__ import annotations
 
 from collshim.arrays import Array
+from collshim.calls.collective import RECV, SEND
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import refuse, require_tensor
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import started
+from collshim.torch.distributed.posting import UNKNOWN, repeated_message, started
 from collshim.torch.distributed.work import Work
 
 
@@ -34,6 +35,10 @@ def send(
             outside the group; no default group yet.
         RuntimeError: no such destination; the receiver expects something else, or did not come.
     """
+    work = repeated_message(group, SEND, tensor, (dst, group_dst), tag)
+    if work is not UNKNOWN:
+        work.wait()
+        return
     process_group = group_of(group)
     if process_group is None:
         no_member()
@@ -61,6 +66,10 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
         ValueError: a source given twice, or outside the group; no default group yet.
         RuntimeError: no such source; it sent something else, or nothing.
     """
+    work = UNKNOWN if src is None else repeated_message(group, RECV, tensor, (src, group_src), tag)
+    if src is not None and work is not UNKNOWN:
+        work.wait()
+        return src
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
@@ -92,6 +101,9 @@ def isend(
     Raises:
         TypeError, ValueError, RuntimeError: as ``send``; what goes wrong between the ranks, by ``wait``.
     """
+    work: Work | None = repeated_message(group, SEND, tensor, (dst, group_dst), tag)
+    if work is not UNKNOWN:
+        return work
     process_group = group_of(group)
     destination = rank_in(process_group, dst, group_dst)
     require_tensor("tensor", tensor)
@@ -117,6 +129,9 @@ def irecv(
     Raises:
         TypeError, ValueError, RuntimeError: as ``recv``; what goes wrong between the ranks, by ``wait``.
     """
+    work: Work | None = repeated_message(group, RECV, tensor, (src, group_src), tag)
+    if work is not UNKNOWN:
+        return work
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:

@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import profiler
 
 import collshim.work
-from collshim.calls.collective import ALL_REDUCE, ALL_TO_ALL, BROADCAST, GATHER, REDUCE, SCATTER, Collective
+from collshim.calls.collective import ALL_REDUCE, ALL_TO_ALL, BROADCAST, GATHER, RECV, REDUCE, SCATTER, Collective
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, also
 from collshim.torch.distributed.arguments import NAMES
@@ -74,6 +74,26 @@ def repeated(
     if async_op:
         return Work(work, process_group.deadline, outputs if type(outputs) is list else [outputs])
     return complete(work, process_group.deadline, None)
+
+
+def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: tuple[Any, Any], tag: Any) -> Any:
+    """Post a send or recv like one that was validated before; its work, or UNKNOWN, and nothing posted.
+
+    ``ranks`` are the other rank, as a global rank and as a rank in the group.
+    """
+    process_group = _quick(group)
+    if process_group is None or type(tensor) is not Tensor or type(tag) is not int:
+        return UNKNOWN
+    peer = _root(process_group, *ranks)
+    if type(peer) is not int or peer == process_group.communicator.rank:
+        return UNKNOWN
+    memory = tensor.data if collective is RECV else tensor
+    out = memory if collective is RECV else None
+    work = process_group.communicator.repeat(collective, memory, out, tag, peer)
+    if work is None:
+        return UNKNOWN
+    process_group.posted += 1
+    return Work(work, process_group.deadline, [tensor])
 
 
 def _gathered(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:

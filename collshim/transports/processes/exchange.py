@@ -23,10 +23,10 @@ from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, again, local_failure
 from collshim.layout import Parts
 from collshim.transports.compute import computation
+from collshim.transports.processes.backend import FLOATS, INTEGERS, Endpoint, Finish, Transfer
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
-from collshim.transports.processes.gloo import Endpoint, Finish, Transfer, transfer
+from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group
-from collshim.transports.processes.polling import FLOATS, INTEGERS, Works
 from collshim.transports.streams import hold, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 from collshim.work import Work
@@ -145,7 +145,7 @@ class Exchange(GroupWork):
             self.fail_to_start(error)
             return
         if not self._on_gpu:
-            group.latest = work if type(work) is not Works else work.last or group.latest
+            group.latest = work
         self.work, self.finish, self.started = work, finish, True
 
     def fail_to_start(self, error: Exception) -> None:

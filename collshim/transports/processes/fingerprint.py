@@ -14,6 +14,8 @@ from torch import Tensor
 
 from collshim.calls.call import Call, name_of
 from collshim.calls.collective import Shape
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, as_bytes, cut, flat
 
@@ -113,6 +115,16 @@ def header_of(call: Call, limit: int = 1 << 20) -> bytes:
             "give parts with fewer dimensions"
         )
     return text
+
+
+def header_for(plan: Plan, caller: Caller | None, limit: int) -> bytes:
+    """The header of a planned call; kept with its plan, by the line it was made at."""
+    key = (0, 0) if caller is None else (id(caller.code), caller.line)
+    entry = plan.headers.get(key)
+    if entry is None:
+        call = plan.call if caller is None else plan.call._replace(site=caller.site())
+        entry = plan.headers[key] = (caller, header_of(call, limit))
+    return entry[1]
 
 
 @lru_cache(1024)

@@ -1,12 +1,14 @@
-"""send and recv between processes: an envelope through the world's store describes the data, and has it where small.
+"""send and recv between processes.
 
-A receiver that expected something else gets an error, not a dead process; any-source receives and discovered shapes
-need nothing more. With the check off, and shapes known on both sides, data goes directly.
+An envelope describes the data, and has it where small: a receiver that awaited something else gets an error, and
+receives from any rank or of unknown shapes need nothing more. Larger data follows when a receive takes the envelope. On
+CUDA it goes through NCCL; with the check off, and shapes known on both sides, without an envelope.
 """
 
 from __future__ import annotations
 
-import threading
+import errno
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,64 +17,59 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed import DistNetworkError
 
 from collshim.calls.agreement import objection_to_pair
-from collshim.calls.call import EAGER_BYTES, TAGS, Call
+from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
-from collshim.layout import Parts
+from collshim.layout import Parts, as_bytes
 from collshim.transports.matching import MessageQueues
+from collshim.transports.processes.backend import MOVABLE
+from collshim.transports.processes.connection import LONGEST_HEADER, NOTHING
+from collshim.transports.processes.connections import Connections
+from collshim.transports.processes.exchange import without_source
+from collshim.transports.processes.fingerprint import call_from, header_for
 from collshim.transports.processes.group import Group
-from collshim.transports.processes.polling import receive, receive_from_any, send
-from collshim.transports.processes.progress import ProgressThread
-from collshim.transports.processes.request import Envelope, MessageRequest, decoded
-from collshim.transports.processes.stalls import comes_by
+from collshim.transports.processes.request import Envelope, MessageRequest
 from collshim.transports.streams import on_stream
 from collshim.transports.waiting import FIRST_SLICE
 
 _Start = Callable[[], Any]
-_FIRST_NUMBER = TAGS
-"""Numbers of messages start here, above users' tags."""
+_NUMPY = {torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool}
 
 
 class Messages:
     """One rank's messages within one group."""
 
-    def __init__(self, group: Group, store: Any) -> None:
+    def __init__(self, group: Group, connections: Connections) -> None:
         self._group = group
-        self._store: Any = store
+        self._connections = connections
+        self._lock = connections.lock
         self._queues = MessageQueues[MessageRequest, Envelope](_fits)
-        self._read = 0
-        self._sent: dict[int, int] = {}
-        self._lock = threading.RLock()
+        self._ranks = {owner: rank for rank, owner in enumerate(group.ranks)}
         self._batch: list[tuple[MessageRequest, _Start]] | None = None
         self._last_look = float("-inf")
-
-    @property
-    def busy(self) -> bool:
-        """Whether a recv still awaits its envelope."""
-        return bool(self._queues.posted)
+        self._number = connections.register(group.key, self)
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> MessageRequest:
         """See ``Transport.message``."""
         group, call = self._group, plan.call
-        self._refuse_on_cuda(call)
-        in_envelope = group.checks or call.discovers or call.root == group.rank
+        on_cuda = not plan.on_cpu
+        if on_cuda:
+            self._refuse_on_cuda(call)
         target = outputs if isinstance(outputs, Tensor) else None
-        message = MessageRequest(group, self, plan, target, caller)
+        message = MessageRequest(group, self._connections, plan, target, caller)
+        in_envelope = not on_cuda or group.checks or call.discovers or call.root == group.rank
         if call.op == "send" and isinstance(inputs, Tensor):
             self._send(message, inputs, in_envelope)
         elif in_envelope:
             with self._lock:
-                envelope = self._queues.receive(message)  # it may have been read before, on the way to another one
-                if envelope is not None:
+                envelope = self._queues.receive(message)
+                if envelope is not None:  # it has come already
                     self._deliver(envelope, message)
-            self.collect()
-            ProgressThread.watch(group)
         else:
-            self._receive_directly(message)
+            self._receive_by_nccl(message, call.root or 0)
         return message
 
     @contextmanager
@@ -87,18 +84,10 @@ class Messages:
                 if batch:
                     _start_together(self._data_group(), batch)
 
-    def _start(self, message: MessageRequest, start: _Start) -> None:
-        """Start the data, now or with the rest of its batch; where that fails, so does ``message``."""
-        if self._batch is not None and message.device.type == "cuda":
-            self._batch.append((message, start))
-            return
-        with _failing(message):
-            message.work = start()
-
     def _refuse_on_cuda(self, call: Call) -> None:
         """NCCL has no tags and no receive from any rank: it would deliver one message for another."""
         group = self._group
-        if call.device != "cuda" or group.size == 1:
+        if group.size == 1:
             return
         if call.tag:
             raise ArgumentValueError(refusal(call.op, "tag", call.tag, "0 on CUDA", group.rank, group.size))
@@ -107,137 +96,180 @@ class Messages:
             raise ArgumentValueError(refusal(call.op, "source", None, expected, group.rank, group.size))
 
     def _send(self, message: MessageRequest, tensor: Tensor, in_envelope: bool) -> None:
-        call, peer = message.call, message.call.root or 0
-        message.arrived = True
+        call, peer = message.plan.call, message.plan.call.root or 0
         if peer == self._group.rank:
-            self._accept(Envelope(peer, 0, call, tensor.clone()))  # what is sent to oneself goes nowhere
+            message.moved = True
+            self._accept(Envelope(peer, message.call, 0, tensor.clone()))  # what is sent to oneself goes nowhere
             return
-        with _failing(message):
-            self._look_now_and_then(message)
-            is_small = in_envelope and tensor.nbytes <= EAGER_BYTES and tensor.device.type == "cpu"
-            tag = self._write(call, tensor if is_small else None, peer) if in_envelope else call.tag
-            if not is_small:
-                self._start(message, partial(send, self._data_group(), tensor, peer, tag))
-
-    def _look_now_and_then(self, message: MessageRequest) -> None:
-        """Raise where another rank has ended the group; a rank that sends much asks seldom."""
-        if time.monotonic() - self._last_look > FIRST_SLICE:
-            self._last_look = time.monotonic()
-            message.raise_if_ended()
-
-    def _write(self, call: Call, tensor: Tensor | None, peer: int) -> int:
-        number = self._sent[peer] = self._sent.get(peer, 0) + 1
-        envelope = Envelope(self._group.rank, number, call, tensor)
-        place = self._store.add(f"{self._group.key}/messages/{peer}", 1)
-        self._store.set(self._envelope_key(peer, place), envelope.encoded())
-        return _FIRST_NUMBER + number
-
-    def _receive_directly(self, message: MessageRequest) -> None:
-        group, call, target = self._data_group(), message.call, message.target
-        if target is None:
-            if call.shape is None or call.dtype is None:
-                raise AssertionError("without the check the receiver gives shape and dtype")
-            target = message.target = torch.empty(call.shape, dtype=call.dtype, device=message.device)
-        message.arrived = True
-        if call.root is None:
-            message.work = receive_from_any(group, target, call.tag)
-        else:
-            self._start(message, partial(receive, group, target, call.root, call.tag))
-
-    def _data_group(self) -> Any:
-        self._group.refuse_if_broken()
-        return self._group.data_group
-
-    def collect(self) -> None:
-        """Take what envelopes have come, without waiting."""
-        posted = self._queues.posted
-        if posted and self._store is not None and self._lock.acquire(blocking=False):
-            try:
-                while posted and self._store.check([self._envelope_key(self._group.rank, self._read + 1)]):
-                    self._take()
-            except DistNetworkError as error:
-                posted[0].broken(error)  # which fails what is awaited
-            finally:
-                self._lock.release()
-
-    def has_envelope(self, message: MessageRequest, seconds: float) -> bool:
-        """Whether a recv's envelope has come, after at most ``seconds``."""
-        end = time.monotonic() + seconds
-        with self._lock:
-            while not message.arrived and self._next_by(message, end):
-                self._take()
-        return message.arrived
-
-    def _next_by(self, message: MessageRequest, end: float) -> bool:
-        """Whether the next envelope has come by then."""
-        self._group.refuse_if_broken()
-        key = self._envelope_key(self._group.rank, self._read + 1)
         try:
-            return comes_by(partial(self._store.check, [key]), end)
-        except DistNetworkError as error:
-            raise message.broken(error) from error
+            if time.monotonic() - self._last_look > FIRST_SLICE:
+                self._look(message)
+            if in_envelope:
+                self._post(message, self._group.ranks[peer], tensor)
+        except CollshimError as failure:
+            message.fail(failure)
+        except OSError as error:
+            message.end(error.strerror or str(error))
+        if call.device == "cuda" and message.failure is None:
+            self._start(message, partial(self._data_group().send, [_movable(tensor)], peer, 0))
 
-    def _take(self) -> None:
-        """Read the next envelope and deliver it to the receive that matches; the lock is held."""
-        self._read += 1
-        key = self._envelope_key(self._group.rank, self._read)
-        envelope = decoded(self._store.get(key))
-        self._store.delete_key(key)
-        self._accept(envelope)
+    def _post(self, message: MessageRequest, owner: int, tensor: Tensor) -> None:
+        """The envelope is on its way, and with it the data where small."""
+        header, connections = header_for(message.plan, message.caller, LONGEST_HEADER), self._connections
+        if not message.plan.on_cpu:
+            connections.send(owner, self._number, header, b"")
+        elif tensor.nbytes <= EAGER_BYTES:
+            data = _memory(tensor).tobytes()  # the caller may go on writing
+            connections.send(owner, self._number, header, data, message)
+        else:
+            connections.offer(owner, self._number, header, _memory(tensor), message)
+
+    def _look(self, message: MessageRequest) -> None:
+        """Raise where another rank has ended the group; a rank that sends much asks seldom."""
+        self._last_look = time.monotonic()
+        message.raise_if_ended()
+
+    def take(self, source: int, header: bytes, number: int, data: memoryview) -> None:
+        """See ``Inbox``."""
+        try:
+            call = call_from(header)
+        except ValueError as error:
+            raise ConnectionAbortedError(errno.ECONNABORTED, "what it sends is no message") from error
+        self._accept(Envelope(self._ranks[source], call, number, data))
 
     def _accept(self, envelope: Envelope) -> None:
         with self._lock:
             message = self._queues.deliver(envelope)
             if message is not None:
                 self._deliver(envelope, message)
+            elif type(envelope.data) is memoryview:  # which holds only till the next message is read
+                envelope.data = bytes(envelope.data)
 
     def _deliver(self, envelope: Envelope, message: MessageRequest) -> None:
-        mismatch = message.failure = objection_to_pair(envelope.call, message.call, self._group.ranks)
-        with on_stream(message.stream):  # this may be the progress thread
-            self._fill(envelope, message, mismatch is not None)
-        message.source, message.announced = envelope.source, True
-        message.joint = envelope.call.needs_grad
-        message.arrived = True
-
-    def _fill(self, envelope: Envelope, message: MessageRequest, mismatched: bool) -> None:
-        shape, dtype = envelope.call.shape or (), envelope.call.dtype or torch.float32
-        if message.target is None or mismatched:
-            if message.call.device == "any" or mismatched:
-                message.device = torch.device(envelope.call.device)  # where it comes from: NCCL and gloo do not meet
-            message.target = torch.empty(shape, dtype=dtype, device=message.device)
-        if envelope.data is None:
-            tag = _FIRST_NUMBER + envelope.number
-            group = self._data_group()
-            self._start(message, partial(receive, group, message.target, envelope.source, tag))
+        sent, message.source, message.arrived = envelope.call, envelope.source, True
+        message.joint = sent.needs_grad
+        mismatch = message.failure = self._objection(sent, message)
+        if mismatch is None and sent.device == "cpu":
+            self._fill(envelope, message)
+        elif sent.device == "cpu":
+            message.moved = True
+            if envelope.number:
+                self._connections.decline(self._group.ranks[envelope.source], envelope.number)
         else:
-            message.target.copy_(envelope.data.view(shape))
+            with on_stream(message.stream):  # this may be another thread
+                self._place(sent, message, is_wanted=mismatch is None)
+                self._receive_by_nccl(message, envelope.source)
+
+    def _objection(self, sent: Call, message: MessageRequest) -> Any:
+        """Why the message is not what is awaited; with the check off as many bytes are enough."""
+        awaited = message.plan.call
+        is_alike = sent.shape == awaited.shape and sent.dtype is awaited.dtype and sent.device == awaited.device
+        if is_alike and sent.content == awaited.content:
+            return None
+        is_checked = self._group.checks or awaited.discovers or sent.content != awaited.content
+        if not is_checked and sent.device == awaited.device and _nbytes(sent) == _nbytes(awaited):
+            return None
+        return objection_to_pair(sent, message.call, self._group.ranks)
+
+    def _place(self, sent: Call, message: MessageRequest, *, is_wanted: bool) -> None:
+        """Memory for the data, where the receiver has given none that fits."""
+        if is_wanted and message.target is not None:
+            return
+        own = message.plan.call
+        if own.device == "any" or not is_wanted:
+            message.device = torch.device(sent.device)  # where it comes from: NCCL and gloo do not meet
+        shape, dtype = (own.shape, own.dtype) if is_wanted and own.shape is not None else (sent.shape, sent.dtype)
+        message.target = torch.empty(shape or (), dtype=dtype or torch.float32, device=message.device)
+
+    def _fill(self, envelope: Envelope, message: MessageRequest) -> None:
+        """The data is in its place, or comes there."""
+        try:
+            if message.target is None:
+                self._place(envelope.call, message, is_wanted=True)
+            target = message.target
+            if target is None:
+                raise AssertionError("a place was made")
+            owner = self._group.ranks[envelope.source]
+            if envelope.number and not envelope.data:
+                self._connections.accept(owner, envelope.number, _memory(target), message)
+                return
+            if isinstance(envelope.data, Tensor):
+                target.copy_(envelope.data.view(target.shape))
+            elif envelope.data:
+                _memory(target)[:] = envelope.data
+            if envelope.number:
+                self._connections.decline(owner, envelope.number)
+        except RuntimeError as error:  # no memory, say
+            message.end(without_source(error))
+        message.moved = True
+
+    def _receive_by_nccl(self, message: MessageRequest, source: int) -> None:
+        call, target = message.plan.call, message.target
+        if target is None:
+            if call.shape is None or call.dtype is None:
+                raise AssertionError("without the check the receiver gives shape and dtype")
+            target = message.target = torch.empty(call.shape, dtype=call.dtype, device=message.device)
+        message.arrived = True
+        self._start(message, partial(self._data_group().recv, [_movable(target)], source, 0))
+
+    def _start(self, message: MessageRequest, start: _Start) -> None:
+        """Start NCCL's data, now or with the rest of its batch; where that fails, so does ``message``."""
+        if self._batch is not None:
+            self._batch.append((message, start))
+            return
+        with _failing(message):
+            message.work = start()
+            message.moved = True
+
+    def _data_group(self) -> Any:
+        self._group.refuse_if_broken()
+        return self._group.data_group
 
     def close(self) -> None:
-        """Let go of the store."""
-        self._store = None
+        """Take no message any more."""
+        self._connections.forget(self._number)
         self._queues.unexpected.clear()
 
     def fail(self, failure: CollshimError) -> None:
         """Every recv that still waits fails."""
-        for message in self._queues.posted:
-            message.fail(failure)
-        self._queues.posted.clear()
-
-    def _envelope_key(self, peer: int, place: int) -> str:
-        return f"{self._group.key}/messages/{peer}/{place}"
+        with self._lock:
+            for message in self._queues.posted:
+                message.fail(failure)
+            self._queues.posted.clear()
 
 
 def _fits(message: MessageRequest, envelope: Envelope) -> bool:
-    return envelope.call.tag == message.call.tag and message.call.root in (None, envelope.source)
+    call = message.plan.call
+    return envelope.tag == call.tag and (call.root == envelope.source or call.root is None)
+
+
+def _nbytes(call: Call) -> int:
+    return -1 if call.shape is None or call.dtype is None else math.prod(call.shape) * call.dtype.itemsize
+
+
+def _memory(tensor: Tensor) -> memoryview:
+    """A contiguous tensor's bytes, which live as long as this does."""
+    if tensor.dtype in _NUMPY:
+        whole: memoryview = tensor.numpy().data
+        return whole.cast("B") if tensor.nbytes else NOTHING
+    return as_bytes(tensor).numpy().data if tensor.nbytes else NOTHING
+
+
+def _movable(tensor: Tensor) -> Tensor:
+    """What NCCL has a type for; of an empty tensor one element, since nothing is received from nobody."""
+    message = tensor.view(-1) if tensor.dtype in MOVABLE else as_bytes(tensor)
+    return message if message.numel() else message.new_zeros(1)
 
 
 @contextmanager
 def _failing(message: MessageRequest) -> Iterator[None]:
-    """What torch cannot do for ``message`` ends the group, and is kept for its wait."""
+    """What torch cannot do for ``message`` is kept for its wait."""
     try:
         yield
+    except CollshimError as failure:
+        message.fail(failure)
     except RuntimeError as error:
-        message.fail(error if isinstance(error, CollshimError) else message.broken(error))
+        message.end(without_source(error))
 
 
 def _start_together(group: Any, batch: Sequence[tuple[MessageRequest, _Start]]) -> None:
@@ -249,4 +281,4 @@ def _start_together(group: Any, batch: Sequence[tuple[MessageRequest, _Start]]) 
             start()
         work = group._end_coalescing(device)
         for message, _ in messages:
-            message.work = work
+            message.work, message.moved = work, True

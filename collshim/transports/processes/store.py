@@ -16,6 +16,8 @@ from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, Proce
 
 from collshim.calls.site import caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, WorldError
+from collshim.transports.processes.addresses import LOOPBACK, is_loopback, listening_host
+from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.stalls import StallInspector, comes_by
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 
@@ -28,7 +30,6 @@ LEAVE_SECONDS = 10.0
 _PAUSE = 0.01
 """Seconds between two questions whether all ranks have come: many ask at a time."""
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1", "")
 _PATIENCE = 10
 """gloo's own deadline in multiples of ours: our waits name the missing ranks, gloo's would only end the group."""
 _TIMEOUT_STAYS = not hasattr(ProcessGroup, "all_gather_single")  # torch 2.6: a call's is what gloo was made with
@@ -44,6 +45,10 @@ class ProcessWorld:
         address: the world's master; a loopback address keeps gloo off the other interfaces.
         name: apart from the worlds that this store served before.
         serves: whether this process serves the store, which must outlive the others' need of it.
+        secret: what all processes of the world know, and no other.
+
+    Attributes:
+        connections: those that messages travel on.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class ProcessWorld:
         *,
         serves: bool = False,
         name: str = "world",
+        secret: bytes = b"",
     ) -> None:
         self.store: Any = PrefixStore(f"collshim/{name}", store)
         self.rank = rank
@@ -63,8 +69,17 @@ class ProcessWorld:
         self._address = address
         self._serves = serves
         self._device: Any = None
+        self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
+        host = listening_host(address, self._interface)
+        self.connections = Connections(rank, host, secret)
+        self.store.set(f"address/{rank}", f"{host} {self.connections.port}")
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
         self.ending: list[list[ProcessGroup]] = []  # which threads let go of
+
+    def meet(self, size: int) -> None:
+        """Learn where the others listen, who have all come."""
+        texts = [self.store.get(f"address/{rank}").decode().split() for rank in range(size)]
+        self.connections.open([(host, int(port)) for host, port in texts])
 
     def register(self, transport: Any) -> None:
         """``transport`` is closed with the world, where it was not before."""
@@ -75,6 +90,7 @@ class ProcessWorld:
         in_order = sorted(self._open, key=lambda transport: str(transport.key), reverse=True)
         for transport in in_order:  # the same on all ranks, since the end of a NCCL group waits for them
             transport.close()
+        self.connections.close()
         self.store = None
         self.stalls.close()
 
@@ -84,6 +100,7 @@ class ProcessWorld:
             transport.abandon()
         for groups in self.ending:
             never_free(groups)
+        self.connections.close()
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
@@ -151,11 +168,10 @@ class ProcessWorld:
 
     def _gloo_device(self) -> Any:
         if self._device is None:
-            interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
-            if interface:
-                self._device = ProcessGroupGloo.create_device(interface=interface)
-            elif self._address in _LOOPBACK:
-                self._device = ProcessGroupGloo.create_device(hostname="127.0.0.1")
+            if self._interface:
+                self._device = ProcessGroupGloo.create_device(interface=self._interface)
+            elif is_loopback(self._address):
+                self._device = ProcessGroupGloo.create_device(hostname=LOOPBACK)
             else:
                 self._device = ProcessGroupGloo.create_default_device()
         return self._device

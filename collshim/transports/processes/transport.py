@@ -18,9 +18,15 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import Parts
+from collshim.transports.processes.backend import all_gather_single, all_to_all_single
 from collshim.transports.processes.exchange import Exchange
-from collshim.transports.processes.fingerprint import encode, fingerprint_bytes, header_bytes, header_of, travels_inline
-from collshim.transports.processes.gloo import all_gather_single, all_to_all_single
+from collshim.transports.processes.fingerprint import (
+    encode,
+    fingerprint_bytes,
+    header_bytes,
+    header_for,
+    travels_inline,
+)
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.store import ProcessWorld, end_nccl, never_free
@@ -65,6 +71,7 @@ class ProcessTransport:
         self._fingerprint_group: Any = world.group(f"{key}/fingerprints", ranks, cuda=False)
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
         self._latest_fingerprints: Any = None
+        self._header_bytes = header_bytes(self.size)
         self._last_barrier = float("-inf")
         self._store = world.store
         self._store.add(f"{key}/made", 1)
@@ -72,7 +79,7 @@ class ProcessTransport:
         self._agreeing = threading.RLock()
         self._posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
         self._failure: CommunicationError | None = None
-        self._messages = Messages(self, world.store)
+        self._messages = Messages(self, world.connections)
         world.register(self)
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
@@ -131,7 +138,8 @@ class ProcessTransport:
         return exchange
 
     def _exchange_fingerprints(self, exchange: Exchange) -> None:
-        fingerprint = encode(self._header(exchange), exchange.inputs, self.size)
+        header = header_for(exchange.plan, exchange.caller, self._header_bytes)
+        fingerprint = encode(header, exchange.inputs, self.size)
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
         if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
             own = fingerprint.expand_as(gathered).contiguous()
@@ -140,15 +148,6 @@ class ProcessTransport:
             work = all_gather_single(self._fingerprint_group, gathered.view(-1), fingerprint)
         self._latest_fingerprints = work
         exchange.fingerprints = work, gathered
-
-    def _header(self, exchange: Exchange) -> bytes:
-        """The encoded call; kept with its plan, by the line it was made at."""
-        plan, caller = exchange.plan, exchange.caller
-        key = (0, 0) if caller is None else (id(caller.code), caller.line)
-        entry = plan.headers.get(key)
-        if entry is None:
-            entry = plan.headers[key] = (caller, header_of(exchange.call, header_bytes(self.size)))
-        return entry[1]
 
     def _start_without_wait(self, exchange: Exchange) -> None:
         """Data that follows fingerprints must start though this rank does not wait.
@@ -178,7 +177,6 @@ class ProcessTransport:
     def advance(self) -> bool:
         """Let the calls whose fingerprints are here start, without waiting; whether some still wait for theirs."""
         try:
-            self._messages.collect()  # also while another thread of this rank waits in a collective
             if self._agreeing.acquire(blocking=False):
                 try:
                     queue = self._queue
@@ -188,7 +186,7 @@ class ProcessTransport:
                     self._agreeing.release()
         except CollshimError as failure:
             self.break_(failure)
-        return self._failure is None and bool(self._queue or self._messages.busy)
+        return self._failure is None and bool(self._queue)
 
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.message``."""

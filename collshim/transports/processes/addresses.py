@@ -1,0 +1,44 @@
+"""Where a process listens, so that the other processes of its world reach it."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+from collshim.errors import WorldError
+
+LOOPBACK = "127.0.0.1"
+_ON_THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "")
+_PORT = 9  # of "discard": nothing is sent there
+_SIOCGIFADDR = 0x8915  # Linux: an interface's address
+_REQUEST = struct.Struct("256s")
+_ADDRESS_AT = slice(20, 24)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether this is an address of the machine itself, which no other one reaches."""
+    return address in _ON_THIS_MACHINE
+
+
+def listening_host(master: str, interface: str) -> str:
+    """The number at which this machine is reached from where ``master`` is; of ``interface`` where one is named."""
+    if interface:
+        return _of_interface(interface)
+    if is_loopback(master):
+        return LOOPBACK
+    family, _, _, _, place = socket.getaddrinfo(master, _PORT, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect(place)  # which sends nothing, and chooses the interface
+        return str(probe.getsockname()[0])
+
+
+def _of_interface(interface: str) -> str:
+    import fcntl  # not on Windows, which has no such names
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            reply = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, _REQUEST.pack(interface.encode()[:15]))
+        except OSError as error:
+            text = f"GLOO_SOCKET_IFNAME is {interface!r}, should be a network interface with an address"
+            raise WorldError(f"{text}: {error.strerror}") from error
+    return socket.inet_ntoa(reply[_ADDRESS_AT])

@@ -1,0 +1,84 @@
+"""What torch's ProcessGroups have, gloo's and NCCL's: methods, dtypes, works, and how a call's data is started.
+
+Method names that torch changed in 2.13 are looked up once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.distributed import ProcessGroup
+
+from collshim.layout import as_bytes
+
+Finish = Callable[[Any], Any]
+Moving = tuple[Any, Any, "Finish | None"]
+"""Data on its way: the outputs, torch's work, and what is left to do with the outputs once the work is over."""
+
+Transfer = Callable[[Any, Any, Any], Moving]
+"""Puts data on its way: from a ProcessGroup, inputs, and outputs or None for fresh memory."""
+
+
+def _method(*names: str) -> Callable[..., Any]:
+    method: Callable[..., Any] = next(getattr(ProcessGroup, name) for name in names if hasattr(ProcessGroup, name))
+    return method
+
+
+all_gather_single = _method("all_gather_single", "_allgather_base")
+reduce_scatter_single = _method("reduce_scatter_single", "_reduce_scatter_base")
+all_to_all_single = _method("all_to_all_single", "alltoall_base")
+
+FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
+INTEGERS = {torch.int64, torch.int32, torch.int8, torch.uint8}
+MOVABLE = FLOATS | INTEGERS | {torch.bool}
+"""What every backend has a type for; anything else goes as bytes."""
+
+
+class Endpoint(NamedTuple):
+    """One rank's end of a call.
+
+    Attributes:
+        fresh: makes memory for a result without an ``out``.
+        ragged: whether some rank's parts may be unequal, as all ranks know.
+    """
+
+    rank: int
+    size: int
+    fresh: Callable[[], Any]
+    ragged: bool
+
+
+def as_is(tensor: Tensor) -> Tensor:
+    """The tensor itself."""
+    return tensor
+
+
+def carrier_of(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
+    """A view in a dtype that every backend moves."""
+    return as_is if dtype in MOVABLE else as_bytes
+
+
+class Works:
+    """Several of torch's works as one."""
+
+    def __init__(self, works: Sequence[Any]) -> None:
+        self._works = works
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for all of them; RuntimeError where the time is over before."""
+        limit = None if timeout is None else time.monotonic() + timeout.total_seconds()
+        for work in self._works:
+            if limit is None:
+                work.wait()
+            else:
+                work.wait(timedelta(seconds=max(0.001, limit - time.monotonic())))
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether all of them are."""
+        return all(work.is_completed() for work in self._works)

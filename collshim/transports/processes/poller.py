@@ -1,0 +1,151 @@
+"""The poller of a process's sockets. Whoever waits handles what comes, for all; while nobody waits, a thread does."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+Handler = Callable[[int], None]
+"""Called with the poller's lock held, and with the events that a socket has."""
+
+_QUIET = 0.002
+"""Seconds after a wait in which the thread leaves the sockets to those who wait: a hand-over would cost them more."""
+
+_LONGEST_TURN = 0.25
+"""Seconds after which a thread that waits for another one to handle its sockets looks itself."""
+
+_LONGEST_STEP = 5.0
+
+
+class Poller:
+    """Attributes: lock: held while a socket is handled."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._selector = selectors.DefaultSelector()
+        self._sees_changes = hasattr(self._selector, "fileno")  # of what is registered while a thread waits
+        self._wake, self._woken = socket.socketpair()
+        self._wake.setblocking(False)
+        self._woken.setblocking(False)
+        self._leading = threading.Lock()
+        self._changed = threading.Condition()
+        self._followers = 0
+        self._last_wait = float("-inf")
+        self._is_closed = False
+        self.add(self._woken, self._calm)
+        self._thread = threading.Thread(target=self._run, name="collshim-messages", daemon=True)
+        self._thread.start()
+
+    def add(self, sock: socket.socket, handler: Handler) -> None:
+        """Call ``handler`` whenever there is something to read."""
+        self._selector.register(sock, selectors.EVENT_READ, handler)
+        self._rouse()
+
+    def await_room(self, sock: socket.socket, *, awaits: bool) -> None:
+        """Call the socket's handler also when it takes more, or no longer."""
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if awaits else 0)
+        key = self._selector.get_key(sock)
+        if key.events != events:
+            self._selector.modify(sock, events, key.data)
+            self._rouse()
+
+    def remove(self, sock: socket.socket) -> None:
+        """Handle it no longer."""
+        self._selector.unregister(sock)
+
+    def wait(self, over: Callable[[], bool], seconds: float) -> bool:
+        """Handle what comes until ``over``; whether it is, after at most that long."""
+        if over():
+            return True
+        limit = time.monotonic() + seconds
+        while not over():
+            left = limit - time.monotonic()
+            if left <= 0 and seconds:
+                return over()
+            if self._leading.acquire(blocking=False):
+                self._lead(over, limit)
+            else:
+                self._follow(over, left)
+            if not seconds:
+                return over()
+        return True
+
+    def _lead(self, over: Callable[[], bool], limit: float) -> None:
+        try:
+            self._step(max(0.0, limit - time.monotonic()))
+            while not over() and (left := limit - time.monotonic()) > 0:
+                self._step(left)
+        finally:
+            self._last_wait = time.monotonic()
+            self._leading.release()
+            self._tell_followers()
+
+    def _follow(self, over: Callable[[], bool], left: float) -> None:
+        """Wait for the thread that leads."""
+        with self._changed:
+            self._followers += 1
+            try:
+                if self._leading.locked() and not over():
+                    self._changed.wait(min(left, _LONGEST_TURN))
+            finally:
+                self._followers -= 1
+
+    def _tell_followers(self) -> None:
+        if self._followers:
+            with self._changed:
+                self._changed.notify_all()
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            if time.monotonic() - self._last_wait < _QUIET or not self._leading.acquire(blocking=False):
+                time.sleep(_QUIET)
+                continue
+            try:
+                while not (self._is_closed or self._followers):
+                    self._step(None)
+            except Exception as error:  # told as that of any thread; this one is still needed
+                arguments = (type(error), error, error.__traceback__, self._thread)
+                threading.excepthook(threading.ExceptHookArgs(arguments))
+            finally:
+                self._last_wait = time.monotonic()
+                self._leading.release()
+                self._tell_followers()
+
+    def _step(self, seconds: float | None) -> None:
+        """Wait for something to come, or for room, and handle it."""
+        for key, events in self._selector.select(seconds):
+            with self.lock:
+                key.data(events)
+        self._tell_followers()
+
+    def _rouse(self) -> None:
+        """Let a thread that waits already see what changed."""
+        if not self._sees_changes:
+            self._wake_up()
+
+    def _wake_up(self) -> None:
+        with suppress(BlockingIOError):
+            self._wake.send(b"\0")
+
+    def _calm(self, events: int) -> None:
+        with suppress(BlockingIOError):
+            self._woken.recv(4096)
+
+    def close(self) -> None:
+        """End the thread, and handle nothing any more."""
+        self._is_closed = True
+        self._wake_up()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(_LONGEST_STEP)
+        self.disown()
+
+    def disown(self) -> None:
+        """Let go of what the system gave, which in a forked process is the parent's."""
+        self._is_closed = True
+        self._selector.close()
+        self._wake.close()
+        self._woken.close()

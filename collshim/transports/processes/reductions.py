@@ -1,0 +1,194 @@
+"""How reductions travel: by a backend where it reduces as collshim defines it, else gathered, and done here by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import ProcessGroup, ReduceOp
+
+from collshim.arithmetic import reducer, scaled
+from collshim.calls.call import Call
+from collshim.layout import Parts, flat, listed
+from collshim.transports.processes.backend import (
+    FLOATS,
+    INTEGERS,
+    Endpoint,
+    Finish,
+    Moving,
+    Transfer,
+    Works,
+    all_gather_single,
+    all_to_all_single,
+    carrier_of,
+    reduce_scatter_single,
+)
+
+SCATTERS_SUMS_ALONE = not hasattr(ProcessGroup, "reduce_scatter_single")
+"""Whether gloo's reduce_scatter adds, whatever the operation is: so in torch 2.6, and not in 2.13."""
+
+_NATIVE_OPS: dict[str, Any] = {
+    "sum": ReduceOp.SUM,
+    "avg": ReduceOp.SUM,
+    "premul_sum": ReduceOp.SUM,
+    "prod": ReduceOp.PRODUCT,
+    "min": ReduceOp.MIN,
+    "max": ReduceOp.MAX,
+    "band": ReduceOp.BAND,
+    "bor": ReduceOp.BOR,
+    "bxor": ReduceOp.BXOR,
+}
+_OF_BOOLEANS: dict[str, Any] = {
+    "sum": ReduceOp.MAX,
+    "max": ReduceOp.MAX,
+    "bor": ReduceOp.MAX,
+    "prod": ReduceOp.MIN,
+    "min": ReduceOp.MIN,
+    "band": ReduceOp.MIN,
+}
+"""On their bytes, 0 and 1."""
+
+
+def _is_native(call: Call) -> bool:
+    """Whether gloo and NCCL both reduce this dtype with this operation as collshim defines it."""
+    if call.dtype is torch.bool:
+        return call.reduce_op in _OF_BOOLEANS
+    if call.reduce_op in ("band", "bor", "bxor"):
+        return call.dtype in INTEGERS and call.device == "cpu"
+    if call.dtype in (torch.complex64, torch.complex128):
+        return call.reduce_op in ("sum", "avg")
+    return call.dtype in FLOATS | INTEGERS
+
+
+def _native_op(call: Call) -> Any:
+    return (_OF_BOOLEANS if call.dtype is torch.bool else _NATIVE_OPS)[call.reduce_op or "sum"]
+
+
+def _summand(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor] | None:
+    """A view that reduces to the same, where one is needed: no NCCL, nor every release's gloo, adds complex numbers."""
+    if dtype is torch.bool:
+        return lambda tensor: tensor.view(torch.uint8)
+    return torch.view_as_real if dtype is not None and dtype.is_complex else None
+
+
+def _divided(call: Call, size: int) -> Finish | None:
+    """What makes an average of a sum."""
+    if call.reduce_op != "avg" or call.dtype is None:
+        return None
+    if call.dtype.is_floating_point or call.dtype.is_complex:
+        return lambda target: target.div_(size)
+    return lambda target: target.div_(size, rounding_mode="trunc")
+
+
+def filled(call: Call, target: Tensor | None, source: Tensor) -> Tensor:
+    """The place of a reduction, which is done in place, with this rank's summand."""
+    if target is None:
+        target = source.clone()
+    elif target is not source and target.data_ptr() != source.data_ptr():
+        target.copy_(source)
+    return target if call.factor is None else target.copy_(scaled(target, call.factor))
+
+
+def all_reduce(call: Call, end: Endpoint) -> Transfer:
+    """What starts an all_reduce."""
+    if not _is_native(call):
+        return _gathered_reduce(call, end)
+    summand, finish = _summand(call.dtype), _divided(call, end.size)
+    options, of_several, is_scaled = dist.AllreduceOptions(), dist.AllreduceCoalescedOptions(), call.factor is not None
+    options.reduceOp = of_several.reduceOp = _native_op(call)
+
+    def start(group: Any, source: Any, target: Any) -> Moving:
+        if type(source) is list:
+            return target, group.allreduce_coalesced(target, of_several), None
+        if is_scaled or (target is not None and target is not source):
+            target = filled(call, target, source)
+        elif target is None:
+            target = source.clone()
+        return target, group.allreduce([target if summand is None else summand(target)], options), finish
+
+    return start
+
+
+def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
+    """Every rank gets all ranks' tensors, and reduces them where it gets a result."""
+    carried, gets = carrier_of(call.dtype), call.collective.gets_on(end.rank, call.root)
+    reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
+
+    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+        everything = source.new_empty((end.size, *source.shape))
+        finish = partial(reduces, everything.unbind(0)) if gets else None
+        if target is None and gets:
+            target = torch.empty_like(source)
+        return target, all_gather_single(group, carried(everything.view(-1)), carried(source.view(-1))), finish
+
+    return start
+
+
+def reduce(call: Call, end: Endpoint) -> Transfer:
+    """What starts a reduce."""
+    if not _is_native(call):
+        return _gathered_reduce(call, end)
+    options, summand, is_root = dist.ReduceOptions(), _summand(call.dtype), end.rank == call.root
+    options.reduceOp, options.rootRank = _native_op(call), call.root or 0
+    finish = _divided(call, end.size) if is_root else None
+
+    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+        if target is None or target is not source or call.factor is not None:
+            target = filled(call, target, source)  # off the root too, where gloo leaves partial sums
+        work = group.reduce([target if summand is None else summand(target)], options)
+        return target if is_root else None, work, finish
+
+    return start
+
+
+def reduce_scatter(call: Call, end: Endpoint) -> Transfer:
+    """What starts a reduce_scatter."""
+    if end.ragged:
+        return _ragged_reduce_scatter(call, end)
+    sums_alone = SCATTERS_SUMS_ALONE and call.device == "cpu" and call.reduce_op not in ("sum", "avg")
+    if not _is_native(call) or call.factor is not None or sums_alone:
+        return _exchanged_reduce(call, end)
+    options, summand, finish = dist.ReduceScatterOptions(), _summand(call.dtype), _divided(call, end.size)
+    options.reduceOp = _native_op(call)
+
+    def start(group: Any, source: Parts, target: Any) -> Moving:
+        target = end.fresh() if target is None else target
+        whole = source if type(source) is Tensor else torch.stack(listed(source))
+        part = target if target.dim() == whole.dim() else target[None]
+        if summand is not None:
+            whole, part = summand(whole), summand(part)
+        return target, reduce_scatter_single(group, part, whole, options), finish
+
+    return start
+
+
+def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
+    reductions = [reduce(call._replace(op="reduce", root=owner), end) for owner in range(end.size)]
+
+    def start(group: Any, source: Parts, target: Any) -> Moving:
+        target = end.fresh() if target is None else target
+        moving = [
+            reduction(group, part, target if owner == end.rank else None)
+            for owner, (reduction, part) in enumerate(zip(reductions, listed(source), strict=True))
+        ]
+        return target, Works([work for _, work, _ in moving]), moving[end.rank][2]
+
+    return start
+
+
+def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
+    """Every rank gets its part of all ranks, and reduces them."""
+    carried = carrier_of(call.dtype)
+    reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
+
+    def start(group: Any, source: Parts, target: Any) -> Moving:
+        target = end.fresh() if target is None else target
+        parts = target.new_empty((end.size, *target.shape))
+        work = all_to_all_single(group, carried(parts.view(-1)), carried(flat(source)), [], [])
+        return target, work, partial(reduces, parts.unbind(0))
+
+    return start
