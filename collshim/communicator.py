@@ -238,9 +238,10 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         if len(set(members)) != len(members) or not members:
             expected = "one or more ranks, each once"
             raise ArgumentValueError(validation.error_text(self, "subgroup", "rank list", list(members), expected))
-        count = self._subgroups[members] = self._subgroups.get(members, 0) + 1
+        count = self._subgroups.get(members, 0) + 1
         key = f"{'-'.join(map(str, members))}#{count}"
         transport = self._transport.split(members, key)
+        self._subgroups[members] = count  # not before: ranks that try again must meet
         if transport is None:
             return None
         return Communicator(transport, [self.ranks[rank] for rank in members], f"{self.name}/{key}", self.timeout)

@@ -94,9 +94,9 @@ def again(failure: CollshimError | None) -> CollshimError:
     return own
 
 
-def local_failure(op: str, error: Exception) -> CommunicationError:
+def local_failure(op: str, error: BaseException, where: str = "") -> CommunicationError:
     """For what one rank could not do, though the others may have."""
-    failure = CommunicationError(f"{op}: {type(error).__name__}: {error}")
+    failure = CommunicationError(f"{op}: {type(error).__name__}: {error}{where}")
     failure.__cause__ = error
     return failure
 

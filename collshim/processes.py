@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 import torch
@@ -34,6 +35,7 @@ class Task(NamedTuple):
     rank: int
     size: int
     port: int
+    secret: str
     work: bytes
     chosen: Options
 
@@ -43,13 +45,13 @@ class Ranks:
 
     def __init__(self, fn: Callable[..., Any], size: int, args: Sequence[Any] = ()) -> None:
         self._store = serve_store(_HOST)
-        work = _packed(fn, args)
+        work, secret = _packed(fn, args), token_hex(32)
         context = _context()
         self._ends: list[Connection] = []
         self._processes: list[Any] = []
         for rank in range(size):
             end, end_of_rank = context.Pipe()
-            task = Task(rank, size, self._store.port, work, current_options())
+            task = Task(rank, size, self._store.port, secret, work, current_options())
             process = context.Process(target=_main, args=(task, end_of_rank), name=f"rank {rank} of {size}")
             process.start()
             end_of_rank.close()
@@ -167,7 +169,7 @@ def _main(task: Task, end: Connection) -> None:
 def _run(task: Task) -> Any:
     from collshim import world
 
-    world.init(task.rank, task.size, store=reach_store(_HOST, task.port), address=_HOST)
+    world.init(task.rank, task.size, store=reach_store(_HOST, task.port), address=_HOST, secret=task.secret)
     fn, args = pickle.loads(task.work)
     result = fn(*args)
     world.announce_leaving("has returned from its function")

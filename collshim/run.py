@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from functools import partial
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 
 LOOPBACK = "127.0.0.1"
@@ -43,6 +44,8 @@ def start(chosen: argparse.Namespace) -> int:
     from torch.distributed.run import main as agent
 
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // chosen.nproc_per_node)))
+    if chosen.nnodes == 1:
+        os.environ.setdefault("COLLSHIM_SECRET", token_hex(32))  # which the ranks inherit
     try:
         with TemporaryDirectory(prefix="collshim-run-") as logs:  # torchrun leaves its own behind
             agent([f"--log-dir={logs}", *_agent_arguments(chosen)])

@@ -128,6 +128,7 @@ def init(
     store: Any = None,
     timeout: float | None = None,
     overrides: bool = False,
+    secret: str | None = None,
 ) -> World:
     """Make the process's world, of processes; every one of them calls this and waits for the others.
 
@@ -137,6 +138,8 @@ def init(
         store: a torch store that all ranks reach, instead of an address.
         timeout: seconds that a rank waits for the others, and the deadline of later waits; ``options``' by default.
         overrides: whether what is given holds where the environment says otherwise, which else is an error.
+        secret: what all processes of the world know, and no other, so that no other can speak in their names;
+            COLLSHIM_SECRET where not given, which ``collshim run`` sets on one machine.
 
     Raises:
         WorldError: the process has a world already, or what is given contradicts itself or the environment.
@@ -146,7 +149,7 @@ def init(
         if _Process.world is not None:
             raise WorldError(f"the process has a world already ({_Process.world}); close it before another is made")
         place = read(rank, size, address, port, needs_address=store is None, overrides=overrides)
-        _Process.world = _joined(place, store, timeout)
+        _Process.world = _joined(place, store, timeout, secret)
         return _Process.world
 
 
@@ -279,28 +282,39 @@ class LocalWorlds(Sequence[World]):
                 _Process.local_worlds -= 1
 
 
-def _joined(place: Place, store: Any, timeout: float | None) -> World:
+def _joined(place: Place, store: Any, timeout: float | None, secret: str | None) -> World:
     seconds = current_options().timeout if timeout is None else timeout
     if place.size == 1:
         alone = World(ThreadTransport(ThreadWorld(1).group((0,), "world"), 0), 0, 1, (0,))
         alone.store = HashStore() if store is None else store
         return alone
-    serves = store is None and place.rank == 0 and not place.agent_store
+    server = "another process"
     if store is None:
-        store = reach_store(place.address, place.port, serves=serves, timeout=seconds)
+        server = "the launcher's agent" if place.agent_store else "rank 0" if place.rank else ""
+        store = reach_store(place.address, place.port, serves=not server, timeout=seconds)
     name = f"world{next(_Process.processes_worlds)}"
-    shared = ProcessWorld(store, place.rank, seconds, place.address, serves=serves, name=name)
+    shared = ProcessWorld(store, place.rank, seconds, place.address, server=server, name=name, secret=_secret(secret))
     _Process.shared = shared
     atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
     atexit.register(_leave_at_exit)
     from collshim.transports.processes.transport import ProcessTransport
 
-    transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
-    shared.meet(place.size)
+    try:
+        transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
+        shared.meet(place.size)
+    except BaseException as error:
+        _Process.shared = None
+        shared.stalls.leave(how_it_failed(error))  # others wait for this rank perhaps
+        shared.close()
+        raise
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
     world.store = shared.store
     return world
+
+
+def _secret(given: str | None) -> bytes:
+    return (os.environ.get("COLLSHIM_SECRET", "") if given is None else given).encode()
 
 
 def _checks(shared: ProcessWorld) -> bool:

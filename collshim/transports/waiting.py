@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 
@@ -26,8 +27,11 @@ class Watched:
     def look(self) -> None:
         """Raise where nothing can come of it any more."""
 
-    def expire(self) -> None:
-        """The deadline has passed: raise, or let what is waited for be over, unless it can only be a matter of time."""
+    def expire(self) -> float | None:
+        """The deadline has passed: raise, or let what is waited for be over, or give it until another time.
+
+        None is for what can only be a matter of time.
+        """
         raise NotImplementedError
 
 
@@ -45,12 +49,22 @@ def watch(
         while not over(seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))):
             watched.tell()  # first: ranks that gave up wait for it
             if limit is not None and time.monotonic() >= limit:
-                watched.expire()
-                limit = None
+                limit = watched.expire()
             watched.look()
             seconds = later
     finally:
         watched.clear()
+
+
+def is_of_handler(error: BaseException) -> bool:
+    """Whether a handler of a signal raised this, which came while a call was carried out: it is the user's own."""
+    codes = {getattr(handler, "__code__", None) for handler in map(signal.getsignal, signal.valid_signals())} - {None}
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code in codes:
+            return True
+        step = step.tb_next
+    return False
 
 
 def missing_text(

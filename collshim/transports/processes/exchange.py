@@ -28,7 +28,7 @@ from collshim.transports.processes.fingerprint import Fingerprint, decode, input
 from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group
 from collshim.transports.streams import hold, on_stream, stream_to_follow
-from collshim.transports.waiting import FIRST_SLICE, Watched, watch
+from collshim.transports.waiting import FIRST_SLICE, Watched, is_of_handler, watch
 from collshim.work import Work
 
 _IN_LISTS = ("sum", "prod", "min", "max")
@@ -153,7 +153,7 @@ class Exchange(GroupWork):
         self.group.refuse_if_broken()
         self.fail(self._local_failure(error))  # and not raise it: the progress thread must outlive it
 
-    def _local_failure(self, error: Exception) -> CommunicationError:
+    def _local_failure(self, error: BaseException) -> CommunicationError:
         """For what this rank could not do, though the others may have; a failure of NCCL ends the group."""
         if isinstance(error, DistBackendError):
             return self.group.end(PeerError, f"{self.call}: NCCL failed: {error}")
@@ -255,7 +255,9 @@ class Exchange(GroupWork):
             return super().wait(timeout)
         try:
             work.wait(_FIRST_SLICE)
-        except RuntimeError:  # it takes longer, or has failed
+        except RuntimeError as error:  # it takes longer, or has failed
+            if is_of_handler(error):
+                raise
             self._first_slice = _OVER
             return super().wait(timeout)
         if (self.finish is not None or self._claim is None) and not self._finish_alone():
@@ -307,8 +309,10 @@ class Exchange(GroupWork):
             finish(self.outputs)
         except CommunicationError as failure:
             self.fail(failure)
-        except Exception as error:
+        except BaseException as error:
             self.fail(self._local_failure(error))
+            if is_of_handler(error) or not isinstance(error, Exception):
+                raise
 
     def _order_streams(self) -> None:
         """This thread's stream follows the data; the host goes on.
@@ -335,7 +339,7 @@ class Exchange(GroupWork):
         try:
             watch(self, partial(_is_over, work), limit, first=self._first_slice)
         except RuntimeError as error:
-            if isinstance(error, CollshimError):
+            if isinstance(error, CollshimError) or is_of_handler(error):
                 raise
             self._end(PeerError, f"the connection broke: {without_source(error)}", error)
 
@@ -371,7 +375,9 @@ def _is_over(work: Any, seconds: float) -> bool:
     """Whether the work is over after at most ``seconds``; raises what it failed with."""
     try:
         work.wait(timedelta(seconds=seconds))
-    except RuntimeError:
+    except RuntimeError as error:
+        if is_of_handler(error):
+            raise
         if not work.is_completed():
             return False
         work.wait()  # it ended just as the time did: this returns at once, or raises what it failed with

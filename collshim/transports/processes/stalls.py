@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from torch.distributed import DistNetworkError
 
 from collshim.calls.call import Call
 from collshim.errors import DeadlineError
+from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.waiting import missing_text
 
 T = TypeVar("T")
@@ -28,7 +29,6 @@ _IN_WORDS = ("", _LEFT, _ELSEWHERE)
 """Instead of a group's key: what follows is said in words."""
 
 _NOWHERE = "is in no collective, or its process has ended"
-_STORE_HAS_ENDED = "cannot be asked, because the process that served the world's store has ended"
 
 
 class _Entry(NamedTuple):
@@ -46,11 +46,11 @@ class _Entry(NamedTuple):
 class StallInspector:
     """What this rank tells the others about its waits, and reads of theirs. ``rank`` is the global one.
 
-    Where the store is gone nothing is written any more, and nothing is known of the others.
+    Where the store is gone, or silent, nothing is known of the others.
     """
 
-    def __init__(self, store: Any, rank: int) -> None:
-        self._store: Any = store
+    def __init__(self, client: StoreClient, rank: int) -> None:
+        self._client = client
         self._rank = rank
         self._waits_in = ""
         self._failed = False
@@ -58,18 +58,18 @@ class StallInspector:
 
     def post(self, group: str, sequence: int, call: Call) -> None:
         """Say that this rank waits in ``call``, the ``sequence``-th of ``group``."""
-        self._write(_key(self._rank), f"{group}\n{sequence}\n{call}")
+        self._client.post(_key(self._rank), f"{group}\n{sequence}\n{call}")
         self._waits_in = str(call)
 
     def post_making(self, ranks: Sequence[int], site: str) -> None:
         """Say that this rank makes a group of these global ranks, which waits for all of them."""
         self._waits_in = f"making a group of the world's ranks {list(ranks)} at {site}"
-        self._write(_key(self._rank), f"{_ELSEWHERE}\n\nwaits in {self._waits_in}")
+        self._client.post(_key(self._rank), f"{_ELSEWHERE}\n\nwaits in {self._waits_in}")
 
     def clear(self) -> None:
         """Say that this rank waits no longer, where it said that it did; if the group failed, that it gave up."""
         if self._waits_in:
-            self._write(_key(self._rank), f"{_ELSEWHERE}\n\ngave up {self._waits_in}" if self._failed else "")
+            self._client.post(_key(self._rank), f"{_ELSEWHERE}\n\ngave up {self._waits_in}" if self._failed else "")
             self._waits_in, self._failed = "", False
 
     def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
@@ -82,10 +82,10 @@ class StallInspector:
 
     def ended(self, group: str) -> tuple[str, str] | None:
         """The kind and text of the failure that a rank of ``group`` wrote, or None."""
-        failure, limit = self._text(_end_key(group)), time.monotonic() + 2 * GRACE
+        failure, limit = self._texts([_end_key(group)])[0], time.monotonic() + 2 * GRACE
         while failure == _SETTLING and time.monotonic() < limit:
             time.sleep(0.02)
-            failure = self._text(_end_key(group))
+            failure = self._texts([_end_key(group)])[0]
         if not failure:
             return None
         if failure == _SETTLING:
@@ -95,37 +95,34 @@ class StallInspector:
 
     def _first_failure(self, group: str, own: str) -> str:
         """The failure that stands, ``own`` where none did."""
-        failure = str(self._store.compare_set(_end_key(group), "", own).decode())
-        if failure == _SETTLING:
-            failure = str(self._store.compare_set(_end_key(group), _SETTLING, own).decode())
-        return failure
+        failure = self._client.first(_end_key(group), own)
+        return self._client.first(_end_key(group), own, _SETTLING) if failure == _SETTLING else failure
 
     def give_up(self) -> None:
         """What this rank waits in has failed: the next ``clear`` says so to ranks that wait for it elsewhere."""
         self._failed = True
 
-    def close(self) -> None:
-        """Let go of the store: nothing is written any more."""
-        self._store = None
-
     def leave(self, why: str) -> None:
         """Say that this rank makes no further call."""
-        self._write(_key(self._rank), f"{_LEFT}\n\n{why}")
+        key, entry = _key(self._rank), f"{_LEFT}\n\n{why}"
+        self._ask(lambda: self._client.set(key, entry), None)
 
     def any_left(self, ranks: Sequence[int]) -> bool:
         """Whether one of these global ranks has said that it comes to no further call."""
-        return any(rank != self._rank and self._entry(rank).group == _LEFT for rank in ranks)
+        others = [rank for rank in ranks if rank != self._rank]
+        return any(entry.group == _LEFT for entry in self._entries(others))
 
     def whereabouts(self, rank: int) -> str:
         """Where this global rank is, for error texts."""
-        return self._entry(rank).whereabouts
+        (entry,) = self._entries([rank])
+        return self._unknown() or entry.whereabouts
 
     def missing_text(self, group: str, ranks: Sequence[int], sequence: int, call: Call) -> str:
         """The error text that names the ranks (in the group) that do not wait in this call, and where they are."""
-        self._ask(lambda: self._store.compare_set(_end_key(group), "", _SETTLING), None)
+        self._ask(lambda: self._client.first(_end_key(group), _SETTLING), "")
         limit = time.monotonic() + GRACE
         absent, present = self._attendance(group, ranks, sequence)
-        while absent and time.monotonic() < limit and not self._lost:
+        while absent and time.monotonic() < limit and not self._unknown():
             time.sleep(0.05)
             absent, present = self._attendance(group, ranks, sequence)
         return missing_text(str(call), absent, present, ranks)
@@ -135,32 +132,38 @@ class StallInspector:
     ) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
         """The ranks that do not wait in this call of the group, and where they are; those that do, and their calls."""
         absent, present = list[tuple[int, str]](), list[tuple[int, str]]()
-        for rank, owner in enumerate(ranks):
-            entry = self._entry(owner)
+        for rank, (owner, entry) in enumerate(zip(ranks, self._entries(ranks), strict=True)):
             if entry[:2] == (group, str(sequence)):
                 present.append((rank, entry.text))
             elif owner != self._rank:
-                absent.append((rank, _STORE_HAS_ENDED if self._lost else entry.whereabouts))
+                absent.append((rank, self._unknown() or entry.whereabouts))
         return absent, present
 
-    def _entry(self, owner: int) -> _Entry:
-        text = self._text(_key(owner))
-        return _Entry(*text.split("\n", 2)) if text else _Entry("", "", _NOWHERE)
+    def _entries(self, owners: Sequence[int]) -> list[_Entry]:
+        texts = self._texts([_key(owner) for owner in owners])
+        return [_Entry(*text.split("\n", 2)) if text else _Entry("", "", _NOWHERE) for text in texts]
 
-    def _write(self, key: str, text: str) -> None:
-        self._ask(lambda: self._store.set(key, text), None)
+    def _texts(self, keys: Sequence[str]) -> list[str]:
+        return self._ask(lambda: self._client.get(keys), [""] * len(keys)) if keys else []
 
-    def _text(self, key: str) -> str:
-        return self._ask(lambda: self._store.get(key).decode() if self._store.check([key]) else "", "")
+    def _unknown(self) -> str:
+        """Why the other ranks cannot be asked; empty where they can."""
+        if self._lost:
+            return f"cannot be asked: {self._client.server}, which served the store, has ended"
+        silent = self._client.silent_for
+        if silent:
+            server = f"{self._client.server}, which serves the store,"
+            return f"cannot be asked: {server} has not answered for {silent:.1f} s"
+        return ""
 
     def _ask(self, question: Callable[[], T], otherwise: T) -> T:
-        if self._store is None:
-            return otherwise
         try:
             return question()
         except DistNetworkError:
             self._lost = True
-            return otherwise
+        except StoreSilentError:
+            pass
+        return otherwise
 
 
 def _end_key(group: str) -> str:

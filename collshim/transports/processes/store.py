@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import hmac
 import os
+import socket
 import time
 import weakref
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -15,28 +17,31 @@ import torch
 from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
 from collshim.calls.site import caller
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, WorldError
+from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
 from collshim.transports.processes.addresses import LOOPBACK, is_loopback, listening_host
+from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.stalls import StallInspector, comes_by
-from collshim.transports.waiting import FIRST_SLICE, Watched, watch
+from collshim.transports.processes.making import PAUSE, Assembly, Mesh, making
+from collshim.transports.processes.stalls import StallInspector
 
 _LONGEST = 1e7
 """Seconds: what a store and gloo take for a deadline has an end, also where ours has none."""
 
+_BACKLOG = 4096
+_SPARE_DESCRIPTORS = 8
+
 LEAVE_SECONDS = 10.0
 """Seconds that the process which serves the store waits for the others when it leaves."""
 
-_PAUSE = 0.01
-"""Seconds between two questions whether all ranks have come: many ask at a time."""
-
 _PATIENCE = 10
 """gloo's own deadline in multiples of ours: our waits name the missing ranks, gloo's would only end the group."""
+_TRIES = 5
+"""How often gloo tries to connect, each time as long as its deadline."""
 _TIMEOUT_STAYS = not hasattr(ProcessGroup, "all_gather_single")  # torch 2.6: a call's is what gloo was made with
 
 
 class ProcessWorld:
-    """What all groups of one process share: the world's store, gloo's device, and the inspector of stalls.
+    """What all groups of one process share: the world's store, gloo's device, connections, and the inspector of stalls.
 
     Args:
         store: a torch store that all processes of the world reach.
@@ -44,11 +49,13 @@ class ProcessWorld:
         timeout: seconds that a group's ranks wait for each other when it is made.
         address: the world's master; a loopback address keeps gloo off the other interfaces.
         name: apart from the worlds that this store served before.
-        serves: whether this process serves the store, which must outlive the others' need of it.
+        server: who serves the store; "" for this process, which then must outlive the others' need of it.
         secret: what all processes of the world know, and no other.
 
     Attributes:
+        client: asks the store.
         connections: those that messages travel on.
+        store: for torch itself, which asks it where gloo's processes are.
     """
 
     def __init__(
@@ -58,28 +65,32 @@ class ProcessWorld:
         timeout: float,
         address: str = "127.0.0.1",
         *,
-        serves: bool = False,
+        server: str = "another process",
         name: str = "world",
         secret: bytes = b"",
     ) -> None:
-        self.store: Any = PrefixStore(f"collshim/{name}", store)
+        prefix = f"collshim/{name}/{hmac.digest(secret, name.encode(), 'sha256').hex()}"
+        self.store: Any = PrefixStore(prefix, store)
         self.rank = rank
         self.timeout = min(timeout, _LONGEST)
-        self.stalls = StallInspector(self.store, rank)
+        self._serves = not server
+        self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)
+        self.stalls = StallInspector(self.client, rank)
         self._address = address
-        self._serves = serves
         self._device: Any = None
         self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
         host = listening_host(address, self._interface)
         self.connections = Connections(rank, host, secret)
-        self.store.set(f"address/{rank}", f"{host} {self.connections.port}")
+        self.client.post(f"address/{rank}", f"{host} {self.connections.port}")
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
         self.ending: list[list[ProcessGroup]] = []  # which threads let go of
 
     def meet(self, size: int) -> None:
         """Learn where the others listen, who have all come."""
-        texts = [self.store.get(f"address/{rank}").decode().split() for rank in range(size)]
-        self.connections.open([(host, int(port)) for host, port in texts])
+        with self._told(range(size)):
+            texts = self.client.get([f"address/{rank}" for rank in range(size)], self.timeout)
+        places = [text.split() for text in texts]
+        self.connections.open([(host, int(port)) for host, port in places])
 
     def register(self, transport: Any) -> None:
         """``transport`` is closed with the world, where it was not before."""
@@ -92,7 +103,7 @@ class ProcessWorld:
             transport.close()
         self.connections.close()
         self.store = None
-        self.stalls.close()
+        self.client.close()
 
     def abandon(self) -> None:
         """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
@@ -101,18 +112,24 @@ class ProcessWorld:
         for groups in self.ending:
             never_free(groups)
         self.connections.close()
+        self.client.close()
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
+        _require_descriptors(len(ranks))
         store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
         group = ProcessGroup(store, rank, size)
+        limit = time.monotonic() + self.timeout
         self.stalls.post_making(ranks, caller().site())
         try:
-            self._assemble(store, ranks)
-            gloo = self._gloo(store, rank, size)
-        except RuntimeError as error:
+            with self._told(ranks):
+                Assembly(self.client, self.stalls, self.rank, ranks, key).wait(limit, self.timeout)
+                device, seconds = self._gloo_device(), max(0.1, limit - time.monotonic())
+                mesh = Mesh(self.client, self.stalls, self.rank, ranks, key)
+                gloo = mesh.made(lambda: self._gloo(store, rank, size, device, seconds), limit, self.timeout)
+        except CollshimError:
             self.stalls.give_up()
-            raise error if isinstance(error, CollshimError) else self._broken(ranks, error) from error
+            raise
         finally:
             self.stalls.clear()
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
@@ -122,46 +139,63 @@ class ProcessWorld:
             group._register_backend(torch.device("cuda"), ProcessGroup.BackendType.NCCL, nccl)
         return group
 
-    def _assemble(self, store: Any, ranks: Sequence[int]) -> None:
-        """Wait until all ranks have come to make the group: gloo's own wait ignores Ctrl-C and ranks that left."""
-        assembly = _Assembly(self, store, ranks)
-        store.set(assembly.keys[self.rank], "")
+    @contextmanager
+    def _told(self, ranks: Sequence[int]) -> Iterator[None]:
+        """What the store does not answer, as an error of the group that is being made."""
         try:
-            watch(assembly, assembly.is_complete, time.monotonic() + self.timeout, later=FIRST_SLICE)
-        except BaseException:
-            with suppress(DistNetworkError):
-                store.delete_key(assembly.keys[self.rank])  # ranks that come later must not count this one
-            raise
+            yield
+        except StoreSilentError as error:
+            why = f"{self.client.server}, which serves the world's store, has not answered in time"
+            raise DeadlineError(f"{making(ranks)}: {why}") from error
+        except DistNetworkError as error:
+            why = f"{self.client.server}, which served the world's store, has ended"
+            raise PeerError(f"{making(ranks)}: {why}") from error
 
-    def _broken(self, ranks: Sequence[int], error: RuntimeError) -> CommunicationError:
-        """Why a group could not be made of ranks that all came."""
-        if isinstance(error, DistNetworkError):
-            return PeerError(f"{_making(ranks)}: the process that served the world's store has ended")
-        return PeerError(f"{_making(ranks)}: the connection to one of them broke")
+    def fresh(self, key: str) -> str:
+        """The name of a group under this key for which its ranks have not met yet, perhaps without this one."""
+        with self._told([self.rank]):
+            while self.client.check(f"{key}/data/met", seconds=self.timeout):
+                key += "+"
+        return key
+
+    def made(self, key: str) -> None:
+        """This rank has made the group."""
+        with self._told([self.rank]):
+            self.client.ask(lambda store: store.add(f"{key}/made", 1), self.timeout)
+
+    def is_made(self, key: str, size: int) -> bool:
+        """Whether every rank has made the group, or the store cannot say."""
+        try:
+            return self.client.ask(lambda store: int(store.add(f"{key}/made", 0))) >= size
+        except (StoreSilentError, DistNetworkError):
+            return True
 
     def agreed(self, key: str, own: str) -> str:
         """Rank 0's word on what all ranks must have alike; this rank's own where rank 0 does not come."""
-        if self.rank == 0:
-            self.store.set(f"agreed/{key}", own)
-            return own
+        limit = time.monotonic() + self.timeout
         try:
-            word: bytes = self.store.get(f"agreed/{key}")
-        except RuntimeError:
-            return own  # the making of the first group names the missing ranks
-        return word.decode()
+            if self.rank == 0:
+                self.client.set(f"agreed/{key}", own, self.timeout)
+                return own
+            while not (word := self.client.get([f"agreed/{key}"], self.timeout)[0]) and time.monotonic() < limit:
+                time.sleep(PAUSE)
+        except (StoreSilentError, DistNetworkError):
+            return own  # the making of the first group says so
+        return word or own
 
     def wait_until_left(self, size: int) -> None:
-        """Where this process serves the store, give the others time to leave: small messages lie in it."""
+        """Where this process serves the store, give the others time to leave."""
         limit = time.monotonic() + LEAVE_SECONDS
         others = [rank for rank in range(size) if rank != self.rank]
         while self._serves and others and time.monotonic() < limit:
             others = [rank for rank in others if not self.stalls.any_left([rank])]
             time.sleep(0.005)
 
-    def _gloo(self, store: Any, rank: int, size: int) -> Any:
+    def _gloo(self, store: Any, rank: int, size: int, device: Any, seconds: float) -> Any:
         options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # not in torch's stubs
-        options._devices = [self._gloo_device()]
-        options._timeout = timedelta(seconds=self.timeout * (_PATIENCE if _TIMEOUT_STAYS else 1))
+        options._devices = [device]
+        patience = _PATIENCE * self.timeout if _TIMEOUT_STAYS else seconds / _TRIES
+        options._timeout = timedelta(seconds=patience)
         gloo = ProcessGroupGloo(store, rank, size, options)
         gloo._set_default_timeout(timedelta(seconds=_PATIENCE * self.timeout))
         return gloo
@@ -177,59 +211,46 @@ class ProcessWorld:
         return self._device
 
 
-class _Assembly(Watched):
-    """The ranks of a group that is being made, as what one of them waits for."""
-
-    def __init__(self, world: ProcessWorld, store: Any, ranks: Sequence[int]) -> None:
-        self.keys = {rank: f"came/{rank}" for rank in ranks}
-        self._world = world
-        self._store = store
-        self._ranks = ranks
-
-    def is_complete(self, seconds: float) -> bool:
-        """Whether all have come, after at most that many seconds."""
-        keys = [*self.keys.values()]
-        return comes_by(lambda: self._store.check(keys), time.monotonic() + seconds, _PAUSE)
-
-    def look(self) -> None:
-        """Raise where a rank that has not come has left."""
-        absent = self._absent()
-        if self._world.stalls.any_left(absent):
-            raise PeerError(self._text(absent, ""))
-
-    def expire(self) -> None:
-        """Raise where a rank has not come."""
-        self.look()
-        absent = self._absent()
-        if absent:
-            raise DeadlineError(self._text(absent, f" within {self._world.timeout:g} s"))
-
-    def _absent(self) -> list[int]:
-        return [rank for rank in self._ranks if not self._store.check([self.keys[rank]])]
-
-    def _text(self, absent: Sequence[int], within: str) -> str:
-        """Who has not come, and where they are."""
-        details = "; ".join(f"rank {rank} {self._world.stalls.whereabouts(rank)}" for rank in absent)
-        return f"{_making(self._ranks)}: {len(absent)} of {len(self._ranks)} ranks did not come{within}: {details}"
-
-
-def _making(ranks: Sequence[int]) -> str:
-    return f"making a group of the world's ranks {list(ranks)} at {caller().site()}"
+def _require_descriptors(size: int) -> None:
+    """Refuse to make a group for which gloo has too few file descriptors left: it would end the process."""
+    needed, held = size + _SPARE_DESCRIPTORS, list[int]()
+    try:
+        for _ in range(needed):
+            held.append(os.dup(2))
+    except OSError as error:
+        text = f"{len(held)} file descriptors are free, should be {needed} to make a group of {size} ranks"
+        raise WorldError(f"{text}: {error.strerror}") from error
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 def serve_store(host: str) -> TCPStore:
     """A store served by this process at a free port of ``host``."""
-    return TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=60))
+    return _served(host, 0, 60.0)
 
 
 def reach_store(host: str, port: int, *, serves: bool = False, timeout: float = 60.0) -> TCPStore:
     """The store at this address; served here where ``serves``, even beside another user of the port in this process."""
-    seconds = timedelta(seconds=min(timeout, _LONGEST))
+    seconds = min(timeout, _LONGEST)
     try:
-        return TCPStore(host, port, is_master=serves, timeout=seconds, wait_for_workers=False, multi_tenant=True)
+        if serves:
+            return _served(host, port, seconds)
+        return TCPStore(host, port, is_master=False, timeout=timedelta(seconds=seconds), wait_for_workers=False)
     except DistNetworkError as error:
         what = "cannot be served" if serves else "is not to be reached"
         raise WorldError(f"the world's store at {host}:{port} {what} (within {timeout:g} s): {error}") from error
+
+
+def _served(host: str, port: int, seconds: float) -> TCPStore:
+    """torch listens on all interfaces; for a loopback address it is given a socket that listens there alone."""
+    options: dict[str, Any] = {"timeout": timedelta(seconds=seconds), "wait_for_workers": False, "multi_tenant": True}
+    if is_loopback(host):
+        with suppress(OSError):  # it is taken, perhaps by a store of this process
+            listener = socket.create_server((LOOPBACK, port), backlog=_BACKLOG)
+            port = listener.getsockname()[1]
+            options["master_listen_fd"] = listener.detach()
+    return TCPStore(host, port, is_master=True, **options)
 
 
 def nccl_is_there() -> bool:

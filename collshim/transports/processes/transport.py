@@ -73,8 +73,7 @@ class ProcessTransport:
         self._latest_fingerprints: Any = None
         self._header_bytes = header_bytes(self.size)
         self._last_barrier = float("-inf")
-        self._store = world.store
-        self._store.add(f"{key}/made", 1)
+        world.made(key)
         self._queue: deque[Exchange] = deque()
         self._agreeing = threading.RLock()
         self._posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
@@ -230,7 +229,8 @@ class ProcessTransport:
         if self.rank not in ranks:
             return None
         members = [self.ranks[rank] for rank in ranks]
-        return ProcessTransport(self.world, members, f"{self.key}/{key}", checks=self.checks)
+        key = self.world.fresh(f"{self.key}/{key}")
+        return ProcessTransport(self.world, members, key, checks=self.checks)
 
     def leave(self, why: str) -> None:
         """See ``Transport.leave``."""
@@ -277,10 +277,7 @@ class ProcessTransport:
 
     def _is_made(self) -> bool:
         """Whether every rank has made the group, or the store is gone."""
-        try:
-            return int(self._store.add(f"{self.key}/made", 0)) >= self.size
-        except RuntimeError:
-            return True
+        return self.world.is_made(self.key, self.size)
 
     def _drop(self, groups: list[ProcessGroup]) -> None:
         limit = time.monotonic() + self.world.timeout

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,49 +25,13 @@ from collshim.errors import CollshimError, CommunicationError, DeadlineError, Mi
 from collshim.layout import Parts
 from collshim.transports.compute import Outputs, Share, computation, shares
 from collshim.transports.streams import Crossing
-from collshim.transports.waiting import Watched, missing_text, watch
+from collshim.transports.threads.members import Members
+from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, is_of_handler, missing_text, watch
 from collshim.work import DeferredErrors, Work
 
 SHARED_BYTES = 1 << 21
 """Bytes, of all that the ranks give or of all that they get, above which ranks that wait take a share of the work: to
 wake them for less would take longer. A GPU's work is one thread's to post."""
-
-
-class Stalls:
-    """Where the ranks of a world of threads are.
-
-    Attributes:
-        waiting: by global rank, what it waits in; None where it does not.
-        gave_up: by global rank, what it waited in last, where that failed.
-        left: why a global rank comes to no further call.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.waiting: list[Any] = [None] * size
-        self.gave_up: list[Any] = [None] * size
-        self.left: dict[int, str] = {}
-
-    def whereabouts(self, rank: int) -> str:
-        """Where global ``rank`` is, for error texts."""
-        if rank in self.left:
-            return self.left[rank]
-        call, failed = self.waiting[rank], self.gave_up[rank]
-        if call is not None:
-            return f"waits in {call}"
-        return f"gave up {failed}" if failed is not None else "is in no collective"
-
-
-class Members:
-    """The group whose ranks take part in an exchange."""
-
-    def __init__(self, ranks: tuple[int, ...], stalls: Stalls) -> None:
-        self.ranks = ranks
-        self.size = len(ranks)
-        self.stalls = stalls
-
-    def fail(self, failure: CommunicationError) -> None:
-        """End the group."""
-        raise NotImplementedError
 
 
 class Arrival(Work[Any], Watched):
@@ -118,7 +83,8 @@ class Arrival(Work[Any], Watched):
         if not exchange.finished:
             self._limit = timeout
             exchange.group.stalls.waiting[exchange.group.ranks[self.rank]] = self
-            watch(self, exchange.over, None if timeout is None else time.monotonic() + timeout)
+            over = partial(exchange.over, self.rank)
+            watch(self, over, None if timeout is None else time.monotonic() + timeout)
         if self.deferred:
             self.deferred.discard(self)
         if exchange.failure is not None:
@@ -140,10 +106,9 @@ class Arrival(Work[Any], Watched):
             group.stalls.gave_up[rank] = None if exchange.failure is None else self
             group.stalls.waiting[rank] = None
 
-    def expire(self) -> None:
-        """The whole group fails, with the names of the missing ranks; unless all have come, and one computes."""
-        if self.exchange is not None:
-            self.exchange.expire(self._limit or 0.0)
+    def expire(self) -> float | None:
+        """The whole group fails, with the names of the missing ranks; where one computes, after a deadline more."""
+        return None if self.exchange is None else self.exchange.expire(self._limit or 0.0)
 
 
 class Exchange:
@@ -160,6 +125,7 @@ class Exchange:
     """
 
     source: int | None = None
+    _began = 0.0
 
     def __init__(self, group: Members, awaited: Sequence[int | None]) -> None:
         """``awaited`` are the ranks by place; None for any rank."""
@@ -177,7 +143,8 @@ class Exchange:
         self._lock = threading.Lock()
         self._gates: list[threading.Lock] = []
         self._shares: deque[Share] = deque()
-        self._running = 0
+        self._computing: list[int] = []
+        self._sharing = 0
 
     def add(self, arrival: Arrival) -> Exchange:
         """A rank arrives at its place; the group's lock is held."""
@@ -203,28 +170,37 @@ class Exchange:
         arrivals = self.arrivals  # first: it may be over meanwhile
         return [] if self.empty == 0 or self.finished else list(zip(self._awaited, arrivals, strict=True))
 
-    def run(self) -> None:
-        """All have come: compare their calls and compute, together with the ranks that wait."""
+    def run(self, rank: int) -> None:
+        """All have come: ``rank`` compares their calls and computes, together with the ranks that wait."""
+        self._began = time.monotonic()
+        self._computing.append(rank)
+        try:
+            self._run(rank)
+        except BaseException as error:
+            self.fail_with(error, rank)
+            if is_of_handler(error) or not isinstance(error, Exception):
+                raise
+        finally:
+            self._computing.remove(rank)
+
+    def _run(self, rank: int) -> None:
         plan: Plan = self.arrivals[0].plan
         for arrival in self.arrivals:
             if plan.prepared is None or (arrival.plan is not plan and arrival.plan.signature != plan.signature):
-                self._run_compared()
+                self._run_compared(rank)
                 return
         compute, ranks, is_small = plan.prepared
         self.joint = plan.call.needs_grad
-        try:
-            if is_small:
-                compute(self.inputs, self.outputs, ranks)
-                self._finish()
-            else:
-                for rank in ranks:
-                    if self.outputs[rank] is None:
-                        self.outputs[rank] = torch.empty(plan.shape or (), dtype=plan.call.dtype, device=plan.device)
-                self._share(shares(plan.call, compute, self.inputs, self.outputs, ranks))
-        except Exception as error:
-            self.fail_with(error)
+        if is_small:
+            compute(self.inputs, self.outputs, ranks)
+            self._finish()
+            return
+        for place in ranks:
+            if self.outputs[place] is None:
+                self.outputs[place] = torch.empty(plan.shape or (), dtype=plan.call.dtype, device=plan.device)
+        self._share(shares(plan.call, compute, self.inputs, self.outputs, ranks), rank)
 
-    def _run_compared(self) -> None:
+    def _run_compared(self, rank: int) -> None:
         """The calls are not known to be alike: look closer."""
         calls = [arrival.call for arrival in self.arrivals]
         self.joint = any(call.needs_grad for call in calls)
@@ -232,55 +208,57 @@ class Exchange:
         if failure is not None:
             self.fail(failure)
             return
-        try:
-            if any(arrival.stream is not None for arrival in self.arrivals):
-                posted = [(arrival.stream, arrival.inputs, arrival.outputs) for arrival in self.arrivals]
-                self.crossing = Crossing(posted)
-            self._compute(calls)
-        except Exception as error:
-            self.fail_with(error)
+        if any(arrival.stream is not None for arrival in self.arrivals):
+            posted = [(arrival.stream, arrival.inputs, arrival.outputs) for arrival in self.arrivals]
+            self.crossing = Crossing(posted)
+        self._compute(calls, rank)
 
     def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
         return objection(calls, self.group.ranks)
 
-    def _compute(self, calls: Sequence[Call]) -> None:
+    def _compute(self, calls: Sequence[Call], rank: int) -> None:
         call, giver = calls[0], self.arrivals[calls[0].root or 0]
-        ranks = [rank for rank in range(len(calls)) if call.collective.gets_on(rank, call.root)]
-        for rank in ranks:
-            if self.outputs[rank] is None:
-                device = giver.plan.device if calls[rank].device == "any" else self.arrivals[rank].plan.device
-                self.outputs[rank] = allocate(calls, rank, device)
+        ranks = [place for place in range(len(calls)) if call.collective.gets_on(place, call.root)]
+        for place in ranks:
+            if self.outputs[place] is None:
+                device = giver.plan.device if calls[place].device == "any" else self.arrivals[place].plan.device
+                self.outputs[place] = allocate(calls, place, device)
         compute = computation(call, next((call.dtype for call in calls if call.dtype is not None), None))
         nbytes = max(sum(map(_bytes, self.inputs)), sum(map(_bytes, self.outputs)))
         if self.crossing is None and nbytes > SHARED_BYTES:
-            self._share(shares(call, compute, self.inputs, self.outputs, ranks))
+            self._share(shares(call, compute, self.inputs, self.outputs, ranks), rank)
             return
         compute(self.inputs, self.outputs, ranks)
         if self.crossing is not None:
             self.crossing.finish()
         self._finish()
 
-    def _share(self, work: list[Share]) -> None:
+    def _share(self, work: list[Share], rank: int) -> None:
         """The ranks that wait are woken to take shares too."""
         with self._lock:
             self._shares.extend(work)
             gates, self._gates = self._gates, []
         for gate in gates:
             gate.release()
-        self._take_shares()
+        self._take_shares(rank)
 
-    def _take_shares(self) -> None:
-        """Take shares until none is left; the last one to end finishes the exchange."""
+    def _take_shares(self, rank: int) -> None:
+        """``rank`` takes shares until none is left; the last one to end finishes the exchange."""
         with self._lock:
-            self._running += 1
+            self._computing.append(rank)
+            self._sharing += 1
         try:
             while (share := self._next_share()) is not None:
                 share()
-        except Exception as error:
-            self.fail_with(error)
-        with self._lock:
-            self._running -= 1
-            over = self._running == 0 and not self._shares and not self.finished
+        except BaseException as error:
+            self.fail_with(error, rank)
+            if is_of_handler(error) or not isinstance(error, Exception):
+                raise
+        finally:
+            with self._lock:
+                self._computing.remove(rank)
+                self._sharing -= 1
+                over = self._sharing == 0 and not self._shares and not self.finished
         if over:
             self._finish()
 
@@ -288,7 +266,7 @@ class Exchange:
         with self._lock:
             return self._shares.popleft() if self._shares else None
 
-    def over(self, seconds: float) -> bool:
+    def over(self, rank: int, seconds: float) -> bool:
         """Whether all is over after at most that many seconds, with this rank's help where there is work."""
         gate = threading.Lock()
         gate.acquire()
@@ -299,17 +277,32 @@ class Exchange:
         if waits:
             gate.acquire(timeout=seconds)
         if self._shares and not self.finished:
-            self._take_shares()
+            self._take_shares(rank)
         return self.finished
 
-    def expire(self, timeout: float) -> None:
-        """A rank's deadline, seconds after it began to wait, has passed."""
+    def expire(self, timeout: float) -> float | None:
+        """A rank's deadline, seconds after it began to wait, has passed; None, or until when it may wait on."""
         present = self._present()
-        if self.empty == 0 or self.finished:
-            return
+        if self.finished:
+            return None
+        if self.empty == 0:
+            return self._expire_computation(max(timeout, LATER_SLICE))
         missing = self.missing()
         text = self.missing_text(missing) if missing else f"{_first_call(present)}: no rank sent anything"
         self.group.fail(DeadlineError(f"{text} (within {timeout:g} s)"))
+        return None
+
+    def _expire_computation(self, timeout: float) -> float | None:
+        """All have come, and the ranks that compute for the others have not ended; they get as long again."""
+        limit = self._began + timeout
+        if time.monotonic() < limit or not self._computing:
+            return max(limit, time.monotonic() + FIRST_SLICE)
+        ranks = ", ".join(f"rank {rank}" for rank in sorted({*self._computing}))
+        text = f"{_first_call(self._present())}: all came, and {ranks} has not ended its computation"
+        failure = DeadlineError(f"{text} (within {timeout:g} s)")
+        self.group.fail(failure)
+        self.fail(failure)
+        return None
 
     def missing_text(self, missing: Sequence[int]) -> str:
         """The error text that names the missing ranks and where they are instead."""
@@ -333,11 +326,11 @@ class Exchange:
                 arrival.deferred.append(arrival)
         self._finish()
 
-    def fail_with(self, error: Exception) -> None:
-        """The computation has failed."""
+    def fail_with(self, error: BaseException, rank: int) -> None:
+        """The computation has failed on ``rank``."""
         op = next((arrival.plan.call.op for arrival in self._present()), "a call that is over")
         self._shares.clear()
-        self.fail(local_failure(op, error))
+        self.fail(local_failure(op, error, f" (on rank {rank}, which computed for all)"))
 
     def _finish(self) -> None:
         """It is over: wake the ranks that wait, and drop the arrivals, which hold this exchange."""
@@ -352,14 +345,13 @@ class Exchange:
 class MessageExchange(Exchange):
     """A send at the first place, and the recv that it meets at the second."""
 
-    def run(self) -> None:
-        """Both have come."""
-        self._run_compared()
+    def _run(self, rank: int) -> None:
+        self._run_compared(rank)
 
     def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
         return objection_to_pair(calls[0], calls[1], self.group.ranks)
 
-    def _compute(self, calls: Sequence[Call]) -> None:
+    def _compute(self, calls: Sequence[Call], rank: int) -> None:
         send, recv = self.arrivals
         if self.outputs[1] is None:
             device = send.plan.device if calls[1].device == "any" else recv.plan.device

@@ -7,7 +7,8 @@ import weakref
 
 from collshim.errors import CommunicationError, PeerError
 from collshim.transports.matching import MessageQueues
-from collshim.transports.threads.exchange import Arrival, Exchange, Members, Stalls
+from collshim.transports.threads.exchange import Arrival, Exchange
+from collshim.transports.threads.members import Members, Stalls
 
 
 class ThreadWorld(Stalls):

@@ -55,7 +55,7 @@ class ThreadTransport:
             if empty == 0:
                 del group.exchanges[sequence]
         if empty == 0:
-            exchange.run()
+            exchange.run(self.rank)
         elif group.closed or group.stalls.left:
             group.fail_if_hopeless(exchange)
         return arrival
@@ -71,7 +71,7 @@ class ThreadTransport:
         except Exception as error:
             arrival = Arrival(plan, inputs, outputs, caller, self.deferred)
             arrival.place = 0
-            Exchange(self.group, self.group.members).add(arrival).fail_with(error)
+            Exchange(self.group, self.group.members).add(arrival).fail_with(error, 0)
             return arrival
         return Settled(results, plan.call)
 
@@ -92,7 +92,7 @@ class ThreadTransport:
             exchange = (peer and peer.exchange) or MessageExchange(group, ranks)
             exchange.add(arrival)
         if peer is not None:
-            exchange.run()
+            exchange.run(self.rank)
         elif group.closed or group.stalls.left:
             group.fail_if_hopeless(exchange)
         return Settled(None, call=call) if is_eager else arrival

@@ -1,0 +1,154 @@
+"""The store of a world, asked by a thread of its own, so that whoever asks waits no longer than it wants to.
+
+torch's client waits for its answer without a limit: for ever where the process that serves the store was stopped, or
+where the network between them is cut.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from torch.distributed import DistNetworkError, PrefixStore, TCPStore
+
+T = TypeVar("T")
+
+PATIENCE = 0.5
+"""Seconds that an answer may take before the store counts as silent."""
+
+_CONNECT_SECONDS = 60.0
+_SIGNATURE_LENGTH = 32
+
+
+class StoreSilentError(Exception):
+    """The store has not answered in time."""
+
+
+class _Question(Generic[T]):
+    """What is asked, and where the answer goes."""
+
+    def __init__(self, ask: Callable[[Any], T]) -> None:
+        self.ask = ask
+        self.answered = threading.Event()
+        self.answer: Any = None
+        self.failure: Exception | None = None
+
+
+class StoreClient:
+    """One process's questions to the store of its world.
+
+    Args:
+        store: a torch store; of a TCPStore another connection is made, since one waits for one answer at a time.
+        prefix: of all keys.
+        server: who serves the store, for error texts.
+        secret: what every process of the world knows, and no other: it signs values with it.
+    """
+
+    def __init__(self, store: Any, prefix: str, server: str, secret: bytes = b"") -> None:
+        self.server = server
+        self._secret = secret
+        if isinstance(store, TCPStore):
+            seconds = timedelta(seconds=_CONNECT_SECONDS)
+            self.server += f" at {store.host}:{store.port}"
+            store = TCPStore(store.host, store.port, is_master=False, wait_for_workers=False, timeout=seconds)
+        self._store: Any = PrefixStore(prefix, store)
+        self._questions: SimpleQueue[_Question[Any] | None] = SimpleQueue()
+        self._asked_at: float | None = None
+        self._is_closed = False
+        self._owner = os.getpid()
+        self._thread = threading.Thread(target=self._serve, name="collshim-store", daemon=True)
+        self._thread.start()
+
+    @property
+    def silent_for(self) -> float:
+        """Seconds since the question was asked that the store has not answered; 0.0 where it does."""
+        asked_at = self._asked_at
+        silent = 0.0 if asked_at is None else time.monotonic() - asked_at
+        return silent if silent > PATIENCE else 0.0
+
+    def ask(self, question: Callable[[Any], T], seconds: float = PATIENCE) -> T:
+        """The answer to what ``question`` asks the store.
+
+        Raises:
+            StoreSilentError: none came within that many seconds, or the store is silent already.
+            DistNetworkError: the process that served the store has ended.
+        """
+        if self._is_closed or (self.silent_for and seconds <= PATIENCE):
+            raise StoreSilentError(self.server)
+        asked: _Question[T] = _Question(question)
+        self._questions.put(asked)
+        if not asked.answered.wait(seconds):
+            raise StoreSilentError(self.server)
+        if asked.failure is not None:
+            raise asked.failure
+        answer: T = asked.answer
+        return answer
+
+    def check(self, *keys: str, seconds: float = PATIENCE) -> bool:
+        """Whether the store has all these keys."""
+        return self.ask(lambda store: bool(store.check([*keys])), seconds)
+
+    def get(self, keys: Sequence[str], seconds: float = PATIENCE) -> list[str]:
+        """The keys' values; empty where the store has none, or one that no rank of this world has signed."""
+        texts = self.ask(lambda store: [store.get(key) if store.check([key]) else b"" for key in keys], seconds)
+        return [self._opened(key, text) for key, text in zip(keys, texts, strict=True)]
+
+    def set(self, key: str, value: str, seconds: float = PATIENCE) -> None:
+        """Give a key this value."""
+        signed = self._signed(key, value)
+        self.ask(lambda store: store.set(key, signed), seconds)
+
+    def post(self, key: str, value: str) -> None:
+        """``set`` without waiting; in vain where the store is silent or gone."""
+        signed = self._signed(key, value)
+        if not self._is_closed and not self.silent_for:
+            self._questions.put(_Question(lambda store: store.set(key, signed)))
+
+    def first(self, key: str, value: str, expected: str = "") -> str:
+        """Give a key this value where it has the expected one, or none that is signed; the value that it has then."""
+        before, signed = self._signed(key, expected) if expected else "", self._signed(key, value)
+
+        def exchange(store: Any) -> str:
+            found = self._opened(key, store.compare_set(key, before, signed))
+            if not found:
+                store.set(key, signed)
+            return found or value
+
+        return self.ask(exchange)
+
+    def _signed(self, key: str, value: str) -> str:
+        return f"{self._signature(key, value)}{value}"
+
+    def _opened(self, key: str, text: bytes) -> str:
+        signature, value = text[:_SIGNATURE_LENGTH], text[_SIGNATURE_LENGTH:].decode(errors="replace")
+        return value if hmac.compare_digest(signature, self._signature(key, value).encode()) else ""
+
+    def _signature(self, key: str, value: str) -> str:
+        return hmac.digest(self._secret, f"{key}\0{value}".encode(), "sha256").hex()[:_SIGNATURE_LENGTH]
+
+    def close(self) -> None:
+        """Ask nothing more; what was told before is on its way."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._questions.put(None)
+        if self._owner == os.getpid():
+            self._thread.join(PATIENCE)
+
+    def _serve(self) -> None:
+        while (question := self._questions.get()) is not None:
+            self._asked_at = time.monotonic()
+            try:
+                question.answer = question.ask(self._store)
+            except Exception as error:
+                question.failure = error if isinstance(error, DistNetworkError) else DistNetworkError(str(error))
+            self._asked_at = None
+            question.answered.set()
+            del question
+        self._store = None

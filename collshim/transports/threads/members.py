@@ -1,0 +1,44 @@
+"""The ranks of a group of threads, and where each of them is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collshim.errors import CommunicationError
+
+
+class Stalls:
+    """Where the ranks of a world of threads are.
+
+    Attributes:
+        waiting: by global rank, what it waits in; None where it does not.
+        gave_up: by global rank, what it waited in last, where that failed.
+        left: why a global rank comes to no further call.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.waiting: list[Any] = [None] * size
+        self.gave_up: list[Any] = [None] * size
+        self.left: dict[int, str] = {}
+
+    def whereabouts(self, rank: int) -> str:
+        """Where global ``rank`` is, for error texts."""
+        if rank in self.left:
+            return self.left[rank]
+        call, failed = self.waiting[rank], self.gave_up[rank]
+        if call is not None:
+            return f"waits in {call}"
+        return f"gave up {failed}" if failed is not None else "is in no collective"
+
+
+class Members:
+    """The group whose ranks take part in an exchange."""
+
+    def __init__(self, ranks: tuple[int, ...], stalls: Stalls) -> None:
+        self.ranks = ranks
+        self.size = len(ranks)
+        self.stalls = stalls
+
+    def fail(self, failure: CommunicationError) -> None:
+        """End the group."""
+        raise NotImplementedError
