@@ -78,5 +78,6 @@ def missing_text(
     if len({text for _, text in present}) > 1:  # the cause may be in the present ranks' calls
         details += [f"rank {rank} came with {text}" for rank, text in present]
     if not absent:
-        return f"{call}: all came" + (f", with calls that differ: {'; '.join(details)}" if details else "")
+        differ = f", with calls that differ: {'; '.join(details)}" if details else ", and the data did not move"
+        return f"{call}: all came{differ}"
     return f"{call}: {len(absent)} of {len(ranks)} ranks did not come: {'; '.join(details)}{in_the_world(ranks)}"

@@ -74,6 +74,6 @@ def _new_world(
     if all(name in os.environ for name in _FROM_LAUNCHER):
         return world.init(rank, world_size), None
     # Where no Server listens, rank 0 serves the others itself.
-    server = Server(port) if rank == 0 and not listens(master_ip, port) else None
+    server = Server._at(master_ip, port) if rank == 0 and not listens(master_ip, port) else None
     store = world_store(Client(master_ip, port), rank, turn)
     return world.init(rank, world_size, address=master_ip, store=store), server

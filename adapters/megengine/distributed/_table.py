@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import threading
 import weakref
 from socketserver import ThreadingMixIn
@@ -13,9 +15,10 @@ from collshim.transports.processes.store import serve_store
 
 
 class Table:
-    """Values by key; what waits for one gives up after ``seconds`` with TimeoutError."""
+    """Values by key; what waits for one gives up after ``seconds`` with TimeoutError. Stores are served at ``host``."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str) -> None:
+        self._host = host
         self._stores: dict[str, Any] = {}
         self._stores_lock = threading.Lock()
         self._values: dict[str, Any] = {}
@@ -25,7 +28,7 @@ class Table:
         """The port of a torch store for one world; this process serves it."""
         with self._stores_lock:
             if turn not in self._stores:
-                self._stores[turn] = serve_store("localhost")
+                self._stores[turn] = serve_store(self._host)
             return int(self._stores[turn].port)
 
     def put(self, key: str, value: Any) -> bool:
@@ -82,9 +85,14 @@ class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
     block_on_close = False
 
 
-def serve(table: Table, port: int, owner: object) -> int:
-    """Serve a table on all interfaces as long as ``owner`` lives; the port, a free one for 0."""
-    server = _Threaded(("0.0.0.0", port), _Requests, logRequests=False, allow_none=True)
+def serve(table: Table, host: str, port: int, owner: object) -> int:
+    """Serve a table at this address as long as ``owner`` lives; the port, a free one for 0."""
+    try:
+        server = _Threaded((host, port), _Requests, logRequests=False, allow_none=True)
+    except OSError as error:
+        if error.errno not in (errno.EADDRNOTAVAIL, socket.EAI_NONAME):
+            raise
+        server = _Threaded(("0.0.0.0", port), _Requests, logRequests=False, allow_none=True)  # it is a gateway's
     server.register_instance(table)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="megengine server", daemon=True)
     thread.start()

@@ -78,7 +78,7 @@ class launcher:
 
     def _serve(self) -> None:
         if self.rank_start == 0:
-            self.server = Server(self.port)
+            self.server = Server._at(self.master_ip, self.port)
             self.port = self.server.py_server_port
         elif self.port == 0:
             raise also(ArgumentValueError, AssertionError)("you have to assign a port for distributed server")

@@ -23,7 +23,10 @@ __all__ = ["Client", "Server"]
 
 
 class Server:
-    """Serves ranks from this process, on all its interfaces, as long as the object lives.
+    """Serves ranks of this machine from this process, as long as the object lives.
+
+    ``launcher`` and ``init_process_group`` serve at their ``master_ip``, so that other machines reach it where that is
+    an address of the network; MegEngine 1.13 serves on all interfaces.
 
     Args:
         port: 0 for a free one.
@@ -34,9 +37,19 @@ class Server:
     """
 
     def __init__(self, port: int = 0) -> None:
-        self._table = Table()
+        self._listen("localhost", port)
+
+    @classmethod
+    def _at(cls, host: str, port: int) -> Server:
+        """One that listens at this address."""
+        server = cls.__new__(cls)
+        server._listen(host, port)
+        return server
+
+    def _listen(self, host: str, port: int) -> None:
+        self._table = Table(host)
         self._table.rendezvous("1")  # now: a process that forks later must not do so while this runs
-        self.py_server_port = serve(self._table, port, self)
+        self.py_server_port = serve(self._table, host, port, self)
         self.mm_server_port = self.py_server_port
 
     def _end(self, turn: int) -> None:
