@@ -6,6 +6,7 @@ package that they come from; so CuPy is imported by the program that makes a CuP
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
@@ -60,17 +61,39 @@ def as_torch(array: Array, *, what: str = "array") -> Tensor:
     if isinstance(array, Tensor):
         return array
     if isinstance(array, np.ndarray | np.generic):
+        _refuse_masked(array, what)
         return _from_numpy(_viewable(np.asarray(array)), what)
     return _from_dlpack(array, what)
 
 
+def _refuse_masked(array: Any, what: str) -> None:
+    if isinstance(array, np.ma.MaskedArray):
+        expected = "should be an array without one: its data, or what its filled() gives"
+        raise ArgumentTypeError(f"{what} is a masked array, whose mask no collective takes along, {expected}")
+
+
 def unsupported(tensor: Tensor) -> str | None:
     """What keeps a tensor from being one whose elements lie in memory, each at its own address; None for such a one."""
-    dense = tensor.layout is torch.strided and tensor.device.type != "meta"
+    dense = tensor.layout is torch.strided and tensor.device.type != "meta" and not _is_fake(tensor)
     if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in _PARTS_OF_A_BYTE:
-        return None
+        return None if _has_memory(tensor) else "a tensor whose memory was freed"
+    if _is_fake(tensor):
+        return "a FakeTensor, which has no elements"
     nested, quantized = ", nested" if tensor.is_nested else "", ", quantized" if tensor.is_quantized else ""
     return f"{str(tensor.dtype).removeprefix('torch.')}, {tensor.layout} on {tensor.device}{nested}{quantized}"
+
+
+def _is_fake(tensor: Tensor) -> bool:
+    module: Any = sys.modules.get("torch._subclasses.fake_tensor")
+    return module is not None and isinstance(tensor, module.FakeTensor)
+
+
+def _has_memory(tensor: Tensor) -> bool:
+    """Whether the storage reaches as far as the tensor: FSDP, say, lets go of one that tensors still refer to."""
+    if tensor.numel() == 0:
+        return True
+    last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.untyped_storage().nbytes() >= (tensor.storage_offset() + last + 1) * tensor.itemsize
 
 
 def as_output(array: Array, *, what: str = "output") -> Tensor:
@@ -81,6 +104,7 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
         ArgumentValueError: read-only memory, negative strides, or elements that share memory (expanded).
     """
     if isinstance(array, np.ndarray):
+        _refuse_masked(array, what)
         _require_writable(array, what)
         return _from_numpy(array, what)
     if isinstance(array, np.generic):

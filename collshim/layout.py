@@ -6,12 +6,17 @@ concatenated form is the same memory, so these are views; along another axis one
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
+
+_WRITABLE = 0x200
+_view_memory = ctypes.pythonapi.PyMemoryView_FromMemory
+_view_memory.restype, _view_memory.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
 
 Parts: TypeAlias = "Tensor | Sequence[Tensor]"
 
@@ -95,6 +100,15 @@ def as_bytes(tensor: Tensor) -> Tensor:
     """A contiguous tensor's memory as flat bytes, a view."""
     whole = tensor.as_strided((tensor.numel(),), (1,))  # one element may have any stride and count as contiguous
     return torch.view_as_real(whole).view(-1).view(torch.uint8) if whole.is_complex() else whole.view(torch.uint8)
+
+
+def buffer(tensor: Tensor) -> memoryview:
+    """A contiguous CPU tensor's memory as bytes, which the caller keeps alive.
+
+    ``Tensor.numpy`` would do, and take from the storage for good that it may be resized, as FSDP does.
+    """
+    view: memoryview = _view_memory(tensor.data_ptr(), tensor.nbytes, _WRITABLE)
+    return view
 
 
 def from_bytes(data: Tensor, dtype: torch.dtype) -> Tensor:

@@ -165,7 +165,7 @@ def dense(array: Any) -> Any:
     if kind is Tensor:
         if not array.is_cpu or array.layout is not _STRIDED or not array.is_contiguous() or array.is_neg():
             return None
-        if array.is_nested or array.is_inference():
+        if array.is_nested or array.is_inference() or (not array.data_ptr() and array.numel()):
             return None
         if not array.requires_grad:
             return array
@@ -186,12 +186,16 @@ def _dense_list(arrays: list[Any]) -> list[Tensor] | None:
         if len(tensors) != len(arrays) or None in tensors:
             return None
     first = tensors[0]
+    if first.is_nested:
+        return None
     dtype, shape = first.dtype, first.shape
     for tensor in tensors:
-        if type(tensor) is not Tensor or tensor.dtype is not dtype or tensor.shape != shape:
+        if type(tensor) is not Tensor or tensor.is_nested or tensor.dtype is not dtype or tensor.shape != shape:
             return None
         if not tensor.is_cpu or tensor.layout is not _STRIDED or not tensor.is_contiguous() or tensor.is_neg():
             return None
-        if tensor.is_nested or tensor.is_inference() or tensor.requires_grad:
+        if tensor.is_inference() or tensor.requires_grad:
+            return None
+        if not tensor.data_ptr() and tensor.numel():
             return None
     return tensors

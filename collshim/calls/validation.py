@@ -193,7 +193,11 @@ def cut_of(place: Place, op: str, tensor: Tensor, lengths: Sequence[int], what: 
 
 def own_memory_of(place: Place, op: str, out: Array) -> Tensor:
     """``out`` as a tensor to write into."""
-    return _named(place, op, lambda: as_output(out))
+    own = _named(place, op, lambda: as_output(out))
+    if own.is_inference() and not torch.is_inference_mode_enabled():
+        expected = "an ordinary one, or the call inside of the mode"
+        raise ArgumentValueError(error_text(place, op, "output", "a tensor of torch.inference_mode", expected))
+    return own
 
 
 def readable(tensor: Tensor) -> Tensor:

@@ -55,6 +55,12 @@ def _quantized() -> torch.Tensor:
         return torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.quint8)
 
 
+def _freed() -> torch.Tensor:
+    tensor = torch.ones(2, 2)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
 NO_ARRAYS: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "an object": object,
@@ -88,8 +94,11 @@ UNREADABLE: dict[str, Callable[[], Any]] = {
     "a sparse tensor": lambda: torch.eye(2).to_sparse(),
     "a tensor of sparse rows": _sparse_rows,
     "a quantized tensor": _quantized,
+    "a tensor of mkldnn": lambda: torch.ones(2, 2).to_mkldnn(),
+    "a tensor whose memory was freed": _freed,
+    "a masked array": lambda: np.ma.masked_array(np.ones((2, 2), np.float32), [[False, True], [False, False]]),
 }
-"""No meta tensor, which torch lets pass without a word; tests/engine has it."""
+"""No meta tensor, which torch lets pass without a word, and no nested one; tests/engine has them."""
 UNWRITABLE: dict[str, Callable[[], Any]] = {
     "a read-only array": _read_only,
     "an expanded tensor": lambda: torch.zeros(2, 1).expand(2, 2),

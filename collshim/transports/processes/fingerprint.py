@@ -17,7 +17,7 @@ from collshim.calls.collective import Shape
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError
-from collshim.layout import Parts, as_bytes, cut, flat
+from collshim.layout import Parts, buffer, cut, flat
 
 INLINE_BYTES = 1024
 """Bytes of data that travel in the fingerprint itself, so that a small call is one round trip."""
@@ -87,7 +87,10 @@ def _inline(inputs: Parts | None) -> Any:
     """The data as a buffer of bytes, or None where it does not fit."""
     if inputs is None:
         return b""
-    return as_bytes(flat(inputs)).numpy().data if _fits(inputs) else None
+    if not _fits(inputs):
+        return None
+    whole = flat(inputs)
+    return buffer(whole).tobytes() if whole.nbytes else b""
 
 
 def inputs_of(fingerprint: Fingerprint, rank: int, size: int) -> Parts | None:

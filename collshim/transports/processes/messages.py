@@ -23,10 +23,10 @@ from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
-from collshim.layout import Parts, as_bytes
+from collshim.layout import Parts, as_bytes, buffer
 from collshim.transports.matching import MessageQueues
 from collshim.transports.processes.backend import MOVABLE
-from collshim.transports.processes.connection import LONGEST_HEADER, NOTHING
+from collshim.transports.processes.connection import LONGEST_HEADER
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.fingerprint import call_from, header_for
@@ -36,7 +36,6 @@ from collshim.transports.streams import on_stream
 from collshim.transports.waiting import FIRST_SLICE
 
 _Start = Callable[[], Any]
-_NUMPY = {torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool}
 
 
 class Messages:
@@ -119,10 +118,11 @@ class Messages:
         if not message.plan.on_cpu:
             connections.send(owner, self._number, header, b"")
         elif tensor.nbytes <= EAGER_BYTES:
-            data = _memory(tensor).tobytes()  # the caller may go on writing
+            data = buffer(tensor).tobytes() if tensor.nbytes else b""  # the caller may go on writing
             connections.send(owner, self._number, header, data, message)
         else:
-            connections.offer(owner, self._number, header, _memory(tensor), message)
+            message.held = tensor
+            connections.offer(owner, self._number, header, buffer(tensor), message)
 
     def _look(self, message: MessageRequest) -> None:
         """Raise where another rank has ended the group; a rank that sends much asks seldom."""
@@ -191,12 +191,12 @@ class Messages:
                 raise AssertionError("a place was made")
             owner = self._group.ranks[envelope.source]
             if envelope.number and not envelope.data:
-                self._connections.accept(owner, envelope.number, _memory(target), message)
+                self._connections.accept(owner, envelope.number, buffer(target), message)
                 return
             if isinstance(envelope.data, Tensor):
                 target.copy_(envelope.data.view(target.shape))
             elif envelope.data:
-                _memory(target)[:] = envelope.data
+                buffer(target)[:] = envelope.data
             if envelope.number:
                 self._connections.decline(owner, envelope.number)
         except RuntimeError as error:  # no memory, say
@@ -245,14 +245,6 @@ def _fits(message: MessageRequest, envelope: Envelope) -> bool:
 
 def _nbytes(call: Call) -> int:
     return -1 if call.shape is None or call.dtype is None else math.prod(call.shape) * call.dtype.itemsize
-
-
-def _memory(tensor: Tensor) -> memoryview:
-    """A contiguous tensor's bytes, which live as long as this does."""
-    if tensor.dtype in _NUMPY:
-        whole: memoryview = tensor.numpy().data
-        return whole.cast("B") if tensor.nbytes else NOTHING
-    return as_bytes(tensor).numpy().data if tensor.nbytes else NOTHING
 
 
 def _movable(tensor: Tensor) -> Tensor:

@@ -49,11 +49,13 @@ class MessageRequest(GroupWork):
     Attributes:
         arrived: whether its envelope has come, or none is awaited.
         moved: whether its data has, or will not.
+        held: what a send reads from, till it has.
     """
 
     arrived = False
     moved = False
     stream: torch.cuda.Stream | None = None
+    held: Tensor | None = None
     _is_moving = False
     _saw_left = False
     _why = ""
