@@ -61,7 +61,8 @@ def as_torch(array: Array, *, what: str = "array") -> Tensor:
     if isinstance(array, Tensor):
         return array
     if isinstance(array, np.ndarray | np.generic):
-        _refuse_masked(array, what)
+        if type(array) is not np.ndarray:
+            _refuse_masked(array, what)
         return _from_numpy(_viewable(np.asarray(array)), what)
     return _from_dlpack(array, what)
 
@@ -74,11 +75,12 @@ def _refuse_masked(array: Any, what: str) -> None:
 
 def unsupported(tensor: Tensor) -> str | None:
     """What keeps a tensor from being one whose elements lie in memory, each at its own address; None for such a one."""
-    dense = tensor.layout is torch.strided and tensor.device.type != "meta" and not _is_fake(tensor)
-    if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in _PARTS_OF_A_BYTE:
-        return None if _has_memory(tensor) else "a tensor whose memory was freed"
-    if _is_fake(tensor):
+    if type(tensor) is not Tensor and _is_fake(tensor):
         return "a FakeTensor, which has no elements"
+    dense = tensor.layout is torch.strided and tensor.device.type != "meta"
+    if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in _PARTS_OF_A_BYTE:
+        is_whole = tensor.is_contiguous() and tensor.untyped_storage().nbytes() >= tensor.nbytes
+        return None if is_whole or _has_memory(tensor) else "a tensor whose memory was freed"
     nested, quantized = ", nested" if tensor.is_nested else "", ", quantized" if tensor.is_quantized else ""
     return f"{str(tensor.dtype).removeprefix('torch.')}, {tensor.layout} on {tensor.device}{nested}{quantized}"
 
@@ -104,7 +106,8 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
         ArgumentValueError: read-only memory, negative strides, or elements that share memory (expanded).
     """
     if isinstance(array, np.ndarray):
-        _refuse_masked(array, what)
+        if type(array) is not np.ndarray:
+            _refuse_masked(array, what)
         _require_writable(array, what)
         return _from_numpy(array, what)
     if isinstance(array, np.generic):

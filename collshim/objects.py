@@ -2,13 +2,13 @@
 
 The ranks exchange the lengths first, so objects may differ in size. An object collective on some ranks and one of
 arrays on others is a mismatch on every rank. Unpickling runs code that the sender chose: use these between ranks that
-trust each other.
+trust each other, or with ``options(objects="safe")``; ``"refuse"`` refuses every call of this kind.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError
 from collshim.options import get as current_options
+from collshim.pickling import restored
 from collshim.posting import Posting, shapes_of
 from collshim.work import Work
 
@@ -38,15 +39,15 @@ class ObjectCollectives(Posting):
         """Every rank holds the list of all ranks' objects."""
         data = self._pickled("all_gather_object", value)
         call = self._call("all_gather", data, expects=(), discovers=True, content=_CONTENT)
-        return self._post(call, data, None, data, None).then(partial(_unpickled_parts, call.name))
+        return self._post(call, data, None, data, None).then(_parts_of(call))
 
     def gather_object(self, value: Any, root: int = 0) -> Work[list[Any] | None]:
         """The root holds the list of all ranks' objects; the others get None."""
         data = self._pickled("gather_object", value)
         root = validation.rank_of(self, "gather_object", "root", root)
         call = self._call("gather", data, root=root, expects=(), discovers=True, content=_CONTENT)
-        work = self._post(call, data, None, data, None)
-        return work.then(lambda parts: None if parts is None else _unpickled_parts(call.name, parts))
+        kind, work = current_options().objects, self._post(call, data, None, data, None)
+        return work.then(lambda parts: None if parts is None else _unpickled_parts(call.name, kind, parts))
 
     def broadcast_object(self, value: Any = None, root: int = 0) -> Work[Any]:
         """Every rank holds the root's object; what the others give is not looked at."""
@@ -64,7 +65,7 @@ class ObjectCollectives(Posting):
             return self._post_awaiting("scatter", root)
         parts = self._pickled_parts("scatter_object", values)
         call = self._parted_call("scatter", parts, root=root, discovers=True, content=_CONTENT)
-        return self._post(call, parts, None, parts[0], None).then(partial(_unpickled, call.name, root))
+        return self._post(call, parts, None, parts[0], None).then(_one_of(call))
 
     def all_to_all_object(self, values: Sequence[Any]) -> Work[list[Any]]:
         """Rank r holds, in rank order, the r-th object of every rank."""
@@ -72,7 +73,7 @@ class ObjectCollectives(Posting):
         sends = shapes_of(parts)
         call = self._call("all_to_all", parts[0], sends=sends, expects=(), discovers=True, content=_CONTENT)
         work = self._post(call._replace(shape=None), parts, None, parts[0], None)
-        return work.then(partial(_unpickled_parts, call.name))
+        return work.then(_parts_of(call))
 
     def send_object(self, value: Any, to: int, tag: int = 0) -> Work[None]:
         """Rank ``to`` receives the object."""
@@ -89,10 +90,17 @@ class ObjectCollectives(Posting):
 
     def _post_awaiting(self, op: str, root: int | None, tag: int = 0) -> Work[Any]:
         """The call of a rank that gives nothing."""
+        self._require_objects(f"{op}_object")
         call = Call(op, root=root, discovers=True, content=_CONTENT, tag=tag)
-        return self._post(call, None, None, None, None).then(partial(_unpickled, call.name, root))
+        return self._post(call, None, None, None, None).then(_one_of(call))
+
+    def _require_objects(self, op: str) -> None:
+        if current_options().objects == "refuse":
+            expected = "arrays alone, as options(objects='refuse') says"
+            raise ArgumentValueError(validation.error_text(self, op, "input", "an object", expected))
 
     def _pickled(self, op: str, value: Any) -> Tensor:
+        self._require_objects(op)
         try:
             data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
@@ -113,13 +121,21 @@ class ObjectCollectives(Posting):
         return [self._pickled(op, value) for value in values]
 
 
-def _unpickled_parts(op: str, parts: Sequence[Tensor]) -> list[Any]:
-    return [_unpickled(op, rank, data) for rank, data in enumerate(parts)]
+def _parts_of(call: Call) -> Callable[[Sequence[Tensor]], list[Any]]:
+    return partial(_unpickled_parts, call.name, current_options().objects)
 
 
-def _unpickled(op: str, source: int | None, data: Tensor) -> Any:
+def _one_of(call: Call) -> Callable[[Tensor], Any]:
+    return partial(_unpickled, call.name, current_options().objects, call.root)
+
+
+def _unpickled_parts(op: str, objects: str, parts: Sequence[Tensor]) -> list[Any]:
+    return [_unpickled(op, objects, rank, data) for rank, data in enumerate(parts)]
+
+
+def _unpickled(op: str, objects: str, source: int | None, data: Tensor) -> Any:
     try:
-        return pickle.loads(data.numpy().data)
+        return restored(data.numpy().data, safely=objects == "safe")
     except Exception as error:
         giver = "the sender" if source is None else f"rank {source}"
         text = f"{op}: the object that {giver} gave cannot be unpickled here: {type(error).__name__}: {error}"

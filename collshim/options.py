@@ -4,7 +4,7 @@
         tensor, handle = comm_func.all_gather_into_tensor(x)
 
 Defaults come from the environment: ``COLLSHIM_MINDSPORE_GATHER``, ``COLLSHIM_TIMEOUT``, ``COLLSHIM_CHECK``,
-``COLLSHIM_OBJECT_BYTES``, ``COLLSHIM_FIND_NAN``. Ranks may differ in all but the check.
+``COLLSHIM_OBJECT_BYTES``, ``COLLSHIM_OBJECTS``, ``COLLSHIM_FIND_NAN``. Ranks may differ in all but the check.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
 _GATHERS = ("concatenated", "stacked")
+_OBJECTS = ("any", "safe", "refuse")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +34,9 @@ class Options:
         check: whether ranks compare their calls before data moves; None is on between threads and over gloo, off
             where a world is made for CUDA.
         object_bytes: how many bytes an object that is pickled for a collective may take; the sender refuses more.
+        objects: what a rank restores of pickled objects: "any" that pickle can, which runs what the sender chose;
+            "safe", numbers, text, containers, tensors and NumPy arrays alone; "refuse", none: it takes part in no
+            collective of objects. Read when a call is posted.
         find_nan: whether every rank looks for NaN in what it gives to a reduction, and all ranks are told which
             rank's array has some, by a ``NotANumberError``; needs the check.
     """
@@ -42,12 +46,15 @@ class Options:
     check: bool | None = None
     object_bytes: int = 1 << 30
     find_nan: bool = False
+    objects: str = "any"
 
     def __post_init__(self) -> None:
         if self.mindspore_gather not in _GATHERS:
             raise ArgumentValueError(
                 f"option mindspore_gather is {self.mindspore_gather!r}, should be one of {_GATHERS}"
             )
+        if self.objects not in _OBJECTS:
+            raise ArgumentValueError(f"option objects is {self.objects!r}, should be one of {_OBJECTS}")
         if type(self.find_nan) is not bool:
             raise ArgumentValueError(f"option find_nan is {self.find_nan!r}, should be True or False")
         if type(self.object_bytes) is not int or self.object_bytes <= 0:
@@ -114,4 +121,5 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "check": _switch,
     "object_bytes": partial(_number, int, "a number of bytes"),
     "find_nan": _switch,
+    "objects": lambda field, text: text,
 }

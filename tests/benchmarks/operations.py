@@ -227,34 +227,35 @@ def _batch(module: Any, peer: int, x: Tensor, y: Tensor) -> None:
     _wait(module.batch_isend_irecv([module.P2POp(module.isend, x, peer), module.P2POp(module.irecv, y, peer)]))
 
 
-def _message(sender: int, gloo: bool) -> Operation:
+def _message(sender: int) -> Operation:
     return Operation(
         lambda of: (of.rank == sender, of.peer, of.whole()),
         torch=lambda d, sends, peer, x: d.send(x, peer) if sends else d.recv(x, peer),
         engine=lambda c, sends, peer, x: (c.send(x, peer) if sends else c.recv(peer, out=x)).wait(),
         bare=lambda g, sends, peer, x: (g.send([x], peer, 0) if sends else g.recv([x], peer, 0)).wait(),
-        gloo=gloo,
+        fake=False,
     )
 
 
-def _async_message(sender: int, gloo: bool) -> Operation:
+def _async_message(sender: int) -> Operation:
     return Operation(
         lambda of: (of.rank == sender, of.peer, of.whole()),
         torch=lambda d, sends, peer, x: (d.isend(x, peer) if sends else d.irecv(x, peer)).wait(),
-        gloo=gloo,
+        fake=False,
     )
 
 
 MESSAGES = {
-    "send": _message(sender=0, gloo=True),
-    "recv": _message(sender=1, gloo=False),  # of which "send" is the other end
-    "isend": _async_message(sender=0, gloo=True),
-    "irecv": _async_message(sender=1, gloo=False),
+    "send": _message(sender=0),
+    "recv": _message(sender=1),
+    "isend": _async_message(sender=0),
+    "irecv": _async_message(sender=1),
     "batch_isend_irecv": Operation(
         lambda of: (of.peer, of.whole(), of.whole()),
         torch=_batch,
         engine=lambda c, peer, x, y: _wait(c.batch([Send(x, peer), Recv(peer, y)])),
         bare=lambda g, peer, x, y: _wait([g.send([x], peer, 0), g.recv([y], peer, 0)]),
+        fake=False,
     ),
     # Among the messages: gloo's sends them between rank 0 and the others.
     "monitored_barrier": Operation(lambda of: (), torch=lambda d: d.monitored_barrier(), sized=False, fake=False),
@@ -285,6 +286,7 @@ OBJECTS = {
         lambda of: (of.rank == 0, of.peer, [of.value()]),
         torch=lambda d, sends, peer, values: (d.send_object_list if sends else d.recv_object_list)(values, peer),
         engine=lambda c, sends, peer, values: (c.send_object(values[0], peer) if sends else c.recv_object(peer)).wait(),
+        fake=False,
     ),
 }
 

@@ -20,7 +20,7 @@ FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
 
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
-    ("errors", "layout", "dlpack", "compiling", "run"),
+    ("errors", "layout", "dlpack", "compiling", "pickling", "run"),
     ("arithmetic", "arrays", "environment", "forks", "nan", "options"),
     ("work", "worker"),
     ("calls", "calls.collective", "calls.site"),
@@ -29,13 +29,15 @@ LEVELS = (
     ("calls.plan",),
     ("transports.compute", "transports.matching", "transports.streams", "transports.waiting"),
     ("transports",),
-    ("transports.threads", "transports.threads.exchange"),
+    ("transports.threads", "transports.threads.members"),
+    ("transports.threads.exchange",),
     ("transports.threads.group",),
     ("transports.threads.transport",),
-    ("transports.processes", "transports.processes.addresses", "transports.processes.poller"),
-    ("transports.processes.connection", "transports.processes.stalls"),
+    ("transports.processes", "transports.processes.addresses", "transports.processes.client"),
+    ("transports.processes.connection", "transports.processes.poller", "transports.processes.stalls"),
     ("transports.processes.backend", "transports.processes.connections", "transports.processes.fingerprint"),
-    ("transports.processes.reductions", "transports.processes.store"),
+    ("transports.processes.making", "transports.processes.reductions"),
+    ("transports.processes.store",),
     ("transports.processes.gloo", "transports.processes.group"),
     ("transports.processes.exchange", "transports.processes.progress"),
     ("transports.processes.request",),

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from collshim.calls.call import Call, name_of
-from collshim.calls.collective import Shape
+from collshim.calls.collective import COLLECTIVES, Shape
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError
@@ -26,6 +26,7 @@ _PREFIX = struct.Struct("<IId")
 """Bytes of the header, bytes of the data, and the time."""
 
 _NO_DATA = 2**32 - 1
+_LONGEST_TEXT = 1 << 24
 
 
 class Fingerprint(NamedTuple):
@@ -132,12 +133,31 @@ def header_for(plan: Plan, caller: Caller | None, limit: int) -> bytes:
 
 @lru_cache(1024)
 def call_from(header: bytes) -> Call:
-    """The call of a header."""
-    fields: list[Any] = json.loads(header if header[:1] == b"[" else zlib.decompress(header))
-    op, shape, dtype, device, reduce_op, factor, root, sends, expects, *rest = fields
-    shape = None if shape is None else tuple(shape)
-    dtype = None if dtype is None else getattr(torch, dtype)
-    return Call(op, shape, dtype, device, reduce_op, factor, root, _shapes(sends), _shapes(expects), *rest)
+    """The call of a header.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        fields: list[Any] = json.loads(header if header[:1] == b"[" else _unpacked(header))
+        op, shape, dtype, device, reduce_op, factor, root, sends, expects, *rest = fields
+        shape = None if shape is None else tuple(shape)
+        dtype = None if dtype is None else getattr(torch, dtype)
+        call = Call(op, shape, dtype, device, reduce_op, factor, root, _shapes(sends), _shapes(expects), *rest)
+    except (ValueError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+        raise ValueError(f"{len(header)} bytes that describe no call: {error}") from error
+    if op not in COLLECTIVES or not (dtype is None or isinstance(dtype, torch.dtype)):
+        raise ValueError(f"{len(header)} bytes that describe no call")
+    return call
+
+
+def _unpacked(header: bytes) -> bytes:
+    """What was compressed, up to what a description takes at most: a few bytes may stand for very many."""
+    packed = zlib.decompressobj()
+    text = packed.decompress(header, _LONGEST_TEXT)
+    if packed.unconsumed_tail:
+        raise ValueError(f"a description of more than {_LONGEST_TEXT} bytes")
+    return text
 
 
 def _shapes(shapes: list[list[int]] | None) -> tuple[Shape, ...] | None:

@@ -172,33 +172,30 @@ class Exchange:
 
     def run(self, rank: int) -> None:
         """All have come: ``rank`` compares their calls and computes, together with the ranks that wait."""
+        plan: Plan = self.arrivals[0].plan
         self._began = time.monotonic()
         self._computing.append(rank)
         try:
-            self._run(rank)
+            for arrival in self.arrivals:
+                if plan.prepared is None or (arrival.plan is not plan and arrival.plan.signature != plan.signature):
+                    self._run_compared(rank)
+                    return
+            compute, ranks, is_small = plan.prepared
+            self.joint = plan.call.needs_grad
+            if is_small:
+                compute(self.inputs, self.outputs, ranks)
+                self._finish()
+                return
+            for place in ranks:
+                if self.outputs[place] is None:
+                    self.outputs[place] = torch.empty(plan.shape or (), dtype=plan.call.dtype, device=plan.device)
+            self._share(shares(plan.call, compute, self.inputs, self.outputs, ranks), rank)
         except BaseException as error:
             self.fail_with(error, rank)
             if is_of_handler(error) or not isinstance(error, Exception):
                 raise
         finally:
             self._computing.remove(rank)
-
-    def _run(self, rank: int) -> None:
-        plan: Plan = self.arrivals[0].plan
-        for arrival in self.arrivals:
-            if plan.prepared is None or (arrival.plan is not plan and arrival.plan.signature != plan.signature):
-                self._run_compared(rank)
-                return
-        compute, ranks, is_small = plan.prepared
-        self.joint = plan.call.needs_grad
-        if is_small:
-            compute(self.inputs, self.outputs, ranks)
-            self._finish()
-            return
-        for place in ranks:
-            if self.outputs[place] is None:
-                self.outputs[place] = torch.empty(plan.shape or (), dtype=plan.call.dtype, device=plan.device)
-        self._share(shares(plan.call, compute, self.inputs, self.outputs, ranks), rank)
 
     def _run_compared(self, rank: int) -> None:
         """The calls are not known to be alike: look closer."""
@@ -344,9 +341,6 @@ class Exchange:
 
 class MessageExchange(Exchange):
     """A send at the first place, and the recv that it meets at the second."""
-
-    def _run(self, rank: int) -> None:
-        self._run_compared(rank)
 
     def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
         return objection_to_pair(calls[0], calls[1], self.group.ranks)
