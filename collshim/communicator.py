@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -229,7 +230,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     def subgroup(self, ranks: Sequence[int]) -> Communicator | None:
         """A communicator over these ranks of this one, in this order; None on a rank that is not among them.
 
-        Every member calls it, in the same order of subgroups with the same ranks; others need not.
+        Every member calls it, in the same order of subgroups with the same ranks; others need not. It is closed when
+        the program lets go of it; its calls in progress complete.
         """
         if not isinstance(ranks, Iterable):
             text = validation.error_text(self, "subgroup", "rank list", repr(ranks), "a list of ranks")
@@ -244,7 +246,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         self._subgroups[members] = count  # not before: ranks that try again must meet
         if transport is None:
             return None
-        return Communicator(transport, [self.ranks[rank] for rank in members], f"{self.name}/{key}", self.timeout)
+        part = Communicator(transport, [self.ranks[rank] for rank in members], f"{self.name}/{key}", self.timeout)
+        weakref.finalize(part, transport.drop).atexit = False
+        return part
 
     def close(self) -> None:
         """Leave the group; later calls raise ``BrokenCommunicatorError``."""

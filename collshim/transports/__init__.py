@@ -54,3 +54,6 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Leave the group; nothing may be started afterwards."""
+
+    def drop(self) -> None:
+        """``close``, once what was started is over, without waiting for it."""

@@ -107,8 +107,12 @@ class StoreClient:
     def post(self, key: str, value: str) -> None:
         """``set`` without waiting; in vain where the store is silent or gone."""
         signed = self._signed(key, value)
+        self.tell(lambda store: store.set(key, signed))
+
+    def tell(self, statement: Callable[[Any], object]) -> None:
+        """Ask without waiting for the answer; in vain where the store is silent or gone."""
         if not self._is_closed and not self.silent_for:
-            self._questions.put(_Question(lambda store: store.set(key, signed)))
+            self._questions.put(_Question(statement))
 
     def first(self, key: str, value: str, expected: str = "") -> str:
         """Give a key this value where it has the expected one, or none that is signed; the value that it has then."""

@@ -16,6 +16,9 @@ from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.stalls import GRACE, StallInspector, comes_by
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 
+MARKS = ("came", "connected")
+"""What each rank marks in the store."""
+
 PAUSE = 0.01
 """Seconds between two questions whether all ranks have come: many ask at a time."""
 
@@ -62,7 +65,7 @@ class _Step(Watched):
 class Assembly(_Step):
     """All ranks come: gloo's own wait ignores Ctrl-C and ranks that left."""
 
-    mark = "came"
+    mark = MARKS[0]
     what = "come"
 
     def wait(self, limit: float, seconds: float) -> None:
@@ -92,7 +95,7 @@ class Assembly(_Step):
 class Mesh(_Step):
     """gloo connects every rank to every other one, in a thread: what it waits for it waits for without a word."""
 
-    mark = "connected"
+    mark = MARKS[1]
     what = "connect"
 
     def made(self, make: Callable[[], Any], limit: float, seconds: float) -> Any:

@@ -21,11 +21,15 @@ from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
 from collshim.transports.processes.addresses import LOOPBACK, is_loopback, listening_host
 from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.making import PAUSE, Assembly, Mesh, making
+from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
 from collshim.transports.processes.stalls import StallInspector
 
 _LONGEST = 1e7
 """Seconds: what a store and gloo take for a deadline has an end, also where ours has none."""
+
+_CONNECTS_LATER = os.environ.get("TORCH_GLOO_LAZY_INIT", "0") not in ("", "0")
+_OF_GLOO = "0"
+"""What gloo's own keys in the store of a group begin with, as torch 2.13 has it."""
 
 _BACKLOG = 4096
 _SPARE_DESCRIPTORS = 8
@@ -158,10 +162,28 @@ class ProcessWorld:
                 key += "+"
         return key
 
-    def made(self, key: str) -> None:
-        """This rank has made the group."""
+    def made(self, key: str, ranks: Sequence[int]) -> None:
+        """This rank has made the group; the last one clears the store of what the ranks met by."""
+
+        def tell(store: Any) -> None:
+            if store.add(f"{key}/made", 1) == len(ranks):
+                for half in ("data", "fingerprints"):
+                    of_gloo = [] if _CONNECTS_LATER else [f"{_OF_GLOO}/{rank}" for rank in range(len(ranks))]
+                    for name in (*of_gloo, *(f"{mark}/{rank}" for mark in MARKS for rank in ranks)):
+                        store.delete_key(f"{key}/{half}/{name}")
+
         with self._told([self.rank]):
-            self.client.ask(lambda store: store.add(f"{key}/made", 1), self.timeout)
+            self.client.ask(tell, self.timeout)
+
+    def left(self, key: str, size: int) -> None:
+        """This rank has closed its end of the group; the last one clears the store of it."""
+
+        def tell(store: Any) -> None:
+            if store.add(f"{key}/left", 1) == size:
+                for what in ("made", "left", "data/met", "fingerprints/met"):
+                    store.delete_key(f"{key}/{what}")
+
+        self.client.tell(tell)
 
     def is_made(self, key: str, size: int) -> bool:
         """Whether every rank has made the group, or the store cannot say."""

@@ -73,7 +73,7 @@ class ProcessTransport:
         self._latest_fingerprints: Any = None
         self._header_bytes = header_bytes(self.size)
         self._last_barrier = float("-inf")
-        world.made(key)
+        world.made(key, self.ranks)
         self._queue: deque[Exchange] = deque()
         self._agreeing = threading.RLock()
         self._posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
@@ -242,7 +242,23 @@ class ProcessTransport:
         self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
         self.deferred.clear()
         self._messages.close()
+        is_open = self.data_group is not None
         self._let_go()
+        if is_open:
+            self.world.left(self.key, self.size)
+
+    def drop(self) -> None:
+        """See ``Transport.drop``."""
+        if self._queue:
+            threading.Thread(target=self._close_when_over, name="collshim-ending", daemon=True).start()
+        else:
+            self.close()
+
+    def _close_when_over(self) -> None:
+        limit = time.monotonic() + self.world.timeout
+        while self.advance() and time.monotonic() < limit:
+            time.sleep(0.01)
+        self.close()
 
     def abandon(self) -> None:
         """The process ends: see ``ProcessWorld.abandon``."""
@@ -261,8 +277,9 @@ class ProcessTransport:
         """
         groups = self._groups()
         self.data_group = self._fingerprint_group = self._fingerprint_backend = None
-        if groups:
-            end_nccl(groups[0], failed=not isinstance(self._failure, BrokenCommunicatorError | type(None)))
+        if not groups:
+            return
+        end_nccl(groups[0], failed=not isinstance(self._failure, BrokenCommunicatorError | type(None)))
         if self._is_idle() and self._is_made():
             groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
         else:

@@ -121,6 +121,10 @@ class ThreadTransport:
             self._closed = True
             self.group.close(self.rank)
 
+    def drop(self) -> None:
+        """See ``Transport.drop``; what this rank has started the others complete."""
+        self.close()
+
     def _refuse(self) -> None:
         if self._closed:
             raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
