@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Protocol, TypeVar
 
-R = TypeVar("R")
-M = TypeVar("M")
+
+class _Told(Protocol):
+    """What has a call, with the line that it was made at where the ranks tell each other."""
+
+    @property
+    def call(self) -> Any:
+        """The call."""
+
+
+R = TypeVar("R", bound=_Told)
+M = TypeVar("M", bound=_Told)
 
 
 class MessageQueues(Generic[R, M]):
@@ -43,3 +54,20 @@ class MessageQueues(Generic[R, M]):
         """Forget what waits here."""
         self.posted.clear()
         self.unexpected.clear()
+
+    def leaks(self, rank: int, source: Callable[[M], int]) -> list[str]:
+        """What is left when ``rank`` closes its end: messages that nobody received, receives that nobody answered."""
+        received = Counter(f"{message.call} of rank {source(message)}" for message in self.unexpected)
+        answered = Counter(f"{request.call} on rank {rank}" for request in self.posted)
+        never = [f"{text}{_times(count)} was never received by rank {rank}" for text, count in received.items()]
+        return never + [f"{text}{_times(count)} was never answered" for text, count in answered.items()]
+
+
+def warn_of(leaks: Iterable[str], group: str) -> None:
+    """A ResourceWarning for each of them."""
+    for leak in leaks:
+        warnings.warn(f"{group} is closed: {leak}", ResourceWarning, stacklevel=3)
+
+
+def _times(count: int) -> str:
+    return f" ({count} times)" if count > 1 else ""

@@ -150,6 +150,11 @@ class Connections:
                 self._offers.pop(number, None)
                 raise
 
+    def offered(self) -> list[Request]:
+        """The requests whose data no receiver has accepted."""
+        with self.lock:
+            return [offer.request for offer in self._offers.values()]
+
     def accept(self, source: int, number: int, place: memoryview, request: Request) -> None:
         """The data of an offer shall come to ``place``; then ``request`` ends."""
         with self.lock:

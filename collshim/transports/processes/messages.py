@@ -225,6 +225,14 @@ class Messages:
         self._group.refuse_if_broken()
         return self._group.data_group
 
+    def leaks(self) -> list[str]:
+        """The messages and requests that nobody has received or answered."""
+        group, requests = self._group, self._connections.offered()
+        with self._lock:
+            own = [request for request in requests if isinstance(request, MessageRequest) and request.group is group]
+            sent = [f"{request.call} on rank {group.rank} was never received" for request in own]
+            return sent + self._queues.leaks(group.rank, lambda envelope: envelope.source)
+
     def close(self) -> None:
         """Take no message any more."""
         self._connections.forget(self._number)

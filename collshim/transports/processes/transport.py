@@ -18,6 +18,7 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import Parts
+from collshim.transports.matching import warn_of
 from collshim.transports.processes.backend import all_gather_single, all_to_all_single
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.fingerprint import (
@@ -236,8 +237,13 @@ class ProcessTransport:
         """See ``Transport.leave``."""
         self.stalls.leave(why)
 
+    def leaks(self) -> list[str]:
+        """What is left of this group that did not fail."""
+        return [] if self._failure is not None else self._messages.leaks()
+
     def close(self) -> None:
         """See ``Transport.close``."""
+        leaks = self.leaks()
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
         self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
         self.deferred.clear()
@@ -246,6 +252,7 @@ class ProcessTransport:
         self._let_go()
         if is_open:
             self.world.left(self.key, self.size)
+        warn_of(leaks, f"group {self.key}")
 
     def drop(self) -> None:
         """See ``Transport.drop``."""
@@ -264,6 +271,7 @@ class ProcessTransport:
         """The process ends: see ``ProcessWorld.abandon``."""
         if not self._is_idle():
             never_free(self._groups())
+        warn_of(self.leaks(), f"group {self.key}")
 
     def __del__(self) -> None:
         if getattr(self, "_fingerprint_group", None) is not None:

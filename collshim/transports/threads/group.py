@@ -6,7 +6,7 @@ import threading
 import weakref
 
 from collshim.errors import CommunicationError, PeerError
-from collshim.transports.matching import MessageQueues
+from collshim.transports.matching import MessageQueues, warn_of
 from collshim.transports.threads.exchange import Arrival, Exchange
 from collshim.transports.threads.members import Members, Stalls
 
@@ -86,10 +86,12 @@ class ThreadGroup(Members):
     def close(self, rank: int) -> None:
         """One rank of the group closes its end; when all have, the group is forgotten."""
         with self.lock:
+            leaks = [] if self.failure is not None else self.queues[rank].leaks(rank, lambda send: send.rank)
             self.closed.add(rank)
             if len(self.closed) == self.size:
                 self.world.forget(self.key)
         self.fail_the_hopeless()
+        warn_of(leaks, f"group {self.key}")
 
     def fail_if_hopeless(self, exchange: Exchange) -> None:
         """End the group where a rank that an exchange misses comes to no further call."""
