@@ -15,6 +15,10 @@ LATER_SLICE = 1.0
 """Seconds between later looks at the others."""
 
 
+_LONGEST_CHAIN = 8
+"""Ranks that an error text follows from one to the next."""
+
+
 class Watched:
     """What a rank waits for, as far as a wait need know."""
 
@@ -65,6 +69,35 @@ def is_of_handler(error: BaseException) -> bool:
             return True
         step = step.tb_next
     return False
+
+
+def chain_of(
+    absent: Sequence[int],
+    awaited: Callable[[int], Sequence[int]],
+    whereabouts: Callable[[int], str],
+    own: int,
+    ranks: Sequence[int],
+) -> str:
+    """Whom the absent ranks wait for themselves, and these in turn: the cause of a deadlock, by ranks of the world.
+
+    Args:
+        absent: the ranks that are missing, which the text has already; ``own`` is the one that found out.
+        awaited: the ranks that a rank waits for.
+        whereabouts: where a rank is.
+        ranks: those of the group; a number of the world is marked where the group has others.
+    """
+    seen, left, texts = {*absent, own}, list(absent), list[str]()
+    world = "" if tuple(ranks) == tuple(range(len(ranks))) else " of the world"
+    while left and len(texts) < _LONGEST_CHAIN:
+        rank = left.pop(0)
+        for other in awaited(rank):
+            if other == own:
+                texts.append(f"rank {rank}{world} waits for rank {own}{world}")
+            elif other not in seen:
+                seen.add(other)
+                left.append(other)
+                texts.append(f"rank {rank}{world} waits for rank {other}{world}, which {whereabouts(other)}")
+    return "".join(f"; {text}" for text in texts[:_LONGEST_CHAIN])
 
 
 def missing_text(

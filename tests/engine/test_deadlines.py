@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.scenarios.deadlines import ABSENT, OTHERS, SHORT, SIZE
+from tests.engine.scenarios.deadlines import ABSENT, OTHERS, SHORT, SIZE, one_after_the_other
 from tests.engine.worlds import TRANSPORTS, Outcome, on_ranks
 
 
@@ -136,3 +136,11 @@ def test_a_rank_that_does_not_join_a_backward_is_named(transport: str) -> None:
     found = _found(transport, "absent_from_a_backward")
     assert [_is_told(outcome) for outcome in found[:2]] == [True, True], found
     assert all("rank 2 " in outcome.text for outcome in found[:2])
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_deadlock_is_told_to_its_end(transport: str) -> None:
+    for found in on_ranks(one_after_the_other, 4, transport)[:3]:
+        assert "rank 1 waits in recv(shape (2,), float32, from 2)" in found.text, found
+        assert "rank 1 waits for rank 2, which waits in all_reduce(shape (2,), float32, op sum)" in found.text
+        assert "rank 2 waits for rank 3, which is in no collective" in found.text

@@ -77,7 +77,11 @@ class GroupWork(Work[Any], Watched):
 
     def tell(self) -> None:
         """See ``Watched``."""
-        self.group.stalls.post(f"{self.group.key}{self._channel}", self.sequence, self.call)
+        self.group.stalls.post(f"{self.group.key}{self._channel}", self.sequence, self.call, self.awaited())
+
+    def awaited(self) -> Sequence[int]:
+        """The global ranks that may be waited for."""
+        return self.group.ranks
 
     def clear(self) -> None:
         """See ``Watched``."""

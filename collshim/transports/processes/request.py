@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -169,7 +170,12 @@ class MessageRequest(GroupWork):
         """The call, and whose it is, since the failure ends the group on all ranks; and where its peers are."""
         stalls, ranks = self.group.stalls, self.group.ranks
         peers = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank])}" for rank in self._peers())
-        return f"{self.call} on rank {self.group.rank}: {what}: {peers}{in_the_world(ranks)}"
+        chain = stalls.chain(self.awaited(), ranks)
+        return f"{self.call} on rank {self.group.rank}: {what}: {peers}{in_the_world(ranks)}{chain}"
+
+    def awaited(self) -> Sequence[int]:
+        """See ``GroupWork``."""
+        return [self.group.ranks[rank] for rank in self._peers()]
 
     def _peers(self) -> list[int]:
         """The ranks that it may still wait for."""

@@ -11,7 +11,7 @@ from torch.distributed import DistNetworkError
 from collshim.calls.call import Call
 from collshim.errors import DeadlineError
 from collshim.transports.processes.client import StoreClient, StoreSilentError
-from collshim.transports.waiting import missing_text
+from collshim.transports.waiting import chain_of, missing_text
 
 T = TypeVar("T")
 
@@ -32,10 +32,11 @@ _NOWHERE = "is in no collective, or its process has ended"
 
 
 class _Entry(NamedTuple):
-    """What a rank has told of itself: a group's key and a call's number and text, or words alone."""
+    """What a rank has told of itself: a group's key, a call's number and text and the ranks it waits for, or words."""
 
     group: str
     sequence: str
+    awaited: str
     text: str
 
     @property
@@ -56,20 +57,21 @@ class StallInspector:
         self._failed = False
         self._lost = False
 
-    def post(self, group: str, sequence: int, call: Call) -> None:
-        """Say that this rank waits in ``call``, the ``sequence``-th of ``group``."""
-        self._client.post(_key(self._rank), f"{group}\n{sequence}\n{call}")
+    def post(self, group: str, sequence: int, call: Call, awaited: Sequence[int]) -> None:
+        """Say that this rank waits in ``call``, the ``sequence``-th of ``group``, for these global ranks, or some."""
+        others = ",".join(map(str, awaited))
+        self._client.post(_key(self._rank), f"{group}\n{sequence}\n{others}\n{call}")
         self._waits_in = str(call)
 
     def post_making(self, ranks: Sequence[int], site: str) -> None:
         """Say that this rank makes a group of these global ranks, which waits for all of them."""
         self._waits_in = f"making a group of the world's ranks {list(ranks)} at {site}"
-        self._client.post(_key(self._rank), f"{_ELSEWHERE}\n\nwaits in {self._waits_in}")
+        self._client.post(_key(self._rank), f"{_ELSEWHERE}\n\n\nwaits in {self._waits_in}")
 
     def clear(self) -> None:
         """Say that this rank waits no longer, where it said that it did; if the group failed, that it gave up."""
         if self._waits_in:
-            self._client.post(_key(self._rank), f"{_ELSEWHERE}\n\ngave up {self._waits_in}" if self._failed else "")
+            self._client.post(_key(self._rank), f"{_ELSEWHERE}\n\n\ngave up {self._waits_in}" if self._failed else "")
             self._waits_in, self._failed = "", False
 
     def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
@@ -104,7 +106,7 @@ class StallInspector:
 
     def leave(self, why: str) -> None:
         """Say that this rank makes no further call."""
-        key, entry = _key(self._rank), f"{_LEFT}\n\n{why}"
+        key, entry = _key(self._rank), f"{_LEFT}\n\n\n{why}"
         self._ask(lambda: self._client.set(key, entry), None)
 
     def any_left(self, ranks: Sequence[int]) -> bool:
@@ -125,7 +127,8 @@ class StallInspector:
         while absent and time.monotonic() < limit and not self._unknown():
             time.sleep(0.05)
             absent, present = self._attendance(group, ranks, sequence)
-        return missing_text(str(call), absent, present, ranks)
+        chain = self.chain([ranks[rank] for rank, _ in absent], ranks)
+        return missing_text(str(call), absent, present, ranks) + chain
 
     def _attendance(
         self, group: str, ranks: Sequence[int], sequence: int
@@ -141,7 +144,18 @@ class StallInspector:
 
     def _entries(self, owners: Sequence[int]) -> list[_Entry]:
         texts = self._texts([_key(owner) for owner in owners])
-        return [_Entry(*text.split("\n", 2)) if text else _Entry("", "", _NOWHERE) for text in texts]
+        return [_Entry(*text.split("\n", 3)) if text else _Entry("", "", "", _NOWHERE) for text in texts]
+
+    def _awaited(self, owner: int) -> list[int]:
+        """The global ranks that a rank waits for: of those that it named, the ones that are not in the same call."""
+        (entry,) = self._entries([owner])
+        named = [int(rank) for rank in entry.awaited.split(",") if rank]
+        others = self._entries(named)
+        return [rank for rank, other in zip(named, others, strict=True) if rank != owner and other[:2] != entry[:2]]
+
+    def chain(self, absent: Sequence[int], ranks: Sequence[int]) -> str:
+        """Whom these global ranks wait for in turn, for error texts; see ``chain_of``."""
+        return chain_of(absent, self._awaited, self.whereabouts, self._rank, ranks)
 
     def _texts(self, keys: Sequence[str]) -> list[str]:
         return self._ask(lambda: self._client.get(keys), [""] * len(keys)) if keys else []

@@ -26,7 +26,15 @@ from collshim.layout import Parts
 from collshim.transports.compute import Outputs, Share, computation, shares
 from collshim.transports.streams import Crossing
 from collshim.transports.threads.members import Members
-from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, is_of_handler, missing_text, watch
+from collshim.transports.waiting import (
+    FIRST_SLICE,
+    LATER_SLICE,
+    Watched,
+    chain_of,
+    is_of_handler,
+    missing_text,
+    watch,
+)
 from collshim.work import DeferredErrors, Work
 
 SHARED_BYTES = 1 << 21
@@ -306,7 +314,9 @@ class Exchange:
         stalls, ranks, arrivals = self.group.stalls, self.group.ranks, self._present()
         absent = [(rank, stalls.whereabouts(ranks[rank])) for rank in missing]
         present = [(arrival.rank, str(arrival)) for arrival in arrivals]
-        return missing_text(_first_call(arrivals), absent, present, ranks)
+        own = ranks[arrivals[0].rank] if arrivals else -1
+        chain = chain_of([ranks[rank] for rank in missing], stalls.awaited, stalls.whereabouts, own, ranks)
+        return missing_text(_first_call(arrivals), absent, present, ranks) + chain
 
     def _present(self) -> list[Arrival]:
         return [arrival for arrival in self.arrivals if arrival is not None]

@@ -30,6 +30,14 @@ class Stalls:
             return f"waits in {call}"
         return f"gave up {failed}" if failed is not None else "is in no collective"
 
+    def awaited(self, rank: int) -> list[int]:
+        """The global ranks that global ``rank`` waits for."""
+        arrival = self.waiting[rank]
+        exchange = None if arrival is None else arrival.exchange
+        if exchange is None or rank in self.left:
+            return []
+        return [exchange.group.ranks[other] for other in exchange.missing() or exchange.candidates()]
+
 
 class Members:
     """The group whose ranks take part in an exchange."""

@@ -160,6 +160,18 @@ def a_dropped_group() -> Any:
     return comm.all_reduce(np.array(1)).wait().item()
 
 
+def one_after_the_other() -> Any:
+    """Rank 0 waits for 1, 1 for 2, 2 for all, and 3 comes to nothing."""
+    comm = world()
+    comm.timeout = SHORT + 0.5 * comm.rank
+    if comm.rank == 3:
+        _until(4 * SHORT)
+        return None
+    if comm.rank == 2:
+        return attempt(lambda: comm.all_reduce(torch.ones(2)).wait())
+    return attempt(lambda: comm.recv(comm.rank + 1, like=torch.ones(2)).wait())
+
+
 def absent_from_a_backward() -> Any:
     """Rank 2's loss does not use the result."""
     comm = world()
