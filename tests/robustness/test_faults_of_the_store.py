@@ -1,4 +1,4 @@
-"""The world's store while its server is stopped, says nothing, or hears strangers: no rank waits beyond its deadline."""
+"""The store while its server is stopped, says nothing, or hears strangers: no rank waits beyond its deadline."""
 
 from __future__ import annotations
 
