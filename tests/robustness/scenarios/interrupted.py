@@ -1,0 +1,83 @@
+"""Waits that a signal's handler breaks off by an exception of its own, on rank 0 of two processes."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import torch
+
+from collshim import Communicator
+from tests.engine.worlds import attempt, world
+
+APART = 0.4
+"""Seconds from the signal until the other rank comes."""
+
+LARGE = 300_000
+"""Elements of what is offered, and follows when it is accepted."""
+
+
+class MineError(RuntimeError):
+    """The handler's own."""
+
+
+def _all_reduce(comm: Communicator, length: int) -> Any:
+    return comm.all_reduce(torch.full((length,), comm.rank + 1.0))
+
+
+def _message(comm: Communicator, length: int) -> Any:
+    if comm.rank == 0:
+        return comm.recv(1, like=torch.zeros(length))
+    return comm.send(torch.full((length,), 3.0), 0)
+
+
+def _barrier(comm: Communicator, length: int) -> Any:
+    return comm.barrier()
+
+
+CALLS: dict[str, tuple[Callable[[Communicator, int], Any], int]] = {
+    "all_reduce": (_all_reduce, 3),
+    "a large all_reduce": (_all_reduce, LARGE),
+    "recv": (_message, 3),
+    "a large recv": (_message, LARGE),
+    "barrier": (_barrier, 0),
+}
+
+
+SECONDS = {"early": 0.1, "late": 0.5}
+"""When the signal comes: in the first slice of the wait, or in a later one."""
+
+
+def broken_off(name: str) -> dict[str, Any]:
+    """What rank 0's first wait raised and its second one gave, by when the signal came; and the world's next call."""
+    start, length = CALLS[name]
+    found = {when: _broken_off(start, length, seconds) for when, seconds in SECONDS.items()}
+    return found | {"next": int(world().all_reduce(torch.tensor(1)).wait())}
+
+
+def _broken_off(start: Callable[[Communicator, int], Any], length: int, seconds: float) -> Any:
+    comm = world()
+    comm.barrier().wait()
+    if comm.rank:
+        time.sleep(seconds + APART)
+        start(comm, length).wait()
+        return None
+    work, raised = start(comm, length), "nothing"
+
+    def raises(number: int, frame: FrameType | None) -> None:
+        raise MineError("from the handler")
+
+    before = signal.signal(signal.SIGALRM, raises)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        work.wait()
+    except Exception as error:
+        raised = f"{type(error).__name__}: {error}"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    again = attempt(work.wait)
+    return [raised, again.text if again.raised else None if again.value is None else sorted(set(again.value.tolist()))]

@@ -1,0 +1,105 @@
+"""A member dies, stops, is late or lacks descriptors while a group is made: the others are told which, in time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.robustness.scripts import ended, ranks
+from tests.robustness.told import SLACK, told
+
+TIMEOUT = 2.0
+BEGINS = """
+import os, signal, time, torch, collshim
+from collshim.transports.processes import store
+from tests.robustness.told import tell
+store.LEAVE_SECONDS = 0.5  # nobody knows that rank 2 will not come to take its leave
+"""
+FAULTS = {
+    "dies": "store.ProcessWorld._gloo = lambda *arguments: os._exit(3)\n",
+    "stops": "store.ProcessWorld._gloo = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)\n",
+}
+"""What a rank does that has come, and is to connect now."""
+
+OWN_GROUP = """
+if os.environ["RANK"] == "2":
+    {fault}
+tell(lambda: collshim.current() and None)
+"""
+SUBGROUP = """
+comm = collshim.current().communicator
+comm.barrier().wait()
+if comm.rank == 2:
+    {fault}
+tell(lambda: comm.subgroup([0, 1, 2]) and None)
+tell(lambda: int(comm.subgroup([0, 1]).all_reduce(torch.tensor(1)).wait()))
+"""
+LATE = """
+comm = collshim.current().communicator
+comm.barrier().wait()
+if comm.rank == 1:
+    time.sleep(comm.timeout + 0.6)
+def meets():
+    failures = []
+    while len(failures) < 5:
+        try:
+            group = comm.subgroup([0, 1])
+        except collshim.DeadlineError as error:
+            failures.append(str(error))
+        else:
+            return [len(failures), int(group.all_reduce(torch.tensor(comm.rank + 1)).wait())]
+    return failures
+tell(meets)
+"""
+FEW_DESCRIPTORS = """
+import resource
+comm = collshim.current().communicator
+comm.barrier().wait()
+if comm.rank == 2:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + {free}, before[1]))
+    tell(lambda: comm.subgroup([0, 1, 2]) and None)
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+tell(lambda: int(comm.subgroup([0, 1, 2]).all_reduce(torch.tensor(comm.rank)).wait()))
+"""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("script", [OWN_GROUP, SUBGROUP], ids=["the world's own group", "a subgroup"])
+def test_a_rank_that_fails_between_coming_and_connecting_is_named_to_the_others_by_the_deadline(
+    script: str, fault: str
+) -> None:
+    with ranks(BEGINS + script.format(fault=FAULTS[fault]), 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
+        found = ended(processes[:2])
+    for seen in found:
+        made = told(seen.out)[0]
+        assert made.kind in ("PeerError", "DeadlineError"), seen
+        assert ": rank 2 " in made.text, made
+        assert "1 of 3 ranks did not connect" in made.text, made
+        assert made.seconds < TIMEOUT + SLACK
+
+
+def test_ranks_make_another_group_after_one_that_could_not_be_made() -> None:
+    with ranks(BEGINS + SUBGROUP.format(fault=FAULTS["dies"]), 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
+        found = ended(processes[:2])
+    assert [told(seen.out)[1].value for seen in found] == [2, 2], found
+
+
+def test_a_rank_that_came_too_late_once_meets_the_others_when_both_try_again() -> None:
+    with ranks(BEGINS + LATE, 2, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
+        found = ended(processes)
+    (early, early_total), (late, late_total) = [told(seen.out)[0].value for seen in found]
+    assert (early_total, late_total) == (3, 3)
+    assert 1 <= early <= 3
+    assert late <= 3
+
+
+@pytest.mark.parametrize("free", [1, 4])
+def test_too_few_file_descriptors_are_a_world_error_and_the_group_is_made_once_there_are_enough(free: int) -> None:
+    with ranks(BEGINS + FEW_DESCRIPTORS.format(free=free), 3, COLLSHIM_TIMEOUT="10") as processes:
+        found = ended(processes)
+    assert [seen.code for seen in found] == [0, 0, 0], found
+    refused = told(found[2].out)[0]
+    assert refused.kind == "WorldError", refused
+    assert "file descriptors are free, should be" in refused.text
+    assert [told(seen.out)[-1].value for seen in found] == [3, 3, 3], found

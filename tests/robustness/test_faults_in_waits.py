@@ -1,0 +1,166 @@
+"""Waits that a slice's end, a signal's handler or a rank that computes for the others disturbs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+
+from collshim.transports.threads import exchange, transport
+from collshim.world import local_worlds, use
+from tests.engine.worlds import on_ranks
+from tests.robustness.scenarios import interrupted, slices
+from tests.robustness.told import SLACK
+
+TIMEOUT = 1.5
+PROCESSES = ("processes", "unchecked")
+LENGTHS = {"small": 4, "shared": 2_000_000}
+"""Of a shared computation the ranks that wait take their part."""
+
+
+@pytest.mark.parametrize("kind", PROCESSES)
+def test_a_peer_that_comes_when_a_slice_of_the_wait_ends_is_no_failure(kind: str) -> None:
+    found = on_ranks(slices.meets_at_the_end_of_a_slice, 2, kind, wait=30.0, within=90)
+    assert found == [slices.ROUNDS] * 2
+
+
+KEPT = pytest.mark.xfail(reason="Work.wait keeps what the handler raised as the failure of the call")
+AGAIN = [
+    pytest.param(kind, call, when, marks=KEPT if when == "late" or (kind == "processes" and "recv" not in call) else ())
+    for kind, call, when in product(PROCESSES, interrupted.CALLS, interrupted.SECONDS)
+]
+
+
+@cache
+def _broken_off(kind: str, call: str) -> Any:
+    return on_ranks(interrupted.broken_off, 2, kind, call, wait=20.0, within=60)
+
+
+@pytest.mark.parametrize("when", interrupted.SECONDS)
+@pytest.mark.parametrize("call", interrupted.CALLS)
+@pytest.mark.parametrize("kind", PROCESSES)
+def test_what_a_signals_handler_raises_in_a_wait_is_what_the_caller_gets(kind: str, call: str, when: str) -> None:
+    assert _broken_off(kind, call)[0][when][0] == "MineError: from the handler"
+
+
+@pytest.mark.parametrize("call", interrupted.CALLS)
+@pytest.mark.parametrize("kind", PROCESSES)
+def test_the_world_goes_on_after_a_signals_handler_raised_in_a_wait(kind: str, call: str) -> None:
+    assert [seen["next"] for seen in _broken_off(kind, call)] == [2, 2]
+
+
+@pytest.mark.parametrize(("kind", "call", "when"), AGAIN)
+def test_a_call_whose_wait_a_handler_broke_off_can_be_waited_for_again(kind: str, call: str, when: str) -> None:
+    assert _broken_off(kind, call)[0][when][1] == (None if call == "barrier" else [3.0])
+
+
+class _Fault:
+    """What happens in the first computation that begins: the thread that carries it out is ``thread``."""
+
+    def __init__(self, happens: Callable[[], None]) -> None:
+        self._happens = happens
+        self._first = threading.Lock()
+        self.thread = ""
+
+    def around(self, computation: Callable[..., Callable[..., Any]]) -> Callable[..., Callable[..., Any]]:
+        def made(*arguments: Any) -> Callable[..., Any]:
+            compute = computation(*arguments)
+
+            def computes(*operands: Any) -> Any:
+                if self._first.acquire(blocking=False):
+                    self.thread = threading.current_thread().name
+                    self._happens()
+                return compute(*operands)
+
+            return computes
+
+        return made
+
+
+def _patch(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> _Fault:
+    from collshim.transports import compute
+
+    fault = _Fault(happens)
+    patched = fault.around(compute.computation)
+    for module in (exchange, transport, compute):
+        monkeypatch.setattr(module, "computation", patched)
+    return fault
+
+
+def _in_threads(length: int, seconds: float, meanwhile: Callable[[], None]) -> list[tuple[BaseException | None, float]]:
+    """What each of three ranks raised, and after how long; ``meanwhile`` is called once two of them have ended."""
+    found: list[Any] = [None] * 3
+    two = threading.Semaphore(0)
+
+    def run(rank: int, world: Any) -> None:
+        begun, raised = time.monotonic(), None
+        try:
+            with use(world):
+                world.communicator.all_reduce(torch.ones(length)).wait(seconds)
+        except BaseException as error:
+            raised = error
+        found[rank] = raised, time.monotonic() - begun
+        two.release()
+
+    with local_worlds(3) as worlds:
+        threads = [
+            threading.Thread(target=run, args=(rank, world), name=f"rank {rank}", daemon=True)
+            for rank, world in enumerate(worlds)
+        ]
+        for thread in threads:
+            thread.start()
+        for _ in range(2):
+            two.acquire(timeout=2 * seconds + 2 * SLACK)
+        meanwhile()
+        for thread in threads:
+            thread.join(10)
+    assert None not in found, "a rank waits for ever"
+    return found
+
+
+def _others(
+    found: Sequence[tuple[BaseException | None, float]], thread: str
+) -> list[tuple[BaseException | None, float]]:
+    return [seen for rank, seen in enumerate(found) if f"rank {rank}" != thread]
+
+
+@pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_a_rank_that_is_ended_while_it_computes_for_all_is_named_to_the_others(
+    kind: type[BaseException], length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends() -> None:
+        raise kind("thrown")
+
+    fault = _patch(monkeypatch, ends)
+    found = _in_threads(length, 30.0, lambda: None)
+    (own,) = [raised for rank, (raised, _) in enumerate(found) if f"rank {rank}" == fault.thread]
+    assert type(own) is kind
+    for raised, _ in _others(found, fault.thread):
+        assert type(raised).__name__ == "CommunicationError", raised
+        assert f"{kind.__name__}" in str(raised)
+        assert f"on {fault.thread}, which computed for all" in str(raised)
+
+
+@pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
+def test_a_rank_whose_computation_does_not_end_is_named_to_the_others_by_a_deadline(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+    fault = _patch(monkeypatch, lambda: (goes_on.wait(60), None)[1])
+    try:
+        found = _in_threads(length, TIMEOUT, goes_on.set)
+    finally:
+        goes_on.set()
+    for raised, seconds in _others(found, fault.thread):
+        assert type(raised).__name__ == "DeadlineError", raised
+        assert f"all came, and {fault.thread} has not ended its computation" in str(raised)
+        assert TIMEOUT <= seconds < 2 * TIMEOUT + SLACK
+    (own,) = [raised for rank, (raised, _) in enumerate(found) if f"rank {rank}" == fault.thread]
+    assert type(own).__name__ == "DeadlineError", "it is told too, once it has ended"

@@ -1,0 +1,208 @@
+"""The store while its server is stopped, says nothing, or hears strangers: no rank waits beyond its deadline."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from torch.distributed import DistNetworkError, HashStore, TCPStore
+
+from collshim.transports.processes.client import StoreClient, StoreSilentError
+from tests.robustness.scenarios.slow_store import SlowStore
+from tests.robustness.scripts import ended, ranks
+from tests.robustness.told import SLACK, told
+
+TIMEOUT = 2.0
+CALLS = """
+import os, time, torch, collshim
+from tests.robustness.told import tell
+comm = collshim.current().communicator
+comm.barrier().wait()
+print("ready", os.environ["MASTER_PORT"], flush=True)
+"""
+REDUCES_FOR_EVER = """
+def reduces():
+    while True:
+        comm.all_reduce(torch.ones(3)).wait()
+tell(reduces)
+tell(lambda: comm.all_reduce(torch.ones(3)).wait())
+"""
+RECEIVES = """
+if comm.rank == 1:
+    tell(lambda: comm.recv(2, like=torch.ones(3)).wait())
+else:
+    time.sleep(1000)
+"""
+COUNTS = """
+def counts():
+    for step in range(120):
+        time.sleep(0.02 if step % 40 or comm.rank else 0.6)
+        comm.send(torch.full((3,), float(step)), (comm.rank + 1) % comm.size)
+        received = comm.recv((comm.rank - 1) % comm.size, like=torch.ones(3)).wait()
+        total = comm.all_reduce(torch.full((3,), comm.rank + step)).wait()
+        expected = sum(range(comm.size)) + comm.size * step
+        if total.tolist() != [expected] * 3 or received.tolist() != [step] * 3:
+            return [step, total.tolist(), received.tolist()]
+    return "right"
+tell(counts)
+"""
+
+
+@pytest.mark.parametrize("check", ["0", "1"])
+def test_ranks_that_reduce_are_told_by_the_deadline_that_the_stores_server_stopped_for_good(check: str) -> None:
+    variables = {"COLLSHIM_TIMEOUT": str(TIMEOUT), "COLLSHIM_CHECK": check}
+    with ranks(CALLS + REDUCES_FOR_EVER, 3, **variables) as processes:
+        assert all(process.stdout.readline().startswith("ready") for process in processes)
+        stopped_at = time.monotonic()
+        processes[0].send_signal(signal.SIGSTOP)
+        found = [process.ended(TIMEOUT + 3 * SLACK) for process in processes[1:]]
+        took = time.monotonic() - stopped_at
+    for seen in found:
+        first, again = told(seen.out)
+        assert first.ours, seen
+        assert "rank 0 " in first.text
+        assert again.kind == "BrokenCommunicatorError"
+        assert first.seconds + again.seconds < TIMEOUT + 2 * SLACK
+        assert seen.code == 0, "it ends though the store says nothing"
+    assert took < TIMEOUT + 3 * SLACK
+
+
+def test_a_recv_from_a_living_rank_is_told_by_its_deadline_that_the_stores_server_stopped() -> None:
+    with ranks(CALLS + RECEIVES, 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
+        assert all(process.stdout.readline().startswith("ready") for process in processes)
+        processes[0].send_signal(signal.SIGSTOP)
+        (seen,) = told(processes[1].ended(TIMEOUT + 3 * SLACK).out)
+    assert seen.kind == "DeadlineError", seen
+    assert "nothing was sent" in seen.text
+    assert "rank 0 " in seen.text
+    assert seen.seconds < TIMEOUT + SLACK
+
+
+def test_a_stop_of_the_stores_server_that_is_shorter_than_the_deadline_does_no_harm() -> None:
+    with ranks(CALLS + COUNTS, 3, COLLSHIM_TIMEOUT="15") as processes:
+        assert all(process.stdout.readline().startswith("ready") for process in processes)
+        for _ in range(2):
+            processes[0].send_signal(signal.SIGSTOP)
+            time.sleep(1.2)  # longer than a store may take to answer
+            processes[0].send_signal(signal.SIGCONT)
+            time.sleep(0.3)
+        found = ended(processes)
+    assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, "right")] * 3, found
+
+
+@pytest.mark.parametrize("deed", ["deletes", "overwrites"])
+def test_what_a_stranger_does_to_all_keys_of_the_store_does_not_disturb_the_ranks_calls(deed: str) -> None:
+    with ranks(CALLS + COUNTS, 3, COLLSHIM_TIMEOUT="10", COLLSHIM_SECRET="the world's own") as processes:
+        ports = [process.stdout.readline().split()[1] for process in processes]
+        with _stranger(int(ports[0]), deed) as keys:
+            found = ended(processes)
+    assert len(keys) > 3
+    assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, "right")] * 3, found
+
+
+@contextmanager
+def _stranger(port: int, deed: str) -> Iterator[set[str]]:
+    """Whoever knows the port, at work till the end; the keys that it has got hold of."""
+    store = TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=5))
+    keys, over = set[str](), threading.Event()
+
+    def works() -> None:
+        while not over.wait(0.05):
+            try:
+                for key in store.list_keys():
+                    keys.add(key)
+                    store.delete_key(key) if deed == "deletes" else store.set(key, "0" * 40)
+            except DistNetworkError:
+                return
+
+    thread = threading.Thread(target=works, daemon=True)
+    thread.start()
+    try:
+        yield keys
+    finally:
+        over.set()
+        thread.join(10)
+
+
+@pytest.fixture
+def slow_store() -> Iterator[SlowStore]:
+    store = SlowStore()
+    yield store
+    store.goes_on.set()
+
+
+def test_a_store_that_says_nothing_is_an_error_after_the_seconds_it_is_given(slow_store: SlowStore) -> None:
+    client, begun = StoreClient(slow_store, "world", "rank 0"), time.monotonic()
+    with pytest.raises(StoreSilentError, match="rank 0"):
+        client.check("first", seconds=0.7)
+    assert 0.7 <= time.monotonic() - begun < 0.7 + SLACK
+    assert client.silent_for >= 0.7
+
+
+def test_a_store_that_is_silent_is_not_asked_again_until_it_answers(slow_store: SlowStore) -> None:
+    client = StoreClient(slow_store, "world", "rank 0")
+    with pytest.raises(StoreSilentError):
+        client.check("first", seconds=0.7)
+    for _ in range(50):
+        with pytest.raises(StoreSilentError):
+            client.check("second")
+        client.post("third", "")
+    slow_store.goes_on.set()
+    limit = time.monotonic() + 5
+    while client.silent_for:
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+    assert client.check("fourth") is False
+    assert slow_store.asked == ["world/first", "world/fourth"]
+
+
+def test_a_client_that_is_closed_does_not_wait_for_a_silent_store(slow_store: SlowStore) -> None:
+    client = StoreClient(slow_store, "world", "rank 0")
+    with pytest.raises(StoreSilentError):
+        client.check("first", seconds=0.1)
+    begun = time.monotonic()
+    client.close()
+    with pytest.raises(StoreSilentError):
+        client.check("second")
+    assert time.monotonic() - begun < SLACK
+
+
+@contextmanager
+def _clients(*secrets: bytes) -> Iterator[tuple[HashStore, list[StoreClient]]]:
+    store = HashStore()
+    clients = [StoreClient(store, "world", "rank 0", secret) for secret in secrets]
+    try:
+        yield store, clients
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_a_value_signed_with_another_secret_is_not_read() -> None:
+    with _clients(b"the world's", b"the world's", b"a stranger's") as (_, (one, other, stranger)):
+        one.set("waits/1", "left")
+        stranger.set("waits/2", "left")
+        assert other.get(["waits/1", "waits/2", "waits/3"]) == ["left", "", ""]
+        assert stranger.get(["waits/1", "waits/2"]) == ["", "left"]
+
+
+def test_a_value_that_was_signed_for_another_key_is_not_read() -> None:
+    with _clients(b"the world's") as (store, (client,)):
+        client.set("waits/1", "left")
+        store.set("world/waits/2", store.get("world/waits/1").decode())
+        assert client.get(["waits/1", "waits/2"]) == ["left", ""]
+
+
+@pytest.mark.parametrize("before", ["", "a text that nobody signed", "é" * 40])
+def test_what_a_stranger_wrote_before_is_not_the_first_word(before: str) -> None:
+    with _clients(b"the world's") as (store, (client,)):
+        if before:
+            store.set("world/ended/all", before)
+        assert client.first("ended/all", "own") == "own"
+        assert client.first("ended/all", "second") == "own"
+        assert client.first("ended/all", "third", expected="own") == "third"
