@@ -20,6 +20,8 @@ An adapter raises a class that is both one of these and what the imitated framew
 
 from __future__ import annotations
 
+import signal
+
 
 class CollshimError(Exception):
     """The root of every error that collshim raises."""
@@ -92,6 +94,17 @@ def again(failure: CollshimError | None) -> CollshimError:
     own = type(failure)(*failure.args)
     own.__cause__ = failure.__cause__
     return own
+
+
+def is_of_handler(error: BaseException) -> bool:
+    """Whether a handler of a signal raised this, which came while a call was carried out: it is the user's own."""
+    codes = {getattr(handler, "__code__", None) for handler in map(signal.getsignal, signal.valid_signals())} - {None}
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code in codes:
+            return True
+        step = step.tb_next
+    return False
 
 
 def local_failure(op: str, error: BaseException, where: str = "") -> CommunicationError:

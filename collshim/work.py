@@ -15,7 +15,14 @@ from typing import Any, Generic, TypeVar, cast
 
 from torch import Tensor
 
-from collshim.errors import ArgumentTypeError, ArgumentValueError, CollshimError, CommunicationError, DeadlineError
+from collshim.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    CollshimError,
+    CommunicationError,
+    DeadlineError,
+    is_of_handler,
+)
 
 _PAUSE = 1e-4
 """Seconds between two looks at a work that another thread waits for."""
@@ -109,11 +116,11 @@ class Work(Generic[T]):
                 if self.joint or not self._is_simple:
                     outputs = self._made(outputs)
                 self._result = outputs if self._out is None else self._out
-            except Exception as failure:
+            except BaseException as failure:
+                if not isinstance(failure, Exception) or is_of_handler(failure):  # of a signal: the wait may be resumed
+                    self._claim = True
+                    raise
                 self._keep(failure)
-            except BaseException:  # Ctrl-C: the wait may be resumed
-                self._claim = True
-                raise
             self._settled = True
         if self._failure is not None:
             self._raise(self._failure)

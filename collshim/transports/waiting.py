@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Sequence
 
@@ -58,17 +57,6 @@ def watch(
             seconds = later
     finally:
         watched.clear()
-
-
-def is_of_handler(error: BaseException) -> bool:
-    """Whether a handler of a signal raised this, which came while a call was carried out: it is the user's own."""
-    codes = {getattr(handler, "__code__", None) for handler in map(signal.getsignal, signal.valid_signals())} - {None}
-    step = error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code in codes:
-            return True
-        step = step.tb_next
-    return False
 
 
 def chain_of(

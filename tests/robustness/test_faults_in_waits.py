@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import product
 from typing import Any
 
 import pytest
@@ -30,13 +29,6 @@ def test_a_peer_that_comes_when_a_slice_of_the_wait_ends_is_no_failure(kind: str
     assert found == [slices.ROUNDS] * 2
 
 
-KEPT = pytest.mark.xfail(reason="Work.wait keeps what the handler raised as the failure of the call")
-AGAIN = [
-    pytest.param(kind, call, when, marks=KEPT if when == "late" or (kind == "processes" and "recv" not in call) else ())
-    for kind, call, when in product(PROCESSES, interrupted.CALLS, interrupted.SECONDS)
-]
-
-
 @cache
 def _broken_off(kind: str, call: str) -> Any:
     return on_ranks(interrupted.broken_off, 2, kind, call, wait=20.0, within=60)
@@ -55,7 +47,9 @@ def test_the_world_goes_on_after_a_signals_handler_raised_in_a_wait(kind: str, c
     assert [seen["next"] for seen in _broken_off(kind, call)] == [2, 2]
 
 
-@pytest.mark.parametrize(("kind", "call", "when"), AGAIN)
+@pytest.mark.parametrize("when", interrupted.SECONDS)
+@pytest.mark.parametrize("call", interrupted.CALLS)
+@pytest.mark.parametrize("kind", PROCESSES)
 def test_a_call_whose_wait_a_handler_broke_off_can_be_waited_for_again(kind: str, call: str, when: str) -> None:
     assert _broken_off(kind, call)[0][when][1] == (None if call == "barrier" else [3.0])
 

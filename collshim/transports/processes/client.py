@@ -57,6 +57,7 @@ class StoreClient:
             seconds = timedelta(seconds=_CONNECT_SECONDS)
             self.server += f" at {store.host}:{store.port}"
             store = TCPStore(store.host, store.port, is_master=False, wait_for_workers=False, timeout=seconds)
+            store.set_timeout(timedelta(seconds=PATIENCE))  # of a key that is deleted after it was seen
         self._store: Any = PrefixStore(prefix, store)
         self._questions: SimpleQueue[_Question[Any] | None] = SimpleQueue()
         self._asked_at: float | None = None
@@ -151,7 +152,7 @@ class StoreClient:
             try:
                 question.answer = question.ask(self._store)
             except Exception as error:
-                question.failure = error if isinstance(error, DistNetworkError) else DistNetworkError(str(error))
+                question.failure = error if isinstance(error, DistNetworkError) else StoreSilentError(str(error))
             self._asked_at = None
             question.answered.set()
             del question

@@ -44,7 +44,10 @@ from collshim.transports.processes.poller import Poller
 _RANKS = struct.Struct("<II")
 _SIGNATURE_BYTES = 32
 _KEPT = 1024
-"""Groups that have ended, and strangers' connections, that are remembered."""
+"""Groups that have ended that are remembered."""
+
+_STRANGERS = 64
+"""Connections that may not have said yet who they are from."""
 
 _LONGEST_FLUSH = 5.0
 """Seconds that a process which leaves waits until what it sent is on its way."""
@@ -98,6 +101,8 @@ class Connections:
         self._numbers = 0
         self._offers: dict[int, Offer] = {}
         self._destinations: dict[tuple[int, int], Destination] = {}
+        self._strangers: dict[Connection, None] = {}
+        self._reserve = os.open(os.devnull, os.O_RDONLY)
         self._is_closed = False
         self._poller.add(self._listener, self._accept_connections)
         _LIVING.add(self)
@@ -303,20 +308,40 @@ class Connections:
             raise
 
     def _accept_connections(self, events: int) -> None:
-        """Whoever has come; of those that never say who they are the oldest goes."""
-        with suppress(BlockingIOError):
-            while True:
-                sock, _ = self._listener.accept()
-                self._add(Connection(self, sock, None))
-        strangers = [connection for connection in self._all if connection.rank is None]
-        for connection in strangers[_KEPT:]:
+        """Whoever has come; of those that do not say who they are the oldest go."""
+        while (sock := self._accepted()) is not None:
+            connection = Connection(self, sock, None)
+            self._add(connection)
+            self._serve(connection, EVENT_READ)
+            if connection.rank is None and connection in self._all:
+                self._strangers[connection] = None
+        for connection in list(self._strangers):
+            if connection.rank is not None or connection not in self._all:
+                del self._strangers[connection]
+        for connection in list(self._strangers)[: max(0, len(self._strangers) - _STRANGERS)]:
             self._lose(connection, ConnectionAbortedError(errno.ECONNABORTED, "too many said no hello"))
+
+    def _accepted(self) -> socket.socket | None:
+        """The next that has come; None for none. Where no descriptor is left for it, it is turned away."""
+        try:
+            return self._listener.accept()[0]
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                return None
+        os.close(self._reserve)
+        with suppress(OSError):
+            self._listener.accept()[0].close()
+        self._reserve = os.open(os.devnull, os.O_RDONLY)
+        return None
 
     def _lose(self, connection: Connection, error: OSError) -> None:
         """A connection has ended, and with it what was on its way there, or from there."""
         if connection not in self._all:
             return
         self._all.discard(connection)
+        self._strangers.pop(connection, None)
         self._poller.remove(connection.sock)
         connection.sock.close()
         rank, why = connection.rank, error.strerror or str(error)
@@ -365,6 +390,9 @@ class Connections:
         self._close_sockets()
 
     def _close_sockets(self) -> None:
+        if self._reserve >= 0:
+            os.close(self._reserve)
+            self._reserve = -1
         for sock in (self._listener, *(connection.sock for connection in self._all)):
             sock.close()
         self._all.clear()

@@ -20,7 +20,15 @@ from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError, again, local_failure
+from collshim.errors import (
+    CollshimError,
+    CommunicationError,
+    DeadlineError,
+    PeerError,
+    again,
+    is_of_handler,
+    local_failure,
+)
 from collshim.layout import Parts
 from collshim.transports.compute import computation
 from collshim.transports.processes.backend import FLOATS, INTEGERS, Endpoint, Finish, Transfer
@@ -28,7 +36,7 @@ from collshim.transports.processes.fingerprint import Fingerprint, decode, input
 from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group
 from collshim.transports.streams import hold, on_stream, stream_to_follow
-from collshim.transports.waiting import FIRST_SLICE, Watched, is_of_handler, watch
+from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 from collshim.work import Work
 
 _IN_LISTS = ("sum", "prod", "min", "max")

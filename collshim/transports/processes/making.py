@@ -5,10 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
-
-from torch.distributed import DistNetworkError
 
 from collshim.calls.site import caller
 from collshim.errors import DeadlineError, PeerError
@@ -76,8 +73,7 @@ class Assembly(_Step):
             watch(self, self.is_complete, limit, later=FIRST_SLICE)
             self.client.set(self.met, "met", seconds)
         except BaseException:
-            with suppress(DistNetworkError, StoreSilentError):  # ranks that come later must not count this one
-                self.client.ask(lambda store: store.delete_key(self.keys[self.rank]))
+            self.client.post(self.keys[self.rank], "")  # ranks that come later must not count this one
             raise
 
     def is_complete(self, seconds: float) -> bool:
@@ -87,7 +83,7 @@ class Assembly(_Step):
 
     def _has(self, keys: Sequence[str]) -> bool:
         try:
-            return self.client.check(*keys)
+            return self.client.check(*keys) and not self.absent()
         except StoreSilentError:
             return False
 

@@ -21,7 +21,15 @@ from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, MismatchError, again, local_failure
+from collshim.errors import (
+    CollshimError,
+    CommunicationError,
+    DeadlineError,
+    MismatchError,
+    again,
+    is_of_handler,
+    local_failure,
+)
 from collshim.layout import Parts
 from collshim.transports.compute import Outputs, Share, computation, shares
 from collshim.transports.streams import Crossing
@@ -31,7 +39,6 @@ from collshim.transports.waiting import (
     LATER_SLICE,
     Watched,
     chain_of,
-    is_of_handler,
     missing_text,
     watch,
 )
