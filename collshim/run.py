@@ -43,9 +43,12 @@ def start(chosen: argparse.Namespace) -> int:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.run import main as agent
 
+    from collshim.rendezvous import register
+
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // chosen.nproc_per_node)))
     if chosen.nnodes == 1:
-        os.environ.setdefault("COLLSHIM_SECRET", token_hex(32))  # which the ranks inherit
+        register()
+        os.environ["COLLSHIM_SECRET"] = os.environ.get("COLLSHIM_SECRET") or token_hex(32)  # which the ranks inherit
     try:
         with TemporaryDirectory(prefix="collshim-run-") as logs:  # torchrun leaves its own behind
             agent([f"--log-dir={logs}", *_agent_arguments(chosen)])
@@ -57,9 +60,11 @@ def start(chosen: argparse.Namespace) -> int:
 
 
 def _agent_arguments(chosen: argparse.Namespace) -> Sequence[str]:
-    alone = chosen.nnodes == 1 and chosen.master_port == 0
+    from collshim.rendezvous import BACKEND
+
     machines = [f"--{name.replace('_', '-')}={getattr(chosen, name)}" for name in _MACHINES]
-    where = ["--standalone"] if alone else machines
+    alone = ["--nnodes=1", f"--rdzv-backend={BACKEND}", f"--rdzv-endpoint={LOOPBACK}:{chosen.master_port}"]
+    where = [*alone, f"--local-addr={LOOPBACK}"] if chosen.nnodes == 1 else machines
     script = ["-m", chosen.script] if chosen.module else [chosen.script]
     number = f"--nproc-per-node={chosen.nproc_per_node}"
     return [number, *where, "--module", "collshim.worker", *script, *chosen.arguments]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
+import zlib
 from typing import Any
 
 import pytest
@@ -119,3 +122,51 @@ def test_a_description_that_cannot_be_packed_is_refused() -> None:
     shapes = tuple(tuple(torch.randint(10**9, (60,), generator=source).tolist()) for _ in range(SIZE))
     with pytest.raises(ArgumentValueError, match=r"all_to_all: the description .* takes \d+ bytes, should be at most"):
         encoded(Call("all_to_all", None, torch.float32, sends=shapes), None, SIZE)
+
+
+HEADER: list[Any] = json.loads(header_of(Call("all_reduce", (2,), torch.float32, reduce_op="sum")))
+
+
+def changed(place: int, value: Any) -> bytes:
+    """A header with another value in one place."""
+    return json.dumps([*HEADER[:place], value, *HEADER[place + 1 :]]).encode()
+
+
+GARBAGE = {
+    "nothing": b"",
+    "any bytes": bytes(range(256)),
+    "half of a header": json.dumps(HEADER).encode()[:30],
+    "half of a packed one": zlib.compress(json.dumps(HEADER).encode())[:-20],
+    "no text": b"[\xff\xfe]",
+    "too few fields": b"[1, 2]",
+    "too many fields": json.dumps(HEADER * 2).encode(),
+    "very deep": b"[" * 100_000,
+    "a very long number": b"[" + b"9" * 100_000 + b"]",
+    "a collective that there is not": changed(0, "explode"),
+    "a list for a collective": changed(0, ["all_reduce"]),
+    "a number for a shape": changed(1, 3),
+    "text in a shape": changed(1, ["a"]),
+    "a negative length": changed(1, [-1]),
+    "a function for a dtype": changed(2, "load"),
+    "a module for a dtype": changed(2, "nn"),
+    "a dtype that there is not": changed(2, "float31"),
+    "a number for a dtype": changed(2, 3),
+    "a list for a reduction": changed(4, []),
+    "text for a factor": changed(5, "2"),
+    "text for a root": changed(6, "x"),
+    "numbers for parts": changed(7, [3]),
+    "much packed into little": zlib.compress(b"[" * (1 << 28), 9),
+    "a long list packed into little": zlib.compress(b"[" + b"0," * (1 << 26) + b"0]", 9),
+}
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+def test_bytes_that_describe_no_call_are_a_value_error_and_take_little_memory(name: str) -> None:
+    header = GARBAGE[name]
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=rf"{len(header)} bytes that describe no call"):
+            call_from(header)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()

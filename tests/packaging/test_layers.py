@@ -20,7 +20,7 @@ FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
 
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
-    ("errors", "layout", "dlpack", "compiling", "pickling", "run"),
+    ("errors", "layout", "dlpack", "compiling", "pickling"),
     ("arithmetic", "arrays", "environment", "forks", "nan", "options"),
     ("work", "worker"),
     ("calls", "calls.collective", "calls.site"),
@@ -38,8 +38,8 @@ LEVELS = (
     ("transports.processes.backend", "transports.processes.connections", "transports.processes.fingerprint"),
     ("transports.processes.making", "transports.processes.reductions"),
     ("transports.processes.store",),
-    ("transports.processes.gloo", "transports.processes.group"),
-    ("transports.processes.exchange", "transports.processes.progress"),
+    ("transports.processes.gloo", "transports.processes.group", "rendezvous"),
+    ("transports.processes.exchange", "transports.processes.progress", "run"),
     ("transports.processes.request",),
     ("transports.processes.messages",),
     ("transports.processes.transport",),
@@ -58,8 +58,9 @@ HEIGHT = {row: height for height, rows in enumerate(LEVELS) for row in rows}
 
 # Where torch's process groups may be named, and the modules that may not reach them all the same.
 PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
-# collshim.run starts torch's elastic agent, which lives in torch.distributed too.
-MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in ("transports.processes.*", "world", "run", "torch*"))
+# collshim.run starts torch's elastic agent, which lives in torch.distributed too, with the rendezvous.
+_MAY = ("transports.processes.*", "world", "rendezvous", "run", "torch*")
+MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in _MAY)
 NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.threads.*"
 
 # What runs on the real framework as well, in an environment without collshim, and what it may import there.

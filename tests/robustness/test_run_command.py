@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import textwrap
@@ -55,6 +56,40 @@ COUNTS = """
     with open(f"{sys.argv[1]}/{world.rank}", "w") as told:
         told.write(f"{world.rank} of {total}")
 """
+LISTENS = """
+    import json, os, sys, numpy as np, collshim
+
+    def listening(pid):
+        sockets = {}
+        for family in ("tcp", "tcp6"):
+            with open(f"/proc/{pid}/net/{family}") as table:
+                for line in table.readlines()[1:]:
+                    fields = line.split()
+                    if fields[3] == "0A":
+                        sockets[f"socket:[{fields[9]}]"] = fields[1].partition(":")[0]
+        found = []
+        for descriptor in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                found.append(sockets.get(os.readlink(f"/proc/{pid}/fd/{descriptor}")))
+            except FileNotFoundError:
+                pass
+        return [address for address in found if address]
+
+    world = collshim.current()
+    comm = world.communicator.subgroup([1, 0])
+    sent = comm.send(np.ones(3), 1 - comm.rank)
+    comm.recv(1 - comm.rank).wait()
+    sent.wait()
+    told = {"address": os.environ["MASTER_ADDR"], "secret": os.environ["COLLSHIM_SECRET"]}
+    for name, pid in (("rank", os.getpid()), ("agent", os.getppid())):
+        with open(f"/proc/{pid}/cmdline") as command:
+            told[name] = {"command": command.read(), "listening": listening(pid)}
+    with open(f"{sys.argv[1]}/{world.rank}.json", "w") as file:
+        json.dump(told, file)
+    comm.barrier().wait()
+"""
+LISTENING_PORT = 29513
+_LOOPBACK_IN_PROC = f"{int.from_bytes(socket.inet_aton('127.0.0.1'), sys.byteorder):08X}"
 
 
 def _run(
@@ -136,6 +171,32 @@ def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm
     seen = _ended(_run(tmp_path, COUNTS, "-n", "2", more=slurm))
     assert seen.code == 0, seen
     assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["0 of 2", "1 of 2"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="the system has no table of sockets in /proc")
+@pytest.mark.parametrize("port", [0, LISTENING_PORT], ids=["a free port", "a given port"])
+def test_a_world_of_one_machine_listens_on_loopback_alone_and_shows_nobody_its_secret(
+    port: int, tmp_path: Path
+) -> None:
+    seen = _ended(_run(tmp_path, LISTENS, "-n", "2", "--master-port", str(port), more={"COLLSHIM_SECRET": ""}))
+    assert seen.code == 0, seen
+    told = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
+    processes = [line[name] for line in told for name in ("rank", "agent")]
+    assert {address for process in processes for address in process["listening"]} == {_LOOPBACK_IN_PROC}
+    assert all(process["listening"] for process in processes)
+    assert [line["address"] for line in told] == ["127.0.0.1"] * 2
+    secret = told[0]["secret"]
+    assert (len(secret), told[1]["secret"]) == (64, secret)
+    assert not any(secret in text for text in (seen.out, seen.errors, *(each["command"] for each in processes)))
+
+
+def test_a_port_that_is_taken_is_an_error_of_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        seen = _ended(_run(tmp_path, COUNTS, "-n", "2", "--master-port", str(port)))
+    assert seen.code == 1, seen
+    assert f"the world's store at 127.0.0.1:{port} cannot be served" in seen.errors
+    assert "Traceback" not in seen.errors
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "two"])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import socket
 import struct
+from ipaddress import ip_address
 
 from collshim.errors import WorldError
 
 LOOPBACK = "127.0.0.1"
-_ON_THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "")
 _PORT = 9  # of "discard": nothing is sent there
 _SIOCGIFADDR = 0x8915  # Linux: an interface's address
 _REQUEST = struct.Struct("256s")
@@ -17,7 +17,15 @@ _ADDRESS_AT = slice(20, 24)
 
 def is_loopback(address: str) -> bool:
     """Whether this is an address of the machine itself, which no other one reaches."""
-    return address in _ON_THIS_MACHINE
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return address in ("localhost", "")
+
+
+def loopback_of(address: str) -> str:
+    """The number of a loopback address, which may be a name."""
+    return LOOPBACK if address in ("localhost", "") else address
 
 
 def listening_host(master: str, interface: str) -> str:
@@ -25,7 +33,7 @@ def listening_host(master: str, interface: str) -> str:
     if interface:
         return _of_interface(interface)
     if is_loopback(master):
-        return LOOPBACK
+        return loopback_of(master)
     family, _, _, _, place = socket.getaddrinfo(master, _PORT, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect(place)  # which sends nothing, and chooses the interface

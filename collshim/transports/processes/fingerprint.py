@@ -26,7 +26,7 @@ _PREFIX = struct.Struct("<IId")
 """Bytes of the header, bytes of the data, and the time."""
 
 _NO_DATA = 2**32 - 1
-_LONGEST_TEXT = 1 << 24
+_LONGEST_TEXT = 1 << 21
 
 
 class Fingerprint(NamedTuple):
@@ -141,12 +141,14 @@ def call_from(header: bytes) -> Call:
     try:
         fields: list[Any] = json.loads(header if header[:1] == b"[" else _unpacked(header))
         op, shape, dtype, device, reduce_op, factor, root, sends, expects, *rest = fields
-        shape = None if shape is None else tuple(shape)
+        shape = None if shape is None else _shape(shape)
         dtype = None if dtype is None else getattr(torch, dtype)
         call = Call(op, shape, dtype, device, reduce_op, factor, root, _shapes(sends), _shapes(expects), *rest)
     except (ValueError, TypeError, AttributeError, RecursionError, zlib.error) as error:
         raise ValueError(f"{len(header)} bytes that describe no call: {error}") from error
-    if op not in COLLECTIVES or not (dtype is None or isinstance(dtype, torch.dtype)):
+    if not (_is(op, str) and op in COLLECTIVES and _is(dtype, torch.dtype, None)) or not (
+        _is(reduce_op, str, None) and _is(factor, int, float, None) and _is(root, int, None)
+    ):
         raise ValueError(f"{len(header)} bytes that describe no call")
     return call
 
@@ -160,5 +162,15 @@ def _unpacked(header: bytes) -> bytes:
     return text
 
 
+def _is(value: Any, *kinds: type | None) -> bool:
+    return any(value is None if kind is None else isinstance(value, kind) for kind in kinds)
+
+
+def _shape(shape: list[int]) -> Shape:
+    if not all(type(length) is int and length >= 0 for length in shape):
+        raise ValueError(f"a shape of {shape}")
+    return tuple(shape)
+
+
 def _shapes(shapes: list[list[int]] | None) -> tuple[Shape, ...] | None:
-    return None if shapes is None else tuple(tuple(shape) for shape in shapes)
+    return None if shapes is None else tuple(_shape(shape) for shape in shapes)

@@ -18,7 +18,7 @@ from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, Proce
 
 from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
-from collshim.transports.processes.addresses import LOOPBACK, is_loopback, listening_host
+from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
 from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
@@ -227,7 +227,7 @@ class ProcessWorld:
             if self._interface:
                 self._device = ProcessGroupGloo.create_device(interface=self._interface)
             elif is_loopback(self._address):
-                self._device = ProcessGroupGloo.create_device(hostname=LOOPBACK)
+                self._device = ProcessGroupGloo.create_device(hostname=loopback_of(self._address))
             else:
                 self._device = ProcessGroupGloo.create_default_device()
         return self._device
@@ -269,7 +269,9 @@ def _served(host: str, port: int, seconds: float) -> TCPStore:
     options: dict[str, Any] = {"timeout": timedelta(seconds=seconds), "wait_for_workers": False, "multi_tenant": True}
     if is_loopback(host):
         with suppress(OSError):  # it is taken, perhaps by a store of this process
-            listener = socket.create_server((LOOPBACK, port), backlog=_BACKLOG)
+            number = loopback_of(host)
+            family = socket.AF_INET6 if ":" in number else socket.AF_INET
+            listener = socket.create_server((number, port), family=family, backlog=_BACKLOG)
             port = listener.getsockname()[1]
             options["master_listen_fd"] = listener.detach()
     return TCPStore(host, port, is_master=True, **options)

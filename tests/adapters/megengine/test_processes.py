@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+from pathlib import Path
 from typing import Any
+from xmlrpc.client import ServerProxy
 
 import pytest
 import torch
@@ -162,3 +165,32 @@ def test_a_server_ends_with_its_object() -> None:
     del server
     with collshim.options(timeout=0.2), pytest.raises(collshim.PeerError):
         dist.Client("localhost", port)
+
+
+def _answers(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+NET = Path("/proc/sys/net/ipv4")  # Linux, where every address 127.x.y.z is loopback's
+
+
+@pytest.mark.skipif(not NET.exists(), reason="the system has one loopback address")
+@pytest.mark.parametrize(("master_ip", "other"), [(None, "127.0.0.2"), ("127.0.0.2", "127.0.0.1")])
+def test_a_server_listens_at_one_address_alone(master_ip: str | None, other: str) -> None:
+    server = dist.Server() if master_ip is None else dist.Server._at(master_ip, 0)
+    own = master_ip or "127.0.0.1"
+    assert server.mm_server_port == server.py_server_port
+    assert [_answers(address, server.py_server_port) for address in (own, other)] == [True, False]
+
+
+@pytest.mark.skipif(not NET.exists(), reason="the system has one loopback address")
+def test_the_store_of_a_servers_world_listens_on_loopback_alone() -> None:
+    server = dist.Server()
+    with ServerProxy(f"http://127.0.0.1:{server.py_server_port}") as table:
+        port = table.rendezvous("1")
+    assert isinstance(port, int)
+    assert [_answers(address, port) for address in ("127.0.0.1", "127.0.0.2")] == [True, False]
