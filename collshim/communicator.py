@@ -233,6 +233,17 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         Every member calls it, in the same order of subgroups with the same ranks; others need not. It is closed when
         the program lets go of it; its calls in progress complete.
         """
+        part = self._split(ranks)
+        if part is None:
+            return None
+        transport, members, key = part
+        name = f"{self.name}/{key}"
+        communicator = Communicator(transport, [self.ranks[rank] for rank in members], name, self.timeout)
+        weakref.finalize(communicator, transport.drop).atexit = False
+        return communicator
+
+    def _split(self, ranks: Sequence[int]) -> tuple[Transport, tuple[int, ...], str] | None:
+        """The transport of a subgroup, its ranks in this group, and its name; see ``subgroup``. Who asks closes it."""
         if not isinstance(ranks, Iterable):
             text = validation.error_text(self, "subgroup", "rank list", repr(ranks), "a list of ranks")
             raise ArgumentTypeError(text)
@@ -244,11 +255,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         key = f"{'-'.join(map(str, members))}#{count}"
         transport = self._transport.split(members, key)
         self._subgroups[members] = count  # not before: ranks that try again must meet
-        if transport is None:
-            return None
-        part = Communicator(transport, [self.ranks[rank] for rank in members], f"{self.name}/{key}", self.timeout)
-        weakref.finalize(part, transport.drop).atexit = False
-        return part
+        return None if transport is None else (transport, members, key)
 
     def close(self) -> None:
         """Leave the group; later calls raise ``BrokenCommunicatorError``."""

@@ -61,11 +61,12 @@ class World:
 
         Every rank that is to be in it calls this, with the same ranks in the same order.
         """
-        part = self.communicator.subgroup(ranks)
+        part = self.communicator._split(ranks)
         if part is None:
             return None
-        world = World(part._transport, part.rank, part.size, range(part.size))
-        world.communicator.timeout = part.timeout
+        transport = part[0]
+        world = World(transport, transport.rank, transport.size, range(transport.size))
+        world.communicator.timeout = self.communicator.timeout
         return world
 
     def close(self) -> None:

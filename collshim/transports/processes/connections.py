@@ -39,6 +39,7 @@ from collshim.transports.processes.connection import (
     Request,
     framed,
 )
+from collshim.transports.processes.listener import Listener, family_of
 from collshim.transports.processes.poller import Poller
 
 _RANKS = struct.Struct("<II")
@@ -87,9 +88,8 @@ class Connections:
         self._poller = Poller()
         self.lock = self._poller.lock
         self._addresses: list[tuple[str, int]] = []
-        self._listener = socket.create_server((host, 0), family=_family(host), backlog=4096)
-        self._listener.setblocking(False)
-        self.port: int = self._listener.getsockname()[1]
+        self._listener = Listener(host)
+        self.port = self._listener.port
         self._all: set[Connection] = set()
         self._to: dict[int, Connection] = {}
         self._from: dict[int, Connection] = {}
@@ -102,9 +102,8 @@ class Connections:
         self._offers: dict[int, Offer] = {}
         self._destinations: dict[tuple[int, int], Destination] = {}
         self._strangers: dict[Connection, None] = {}
-        self._reserve = os.open(os.devnull, os.O_RDONLY)
         self._is_closed = False
-        self._poller.add(self._listener, self._accept_connections)
+        self._poller.add(self._listener.socket, self._accept_connections)
         _LIVING.add(self)
 
     def open(self, addresses: list[tuple[str, int]]) -> None:
@@ -273,7 +272,7 @@ class Connections:
         if why:
             raise ConnectionResetError(errno.ECONNRESET, why)
         host, port = self._addresses[rank]
-        sock = socket.socket(_family(host))
+        sock = socket.socket(family_of(host))
         sock.setblocking(False)
         code = sock.connect_ex((host, port))
         connection = Connection(self, sock, rank)
@@ -309,7 +308,7 @@ class Connections:
 
     def _accept_connections(self, events: int) -> None:
         """Whoever has come; of those that do not say who they are the oldest go."""
-        while (sock := self._accepted()) is not None:
+        while (sock := self._listener.accept()) is not None:
             connection = Connection(self, sock, None)
             self._add(connection)
             self._serve(connection, EVENT_READ)
@@ -320,21 +319,6 @@ class Connections:
                 del self._strangers[connection]
         for connection in list(self._strangers)[: max(0, len(self._strangers) - _STRANGERS)]:
             self._lose(connection, ConnectionAbortedError(errno.ECONNABORTED, "too many said no hello"))
-
-    def _accepted(self) -> socket.socket | None:
-        """The next that has come; None for none. Where no descriptor is left for it, it is turned away."""
-        try:
-            return self._listener.accept()[0]
-        except BlockingIOError:
-            return None
-        except OSError as error:
-            if error.errno not in (errno.EMFILE, errno.ENFILE):
-                return None
-        os.close(self._reserve)
-        with suppress(OSError):
-            self._listener.accept()[0].close()
-        self._reserve = os.open(os.devnull, os.O_RDONLY)
-        return None
 
     def _lose(self, connection: Connection, error: OSError) -> None:
         """A connection has ended, and with it what was on its way there, or from there."""
@@ -390,11 +374,9 @@ class Connections:
         self._close_sockets()
 
     def _close_sockets(self) -> None:
-        if self._reserve >= 0:
-            os.close(self._reserve)
-            self._reserve = -1
-        for sock in (self._listener, *(connection.sock for connection in self._all)):
-            sock.close()
+        self._listener.close()
+        for connection in self._all:
+            connection.sock.close()
         self._all.clear()
 
 
@@ -412,7 +394,3 @@ os.register_at_fork(after_in_child=_disown)
 
 def _number(key: str) -> int:
     return int.from_bytes(sha256(key.encode()).digest()[:8], "little")
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -25,7 +25,6 @@ from collshim.errors import (
     CommunicationError,
     DeadlineError,
     PeerError,
-    again,
     is_of_handler,
     local_failure,
 )
@@ -34,72 +33,14 @@ from collshim.transports.compute import computation
 from collshim.transports.processes.backend import FLOATS, INTEGERS, Endpoint, Finish, Transfer
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import transfer
-from collshim.transports.processes.group import Group
+from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.streams import hold, on_stream, stream_to_follow
-from collshim.transports.waiting import FIRST_SLICE, Watched, watch
-from collshim.work import Work
+from collshim.transports.waiting import FIRST_SLICE, watch
 
 _IN_LISTS = ("sum", "prod", "min", "max")
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
 _OVER = 0.001
 """Seconds of a first slice that has been waited for already."""
-
-
-class GroupWork(Work[Any], Watched):
-    """A call of a group, as its own rank waits for it and polls it.
-
-    Attributes:
-        sequence: its number among the group's collectives; 0 for a message.
-        work: torch's, of the data; None where none moves.
-        failure: why the call failed, or None.
-    """
-
-    group: Group
-    sequence = 0
-    work: Any = None
-    failure: CollshimError | None = None
-    _channel = ""
-    _next_look: float | None = None
-
-    def fail(self, failure: CollshimError) -> None:
-        """This call ends with ``failure``."""
-        raise NotImplementedError
-
-    def _own_failure(self) -> CollshimError:
-        return again(self.failure)
-
-    def _poll_for_failure(self) -> None:
-        """``look``, now and then, since who polls does not wait; what it raises is kept for ``wait``."""
-        now, next_look = time.monotonic(), self._next_look
-        if next_look is not None and now < next_look:
-            return
-        self._next_look = now + FIRST_SLICE
-        if next_look is None:
-            return
-        try:
-            self.look()
-        except CommunicationError as failure:
-            self.fail(failure)
-        finally:
-            self.clear()
-
-    def tell(self) -> None:
-        """See ``Watched``."""
-        self.group.stalls.post(f"{self.group.key}{self._channel}", self.sequence, self.call, self.awaited())
-
-    def awaited(self) -> Sequence[int]:
-        """The global ranks that may be waited for."""
-        return self.group.ranks
-
-    def clear(self) -> None:
-        """See ``Watched``."""
-        self.group.stalls.clear()
-
-    def raise_if_ended(self, outputs: Any = None) -> None:
-        """Raise where another rank has ended the group, in what may be left to do of a call too."""
-        failure = self.group.stalls.ended(self.group.key)
-        if failure is not None:
-            raise self.group.end(PeerError, failure[1])
 
 
 class Exchange(GroupWork):

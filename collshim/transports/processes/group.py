@@ -1,12 +1,15 @@
-"""One process's end of a group, as its collectives, its messages and the progress thread see it."""
+"""One process's end of a group, as its collectives, its messages and the progress thread see it; and its calls."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from collshim.errors import CommunicationError
+from collshim.errors import CollshimError, CommunicationError, PeerError, again
 from collshim.transports.processes.stalls import StallInspector
-from collshim.work import DeferredErrors
+from collshim.transports.waiting import FIRST_SLICE, Watched
+from collshim.work import DeferredErrors, Work
 
 
 class Group(Protocol):
@@ -35,3 +38,60 @@ class Group(Protocol):
     def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
         """End the group on all ranks; the failure to raise."""
         ...
+
+
+class GroupWork(Work[Any], Watched):
+    """A call of a group, as its own rank waits for it and polls it.
+
+    Attributes:
+        sequence: its number among the group's collectives; 0 for a message.
+        work: torch's, of the data; None where none moves.
+        failure: why the call failed, or None.
+    """
+
+    group: Group
+    sequence = 0
+    work: Any = None
+    failure: CollshimError | None = None
+    _channel = ""
+    _next_look: float | None = None
+
+    def fail(self, failure: CollshimError) -> None:
+        """This call ends with ``failure``."""
+        raise NotImplementedError
+
+    def _own_failure(self) -> CollshimError:
+        return again(self.failure)
+
+    def _poll_for_failure(self) -> None:
+        """``look``, now and then, since who polls does not wait; what it raises is kept for ``wait``."""
+        now, next_look = time.monotonic(), self._next_look
+        if next_look is not None and now < next_look:
+            return
+        self._next_look = now + FIRST_SLICE
+        if next_look is None:
+            return
+        try:
+            self.look()
+        except CommunicationError as failure:
+            self.fail(failure)
+        finally:
+            self.clear()
+
+    def tell(self) -> None:
+        """See ``Watched``."""
+        self.group.stalls.post(f"{self.group.key}{self._channel}", self.sequence, self.call, self.awaited())
+
+    def awaited(self) -> Sequence[int]:
+        """The global ranks that may be waited for."""
+        return self.group.ranks
+
+    def clear(self) -> None:
+        """See ``Watched``."""
+        self.group.stalls.clear()
+
+    def raise_if_ended(self, outputs: Any = None) -> None:
+        """Raise where another rank has ended the group, in what may be left to do of a call too."""
+        failure = self.group.stalls.ended(self.group.key)
+        if failure is not None:
+            raise self.group.end(PeerError, failure[1])

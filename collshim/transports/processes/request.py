@@ -15,8 +15,8 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.exchange import GroupWork, without_source
-from collshim.transports.processes.group import Group
+from collshim.transports.processes.exchange import without_source
+from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.streams import stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 
