@@ -21,6 +21,7 @@ from uuid import UUID
 
 import numpy as np
 import torch
+import torch._utils as torch_utils
 
 _PLAIN = {
     "builtins": ("bytearray", "complex", "range", "slice"),
@@ -192,7 +193,7 @@ def _tensor(storage: Any, offset: int, size: Any, stride: Any, requires_grad: bo
     if hooks or not isinstance(storage, torch.storage.TypedStorage | torch.storage.UntypedStorage):
         raise _refusal("a tensor with hooks, or without a storage,")
     version = "3" if more and isinstance(more[0], torch.dtype) else "2"
-    rebuild = getattr(torch._utils, f"_rebuild_tensor_v{version}")
+    rebuild = getattr(torch_utils, f"_rebuild_tensor_v{version}")
     return rebuild(storage, offset, size, stride, requires_grad, OrderedDict(), *more)
 
 

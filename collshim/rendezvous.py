@@ -30,7 +30,9 @@ class _OneMachine(RendezvousHandler):
         self._store = reach_store(LOOPBACK, port, serves=True)
         self._is_closed = False
 
-    use_agent_store = True
+    @property
+    def use_agent_store(self) -> bool:
+        return True
 
     def get_backend(self) -> str:
         return BACKEND

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch._utils as torch_utils
 
 import collshim
 from collshim import ArgumentValueError, Communicator
@@ -203,13 +204,13 @@ FORGED = {
     "a function that is changed": _global_with_state("torch._utils", "_rebuild_tensor_v2", (None, {"changed": 1})),
     "a list with a state": pickled(Reduced(collections.deque, ([1],), {"changed": 1})),
     "a tensor with hooks": pickled(
-        Reduced(torch._utils._rebuild_tensor_v2, (_STORAGE, 0, (2,), (1,), True, collections.OrderedDict(a=1)))
+        Reduced(torch_utils._rebuild_tensor_v2, (_STORAGE, 0, (2,), (1,), True, collections.OrderedDict(a=1)))
     ),
     "a tensor of no storage": pickled(
-        Reduced(torch._utils._rebuild_tensor_v2, ([1.0], 0, (2,), (1,), True, collections.OrderedDict()))
+        Reduced(torch_utils._rebuild_tensor_v2, ([1.0], 0, (2,), (1,), True, collections.OrderedDict()))
     ),
     "a parameter of no tensor": pickled(
-        Reduced(torch._utils._rebuild_parameter, ([1.0], True, collections.OrderedDict()))
+        Reduced(torch_utils._rebuild_parameter, ([1.0], True, collections.OrderedDict()))
     ),
     "a function through a dot": b"\x80\x04\x8c\x05torch\x8c\x09nn.Linear\x93.",
     "an own function through a module": b"\x80\x02cos\nsystem\n(X\x04\x00\x00\x00truetR.",
@@ -222,7 +223,7 @@ def test_a_forged_pickle_is_refused(name: str) -> None:
     with pytest.raises((pickle.UnpicklingError, TypeError, ValueError)):
         restored(FORGED[name], safely=True)
     assert not hasattr(fractions.Fraction, "changed")
-    assert not hasattr(torch._utils._rebuild_tensor_v2, "changed")
+    assert not hasattr(torch_utils._rebuild_tensor_v2, "changed")
 
 
 def test_bytes_stay_where_an_array_reads_them() -> None:

@@ -62,23 +62,22 @@ class Poller:
         if over():
             return True
         limit = time.monotonic() + seconds
-        while not over():
-            left = limit - time.monotonic()
-            if left <= 0 and seconds:
-                return over()
+        while True:
             if self._leading.acquire(blocking=False):
                 self._lead(over, limit)
             else:
-                self._follow(over, left)
-            if not seconds:
-                return over()
-        return True
+                self._follow(over, limit - time.monotonic())
+            if over():
+                return True
+            if time.monotonic() >= limit:
+                return False
 
     def _lead(self, over: Callable[[], bool], limit: float) -> None:
         try:
-            self._step(max(0.0, limit - time.monotonic()))
-            while not over() and (left := limit - time.monotonic()) > 0:
-                self._step(left)
+            while not over():  # which the thread that led before may have brought about
+                self._step(max(0.0, limit - time.monotonic()))
+                if time.monotonic() >= limit:
+                    return
         finally:
             self._last_wait = time.monotonic()
             self._leading.release()
@@ -89,7 +88,7 @@ class Poller:
         with self._changed:
             self._followers += 1
             try:
-                if self._leading.locked() and not over():
+                if left > 0 and self._leading.locked() and not over():
                     self._changed.wait(min(left, _LONGEST_TURN))
             finally:
                 self._followers -= 1
