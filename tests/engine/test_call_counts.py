@@ -29,8 +29,8 @@ BOUNDS: dict[str, dict[str, Bound]] = {
         "torch all_reduce 4 MB": ((50, 38), (50, 38)),
     },
     "processes": {
-        "engine all_reduce 16 B, out=": ((71, 42), (71, 42)),
-        "torch all_gather 16 B, list": ((84, 46), (84, 46)),
+        "engine all_reduce 16 B, out=": ((71, 43), (71, 43)),
+        "torch all_gather 16 B, list": ((84, 47), (84, 47)),
         "engine send 16 B": ((53, 34), (53, 34)),
         "engine recv 16 B": ((76, 52), (68, 44)),
     },

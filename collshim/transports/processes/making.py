@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from collshim.calls.site import caller
@@ -36,13 +37,14 @@ class _Step(Watched):
         self.within = ""
 
     def look(self) -> None:
-        """Raise where a rank that is missing has left."""
-        absent = self.absent()
-        if self.stalls.any_left(absent):
-            raise PeerError(self.text(absent))
+        """Raise where a rank that is missing has left, if the store answers."""
+        with suppress(StoreSilentError):
+            absent = self.absent()
+            if self.stalls.any_left(absent):
+                raise PeerError(self.text(absent))
 
     def expire(self) -> None:
-        """Raise where a rank is missing."""
+        """Raise where a rank is missing, or the store does not say."""
         self.look()
         absent = self.absent()
         if absent:
@@ -116,9 +118,10 @@ class Mesh(_Step):
     def _broken(self, error: RuntimeError) -> PeerError:
         """Who is not there any more, though all came: those who still are say so, and are given time for it."""
         self.client.post(self.keys[self.rank], "failed")
-        limit = time.monotonic() + GRACE
-        while (absent := self.absent()) and time.monotonic() < limit:
-            time.sleep(PAUSE)
+        limit, absent = time.monotonic() + GRACE, list[int]()
+        with suppress(StoreSilentError):
+            while (absent := self.absent()) and time.monotonic() < limit:
+                time.sleep(PAUSE)
         if absent:
             return PeerError(self.text(absent))
         return PeerError(f"{making(self.ranks)}: the connection between two of them broke: {error}")

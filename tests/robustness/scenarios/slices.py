@@ -10,7 +10,7 @@ import torch
 from collshim.transports.waiting import FIRST_SLICE
 from tests.engine.worlds import world
 
-ROUNDS = 60
+ROUNDS = 20
 STEP = 0.0002
 """Seconds by which the moments differ at which the peer comes."""
 
