@@ -186,10 +186,12 @@ class ProcessWorld:
         self.client.tell(tell)
 
     def is_made(self, key: str, size: int) -> bool:
-        """Whether every rank has made the group, or the store cannot say."""
+        """Whether every rank has made the group, or the store is gone."""
         try:
             return self.client.ask(lambda store: int(store.add(f"{key}/made", 0))) >= size
-        except (StoreSilentError, DistNetworkError):
+        except StoreSilentError:
+            return False
+        except DistNetworkError:
             return True
 
     def agreed(self, key: str, own: str) -> str:
