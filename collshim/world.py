@@ -193,9 +193,12 @@ def _leave_at_exit() -> None:
     why = "has left the world" if error is None else how_it_failed(error)
     if _Process.world is not None:
         _announce_and_wait(_Process.world, why)
-    if _Process.shared is not None:
-        _Process.shared.abandon()
+    shared = _Process.shared
+    if shared is not None:
+        shared.abandon()
     ProgressThread.stop()
+    if shared is not None:
+        shared.warn_of_leaks()  # last: a warning may be an error
 
 
 def announce_leaving(why: str) -> None:

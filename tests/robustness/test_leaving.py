@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.robustness.scripts import Script, ended, ranks, scripts
 
 ENDS = """
@@ -21,6 +23,16 @@ if comm.rank != 1:
         comm.all_reduce(np.array(2)).wait()
     except collshim.PeerError as error:
         print(error, flush=True)
+"""
+LEAVES_A_MESSAGE = """
+import warnings, torch, collshim
+warnings.simplefilter("error", ResourceWarning)
+comm = collshim.current().communicator
+if comm.rank == 0:
+    comm.send(torch.ones(3), 1)
+comm.barrier().wait()
+if CLOSES:
+    collshim.close()
 """
 THREADS = """
 import threading, collshim
@@ -46,6 +58,18 @@ def test_ranks_that_wait_for_one_that_has_ended_are_told() -> None:
         found = ended(processes)
     assert [seen.code for seen in found] == [0, 0, 0], found
     assert all("rank 1 has left the world" in found[rank].out for rank in (0, 2)), found
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_message_that_is_left_is_told_at_the_end_and_all_is_closed_though_the_warning_is_an_error(
+    closes: bool,
+) -> None:
+    with ranks(LEAVES_A_MESSAGE.replace("CLOSES", str(closes)), 2) as processes:
+        sender, receiver = ended(processes)
+    assert sender == (0, "", ""), sender
+    assert receiver.code == (1 if closes else 0), receiver
+    assert "ResourceWarning: group all is closed: send(shape (3,), float32, to 1) at" in receiver.errors
+    assert "of rank 0 was never received by rank 1" in receiver.errors
 
 
 def test_a_program_ends_though_a_rank_that_is_a_daemon_thread_waits() -> None:

@@ -9,7 +9,7 @@ import struct
 from collections import deque
 from typing import NamedTuple, Protocol
 
-HELLO, MESSAGE, OFFER, ACCEPT, DECLINE, DATA = range(6)
+HELLO, MESSAGE, OFFER, ACCEPT, RELEASE, DATA = range(6)
 """Kinds of frames: who connects; a message with its data; an offer of data, and the answers to it; the data."""
 
 LONGEST_HEADER = 1 << 16

@@ -27,12 +27,12 @@ from typing import NamedTuple, Protocol
 from collshim.transports.processes.connection import (
     ACCEPT,
     DATA,
-    DECLINE,
     HELLO,
     INLINE_BYTES,
     MESSAGE,
     NOTHING,
     OFFER,
+    RELEASE,
     Connection,
     Destination,
     Frame,
@@ -120,7 +120,7 @@ class Connections:
         return group
 
     def forget(self, group: int) -> None:
-        """Whatever still comes for this group is declined."""
+        """Whatever still comes for this group is dropped."""
         with self.lock:
             self._inboxes.pop(group, None)
             self._closed_groups[group] = None
@@ -138,7 +138,7 @@ class Connections:
     def offer(self, peer: int, group: int, header: bytes, data: memoryview, request: Request) -> None:
         """Larger data is offered, and goes along where it is not much larger.
 
-        ``request`` ends once it was taken, sent or declined; till then the data must not change.
+        ``request`` ends once it was taken or sent, or is not wanted; till then the data must not change.
 
         Raises:
             OSError: rank ``peer`` cannot be reached any more.
@@ -170,12 +170,12 @@ class Connections:
             self._destinations[source, number] = Destination(place, request)
             self._answer(connection, ACCEPT, number)
 
-    def decline(self, source: int, number: int) -> None:
-        """The data of an offer is not wanted, or was taken as it went along."""
+    def release(self, source: int, number: int) -> None:
+        """The sender is done with an offer: its data went along and was taken, or is not wanted."""
         with self.lock:
             connection = self._from.get(source)
             if connection is not None:
-                self._answer(connection, DECLINE, number)
+                self._answer(connection, RELEASE, number)
 
     def end_of(self, rank: int) -> str:
         """How the connection to or from a rank ended, which sends nothing any more; "" where it stands."""
@@ -199,11 +199,11 @@ class Connections:
             self._greet(connection, frame)
         elif frame.kind in (MESSAGE, OFFER):
             self._deliver(source, frame)
-        elif frame.kind in (ACCEPT, DECLINE) and frame.number in self._offers:
+        elif frame.kind in (ACCEPT, RELEASE) and frame.number in self._offers:
             offer = self._offers.pop(frame.number)
             if offer.peer != source:
                 raise ConnectionAbortedError(errno.ECONNABORTED, "it answers what it was not offered")
-            if frame.kind == DECLINE:
+            if frame.kind == RELEASE:
                 offer.request.end("")
                 return
             offer.request.begin()
@@ -232,7 +232,7 @@ class Connections:
         elif frame.group not in self._closed_groups:
             self._early.setdefault(frame.group, []).append((source, frame._replace(data=memoryview(bytes(frame.data)))))
         elif frame.number:
-            self.decline(source, frame.number)
+            self.release(source, frame.number)
 
     def _greet(self, connection: Connection, frame: Frame) -> None:
         """Learn which rank a connection is from; whoever cannot sign is no rank."""

@@ -154,7 +154,7 @@ class Messages:
         elif sent.device == "cpu":
             message.moved = True
             if envelope.number:
-                self._connections.decline(self._group.ranks[envelope.source], envelope.number)
+                self._connections.release(self._group.ranks[envelope.source], envelope.number)
         else:
             with on_stream(message.stream):  # this may be another thread
                 self._place(sent, message, is_wanted=mismatch is None)
@@ -198,7 +198,7 @@ class Messages:
             elif envelope.data:
                 buffer(target)[:] = envelope.data
             if envelope.number:
-                self._connections.decline(owner, envelope.number)
+                self._connections.release(owner, envelope.number)
         except RuntimeError as error:  # no memory, say
             message.end(without_source(error))
         message.moved = True

@@ -9,7 +9,7 @@ import socket
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, Proce
 
 from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
+from collshim.transports.matching import warn_of
 from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
 from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
@@ -103,11 +104,12 @@ class ProcessWorld:
     def close(self) -> None:
         """End all groups and let go of the store, which frees its port where this process serves it."""
         in_order = sorted(self._open, key=lambda transport: str(transport.key), reverse=True)
-        for transport in in_order:  # the same on all ranks, since the end of a NCCL group waits for them
-            transport.close()
-        self.connections.close()
         self.store = None
-        self.client.close()
+        with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
+            others.callback(self.client.close)
+            others.callback(self.connections.close)
+            for transport in reversed(in_order):  # the same on all ranks: the end of a NCCL group waits for them
+                others.callback(transport.close)
 
     def abandon(self) -> None:
         """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
@@ -117,6 +119,11 @@ class ProcessWorld:
             never_free(groups)
         self.connections.close()
         self.client.close()
+
+    def warn_of_leaks(self) -> None:
+        """Warn of what is left of groups that were not closed."""
+        for transport in self._open:
+            warn_of(transport.leaks(), f"group {transport.key}")
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""

@@ -271,7 +271,6 @@ class ProcessTransport:
         """The process ends: see ``ProcessWorld.abandon``."""
         if not self._is_idle():
             never_free(self._groups())
-        warn_of(self.leaks(), f"group {self.key}")
 
     def __del__(self) -> None:
         if getattr(self, "_fingerprint_group", None) is not None:
