@@ -175,10 +175,12 @@ def close() -> None:
         return
     _Process.world = None
     _announce_and_wait(world)
-    world.close()
-    if _Process.shared is not None:
-        _Process.shared.close()
-        _Process.shared = None
+    shared, _Process.shared = _Process.shared, None
+    try:
+        world.close()
+    finally:  # a warning of what is left may be an error
+        if shared is not None:
+            shared.close()
 
 
 def _announce_and_wait(world: World, why: str = "has left the world") -> None:
