@@ -259,7 +259,8 @@ def _send(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list
 
 def _recv(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     call = joint.call
-    joint.comm.send(grads[0].clone(), joint.root, tag=call.tag, discovers=call.discovers)  # waiting could deadlock
+    sent = joint.comm.send(grads[0].clone(), joint.root, tag=call.tag, discovers=call.discovers)
+    sent.free()  # waiting could deadlock
     return []
 
 

@@ -13,6 +13,7 @@ from collshim.autograd import attach
 from collshim.calls import collective, validation
 from collshim.calls.call import Call
 from collshim.calls.collective import Shape
+from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.coalesced import CoalescedCollectives
 from collshim.errors import ArgumentTypeError, ArgumentValueError
@@ -227,16 +228,18 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             plan = self._plans[collective.BARRIER] = self._plan(Call("barrier"), None, torch.device("cpu"))
         return self._start(plan, None, None, None, None, None)
 
-    def subgroup(self, ranks: Sequence[int]) -> Communicator | None:
+    def subgroup(self, ranks: Sequence[int], *, kept: bool = False) -> Communicator | None:
         """A communicator over these ranks of this one, in this order; None on a rank that is not among them.
 
         Every member calls it, in the same order of subgroups with the same ranks; others need not. It is closed when
-        the program lets go of it; its calls in progress complete.
+        the program lets go of it; its calls in progress complete. One that is still open when the world is closed is
+        named in a ResourceWarning, unless it is ``kept`` as long as the world on purpose.
         """
         part = self._split(ranks)
         if part is None:
             return None
         transport, members, key = part
+        transport.made_at = "" if kept else caller().site()
         name = f"{self.name}/{key}"
         communicator = Communicator(transport, [self.ranks[rank] for rank in members], name, self.timeout)
         weakref.finalize(communicator, transport.drop).atexit = False

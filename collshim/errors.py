@@ -14,6 +14,8 @@
     │   └── BrokenCommunicatorError   an earlier failure ended this communicator
     └── RankError                     raised by ``launch``: what the first failing rank raised; also a RuntimeError
 
+    UsageWarning                      a call that is carried out, though its result may be left to chance; a UserWarning
+
 An adapter raises a class that is both one of these and what the imitated framework raises (``also``), so that an
 ``except`` clause written for the framework acts alike.
 """
@@ -86,6 +88,10 @@ class RankError(CollshimError, RuntimeError):
 
     def __reduce__(self) -> tuple[type[RankError], tuple[str, int, BaseException | None]]:
         return RankError, (str(self), self.rank, self.exception)
+
+
+class UsageWarning(UserWarning):
+    """A call is carried out, though the program leaves its result to chance: see docs/faults.md."""
 
 
 def again(failure: CollshimError | None) -> CollshimError:

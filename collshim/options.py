@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
@@ -32,7 +32,8 @@ class Options:
             implementation does, or "stacked", ``(N, *shape)``, as its documentation says.
         timeout: seconds that a wait may take; read when a communicator is made.
         check: whether ranks compare their calls before data moves; None is on between threads and over gloo, off
-            where a world is made for CUDA.
+            where a world is made for CUDA. "sites" is on, and warns too where calls that agree were made from different
+            lines of the program. Read when a world is made.
         object_bytes: how many bytes an object that is pickled for a collective may take; the sender refuses more.
         objects: what a rank restores of pickled objects: "any" that pickle can, which runs what the sender chose;
             "safe", numbers, text, containers, tensors and NumPy arrays alone; "refuse", none: it takes part in no
@@ -43,7 +44,7 @@ class Options:
 
     mindspore_gather: str = "concatenated"
     timeout: float = 300.0
-    check: bool | None = None
+    check: bool | Literal["sites"] | None = None
     object_bytes: int = 1 << 30
     find_nan: bool = False
     objects: str = "any"
@@ -59,8 +60,8 @@ class Options:
             raise ArgumentValueError(f"option find_nan is {self.find_nan!r}, should be True or False")
         if type(self.object_bytes) is not int or self.object_bytes <= 0:
             raise ArgumentValueError(f"option object_bytes is {self.object_bytes!r}, should be a positive int")
-        if self.check not in (None, True, False) or isinstance(self.check, float) or type(self.check) is int:
-            raise ArgumentValueError(f"option check is {self.check!r}, should be True, False or None")
+        if not (self.check is None or type(self.check) is bool or self.check == "sites"):
+            raise ArgumentValueError(f"option check is {self.check!r}, should be True, False, 'sites' or None")
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float):
             raise ArgumentTypeError(f"option timeout is {self.timeout!r}, should be a positive number of seconds")
         if not self.timeout > 0:
@@ -109,6 +110,12 @@ def _number(kind: type[int] | type[float], expected: str, field: str, text: str)
         raise ArgumentValueError(f"COLLSHIM_{field.upper()} is {text!r}, should be {expected}") from error
 
 
+def _check(field: str, text: str) -> bool | str:
+    if text not in ("0", "1", "sites"):
+        raise ArgumentValueError(f"COLLSHIM_{field.upper()} is {text!r}, should be 0, 1 or sites")
+    return text == "1" or (text == "sites" and text)
+
+
 def _switch(field: str, text: str) -> bool:
     if text not in ("0", "1"):
         raise ArgumentValueError(f"COLLSHIM_{field.upper()} is {text!r}, should be 0 or 1")
@@ -118,7 +125,7 @@ def _switch(field: str, text: str) -> bool:
 _READ: dict[str, Callable[[str, str], Any]] = {
     "mindspore_gather": lambda field, text: text,
     "timeout": partial(_number, float, "a number of seconds"),
-    "check": _switch,
+    "check": _check,
     "object_bytes": partial(_number, int, "a number of bytes"),
     "find_nan": _switch,
     "objects": lambda field, text: text,

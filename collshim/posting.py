@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import count
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import torch
@@ -26,6 +28,8 @@ from collshim.options import get as current_options
 from collshim.transports import Transport
 from collshim.work import DeferredErrors, Work
 
+_numbers = count()
+
 
 class Posting:
     """What a communicator's methods post calls with; see ``Communicator`` for the attributes."""
@@ -41,6 +45,7 @@ class Posting:
         self.size = transport.size
         self.checks = transport.checks
         self._tells_site = transport.checks and transport.size > 1
+        self._pending = transport.pending
         self.ranks = tuple(ranks)
         self.name = name
         self.timeout = current_options().timeout if timeout is None else timeout
@@ -165,8 +170,15 @@ class Posting:
     ) -> Work[Any]:
         """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
         earlier = self._earlier() if self._deferred else None
-        start = self._transport.message if plan.is_message else self._transport.start
-        work = start(plan, inputs, outputs, caller() if self._tells_site else None)
+        start, site = self._transport.message if plan.is_message else self._transport.start, None
+        if self._tells_site:
+            site = caller()
+            if self._pending:
+                self._pending.compare(plan, inputs, outputs, site)
+        work = start(plan, inputs, outputs, site)
+        if site is not None:
+            work._pending, work._number = self._pending, next(_numbers)
+            self._pending[work._number] = ref(work), self._transport.key, plan, site
         work._timeout = self.timeout
         if out is not None:
             work._out = out

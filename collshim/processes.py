@@ -159,8 +159,13 @@ def _main(task: Task, end: Connection) -> None:
     if os.getpid() != process:
         return
     end.send_bytes(_pickled(outcome))
-    if outcome[0] == "result":
-        may_leave.wait()
+    try:
+        if outcome[0] == "result":
+            may_leave.wait()
+            _warn_of_leaks()  # now that all others' messages have come
+    except Warning as error:  # which is an error here
+        outcome = ("error", error, "")
+        sys.stderr.write(traceback_of(error))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0 if outcome[0] == "result" else 1)  # gloo's and torch's threads would hold a normal exit up
@@ -174,6 +179,12 @@ def _run(task: Task) -> Any:
     result = fn(*args)
     world.announce_leaving("has returned from its function")
     return result
+
+
+def _warn_of_leaks() -> None:
+    from collshim import world
+
+    world.warn_of_leaks()
 
 
 def _set_environment(task: Task) -> None:

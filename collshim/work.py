@@ -23,6 +23,7 @@ from collshim.errors import (
     DeadlineError,
     is_of_handler,
 )
+from collshim.layout import Parts
 
 _PAUSE = 1e-4
 """Seconds between two looks at a work that another thread waits for."""
@@ -43,6 +44,9 @@ class Work(Generic[T]):
             tensor that lets this rank join their backward. Else None.
         source: after ``wait``, the rank in the group that a recv was served by. Else None.
 
+    What a transport's own work reads and writes are its ``inputs`` and ``outputs``; ``spans`` their addresses, where
+    they were looked for, and ``version`` what tells whether the input was changed, where that can be told.
+
     A transport's own works derive from this class: they say when the call is over, and what its outputs are in torch's
     terms. ``Posting`` sets how the result reaches the caller, by ``_out``, the caller's own place; or else by
     ``_join``, which makes the result a part of the graph where some rank needs a gradient, and ``_kind``, which makes
@@ -51,6 +55,10 @@ class Work(Generic[T]):
 
     token: Tensor | None = None
     source: int | None = None
+    inputs: Any = None
+    outputs: Parts | None = None
+    spans: Any = None
+    version: int | None = None
     joint = False
     """Whether some rank needs a gradient, once the call is over; False where the ranks did not tell each other."""
 
@@ -65,6 +73,9 @@ class Work(Generic[T]):
     """Whether the caller sees ``_out``, or else the outputs as they are, where no rank needs a gradient."""
 
     _earlier: tuple[DeferredErrors, list[Work[Any]]] | None = None
+    _warnings: tuple[Callable[[], None], ...] = ()
+    _pending: dict[int, Any] | None = None
+    _number = 0
     _claim: bool | None = None
     _settled = False
     _raw: Any = None
@@ -122,6 +133,8 @@ class Work(Generic[T]):
                     raise
                 self._keep(failure)
             self._settled = True
+        if self._pending is not None:
+            self._pending.pop(self._number, None)
         if self._failure is not None:
             self._raise(self._failure)
         return self._result  # type: ignore[no-any-return]
@@ -131,7 +144,19 @@ class Work(Generic[T]):
 
         Polling counts as waiting: when the communicator's deadline has passed since the first time, the work fails.
         """
-        return self._settled or (self._claim is not None and (self._is_over() or self._is_late()))
+        is_done = self._settled or (self._claim is not None and (self._is_over() or self._is_late()))
+        if is_done:
+            self.free()
+        return is_done
+
+    def free(self) -> None:
+        """Nobody will wait for it, as with MPI_Request_free: the call completes, and no warning names it."""
+        if self._pending is not None:
+            self._pending.pop(self._number, None)
+
+    def warn(self, warning: Callable[[], None]) -> None:
+        """The wait gives this warning, once the call is over."""
+        self._warnings, self._is_simple = (*self._warnings, warning), False
 
     def result(self) -> T:
         """The result of a work that is done; waits where it is not."""
@@ -160,6 +185,8 @@ class Work(Generic[T]):
 
     def _made(self, result: Any) -> Any:
         """What the caller sees of what the call gave."""
+        for warning in self._warnings:
+            warning()
         if self._out is not None:
             result, self._out = self._out, None
         elif self.joint and self._join is not None:
@@ -227,17 +254,19 @@ class Settled(Work[T]):
 
     def __init__(self, outputs: Any, call: Any = None) -> None:
         self._claim = True
-        self._outputs = outputs
+        self.outputs = outputs
         self._call = call
 
     def wait(self, timeout: float | None = None) -> T:
         """See ``Work.wait``."""
         if timeout is not None or not self._is_simple:
             return super().wait(timeout)
-        return self._outputs if self._out is None else self._out  # type: ignore[no-any-return]
+        if self._pending is not None:
+            self._pending.pop(self._number, None)
+        return cast("T", self.outputs if self._out is None else self._out)
 
     def _complete(self, timeout: float | None) -> Any:
-        return self._outputs
+        return self.outputs
 
     def _is_over(self) -> bool:
         return True

@@ -199,8 +199,13 @@ def _leave_at_exit() -> None:
     if shared is not None:
         shared.abandon()
     ProgressThread.stop()
-    if shared is not None:
-        shared.warn_of_leaks()  # last: a warning may be an error
+    warn_of_leaks()  # last: a warning may be an error
+
+
+def warn_of_leaks() -> None:
+    """A ResourceWarning for each message, request and communicator that the process leaves open; once it has left."""
+    if _Process.shared is not None:
+        _Process.shared.warn_of_leaks()
 
 
 def announce_leaving(why: str) -> None:
@@ -251,7 +256,8 @@ class LocalWorlds(Sequence[World]):
     def __init__(self, size: int) -> None:
         if size < 1:
             raise WorldError(f"size of a world is {size}, should be at least 1")
-        self._shared, ranks = ThreadWorld(size), range(size)
+        self._shared = ThreadWorld(size, compares_sites=current_options().check == "sites")
+        ranks = range(size)
         group = self._shared.group(tuple(ranks), f"world{next(_Process.generations)}")
         self._worlds = [World(ThreadTransport(group, rank), rank, size, ranks) for rank in ranks]
         self._open = True
@@ -282,10 +288,11 @@ class LocalWorlds(Sequence[World]):
         """End the world; ranks that still wait in it get an error."""
         if self._open:
             self._open = False
-            for world in self._worlds:
-                world.close()
-            with _Process.lock:
-                _Process.local_worlds -= 1
+            try:
+                self._shared.close()
+            finally:  # a warning of what is left may be an error
+                with _Process.lock:
+                    _Process.local_worlds -= 1
 
 
 def _joined(place: Place, store: Any, timeout: float | None, secret: str | None) -> World:
@@ -306,7 +313,10 @@ def _joined(place: Place, store: Any, timeout: float | None, secret: str | None)
     from collshim.transports.processes.transport import ProcessTransport
 
     try:
-        transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
+        check = _check(shared)
+        sites = check == "sites"
+        checks = check != str(False)
+        transport = ProcessTransport(shared, range(place.size), "all", checks=checks, compares_sites=sites)
         shared.meet(place.size)
     except BaseException as error:
         _Process.shared = None
@@ -323,12 +333,12 @@ def _secret(given: str | None) -> bytes:
     return (os.environ.get("COLLSHIM_SECRET", "") if given is None else given).encode()
 
 
-def _checks(shared: ProcessWorld) -> bool:
+def _check(shared: ProcessWorld) -> str:
     """Rank 0 decides for all: whether CUDA is in use already may differ between them."""
     chosen = current_options().check
     own = chosen if chosen is not None else not (nccl_is_there() and torch.cuda.is_initialized())
-    agreed = shared.agreed("check", str(own)) == str(True)
-    if chosen is not None and chosen is not agreed:
+    agreed = shared.agreed("check", str(own))
+    if chosen is not None and str(chosen) != agreed:
         rank = shared.rank
         raise WorldError(f"the check between ranks is {chosen} on rank {rank}, {agreed} on rank 0, should be the same")
     return agreed

@@ -58,6 +58,14 @@ def _unequal_field(calls: Sequence[Call]) -> str | None:
     return None
 
 
+def unlike_sites(calls: Sequence[Call], ranks: Sequence[int]) -> str | None:
+    """Calls that agree though they were made from different lines of the program; None where the line is the same."""
+    sites = {rank: call.site for rank, call in enumerate(calls)}
+    if len(set(sites.values())) == 1:
+        return None
+    return _with_note(f"{calls[0].name}: the ranks call it from different lines: {_minority(sites)}", ranks)
+
+
 def _value(call: Call, field: str) -> str:
     return call.name if field == "op" else str(getattr(call, field)).removeprefix("torch.")
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from torch import Tensor
 
 from collshim.calls.collective import Collective
 from collshim.layout import Parts
+
+Span: TypeAlias = tuple[int, int]
+"""The addresses of a tensor's first byte and of the one behind its last."""
 
 _STEPS = 1_000_000
 """Of NumPy's search for an element that two interleaved arrays share; what takes more counts as apart."""
@@ -71,13 +74,13 @@ def _start_of_part(parts: Parts, rank: int) -> int:
 
 
 def _overlap(one: Parts, other: Parts) -> bool:
-    ranges = _ranges(other)
-    return any(start < stop and begin < end for start, end in _ranges(one) for begin, stop in ranges)
+    others = spans(other)
+    return any(start < stop and begin < end for start, end in spans(one) for begin, stop in others)
 
 
-def _ranges(parts: Parts) -> list[tuple[int, int]]:
-    """First and last byte of each tensor that has any; all are contiguous here."""
-    tensors = [parts] if isinstance(parts, Tensor) else parts
+def spans(parts: Parts | None) -> list[Span]:
+    """Those of the tensors that have any bytes; all are contiguous here."""
+    tensors = [parts] if isinstance(parts, Tensor) else parts or ()
     return [(tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes) for tensor in tensors if tensor.nbytes]
 
 

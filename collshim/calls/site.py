@@ -6,11 +6,14 @@ import contextlib
 import os
 import sys
 import traceback
+import warnings
 from pathlib import Path
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+
+from collshim.errors import UsageWarning
 
 _LONG = 240
 """Characters after which what ended another rank is cut: it may contain what ended a third one."""
@@ -29,6 +32,7 @@ def _folders() -> tuple[str, ...]:
 
 _NOT_A_USERS = _folders()
 _passed_by: set[int] = set()
+_warned: dict[str, dict[Any, Any]] = {}
 
 
 class Caller(NamedTuple):
@@ -55,6 +59,12 @@ def _is_passed_by(code: CodeType) -> bool:
     if passed:
         _passed_by.add(id(code))  # these functions live as long as the process
     return passed
+
+
+def warn_at(caller: Caller, text: str) -> None:
+    """A ``UsageWarning`` of the line that made a call, whatever line finds out."""
+    path = caller.code.co_filename
+    warnings.warn_explicit(text, UsageWarning, path, caller.line, registry=_warned.setdefault(path, {}))
 
 
 def how_it_failed(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.layout import Parts
@@ -21,12 +22,18 @@ class Transport(Protocol):
     Attributes:
         rank: this rank in the group.
         size: how many ranks the group has.
+        key: the group's name, the same on all its ranks.
+        made_at: where a subgroup was made, whose user closes it; "" where that is for the world to do.
+        pending: this rank's calls that were not waited for, in whatever group.
         checks: whether the ranks compare their calls before data moves.
         deferred: calls that failed before they were waited for.
     """
 
     rank: int
     size: int
+    key: str
+    made_at: str
+    pending: PendingCalls
     checks: bool
     deferred: DeferredErrors
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
+from collshim.calls.pending import times
+
 
 class _Told(Protocol):
     """What has a call, with the line that it was made at where the ranks tell each other."""
@@ -59,15 +61,17 @@ class MessageQueues(Generic[R, M]):
         """What is left when ``rank`` closes its end: messages that nobody received, receives that nobody answered."""
         received = Counter(f"{message.call} of rank {source(message)}" for message in self.unexpected)
         answered = Counter(f"{request.call} on rank {rank}" for request in self.posted)
-        never = [f"{text}{_times(count)} was never received by rank {rank}" for text, count in received.items()]
-        return never + [f"{text}{_times(count)} was never answered" for text, count in answered.items()]
+        never = [f"{text}{times(count)} was never received by rank {rank}" for text, count in received.items()]
+        return never + [f"{text}{times(count)} was never answered" for text, count in answered.items()]
+
+
+def never_closed(transports: Iterable[Any]) -> list[str]:
+    """The subgroups among the open ends of a rank's groups that only the end of the world closes."""
+    made = sorted((transport.key, transport.made_at) for transport in transports if transport.made_at)
+    return [f"group {key}, made at {site}, was never closed" for key, site in made]
 
 
 def warn_of(leaks: Iterable[str], group: str) -> None:
     """A ResourceWarning for each of them."""
     for leak in leaks:
         warnings.warn(f"{group} is closed: {leak}", ResourceWarning, stacklevel=3)
-
-
-def _times(count: int) -> str:
-    return f" ({count} times)" if count > 1 else ""

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cache
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -213,7 +213,7 @@ def _play() -> None:
     comm = world()
     values = [scenarios(OPS, SHAPES[length], dtype) for length in ("small", "large") for dtype in DTYPES]
     cases: list[Scenario] = [scenario for group in (*values, into()) for scenario in group.values()]
-    for play in (*cases, _polled, _behind_a_discovery, _resumed, _by_two_threads):
+    for play in (*cases, _polled, _behind_a_discovery, _resumed, _by_two_threads, _changed, _from_two_lines):
         play(comm)
 
 
@@ -255,6 +255,34 @@ def _resumed(comm: Communicator) -> None:
     with pytest.raises(KeyboardInterrupt):
         work.wait()
     work.wait()
+
+
+def _changed(comm: Communicator) -> None:
+    """The input, before the wait and before the data moves; by a wait or a poll, or once the data has moved."""
+    for count, way in product((3, 100_000), ("wait", "poll", "late")):
+        tensor = torch.ones(count)
+        comm.barrier().wait()
+        if comm.rank == comm.size - 1:
+            time.sleep(0.05)
+        work = comm.all_reduce(tensor, out=tensor)
+        tensor += 1
+        while way == "poll" and not work.done():
+            time.sleep(0.001)
+        if way == "late":
+            time.sleep(0.1)
+        work.wait()
+
+
+def _from_two_lines(comm: Communicator) -> None:
+    """The ranks compare the lines of their calls too."""
+    transport: Any = comm._transport
+    comm.barrier().wait()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(getattr(transport, "group", transport), "compares_sites", True)
+        if comm.rank:
+            comm.barrier().wait()
+        else:
+            comm.barrier().wait()
 
 
 def _as_many_ranks(comm: Communicator) -> None:

@@ -67,7 +67,7 @@ def test_a_block_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) ->
         ("COLLSHIM_MINDSPORE_GATHER", "sideways", "'sideways', should be one of .*concatenated.*stacked"),
         ("COLLSHIM_TIMEOUT", "soon", "'soon', should be a number of seconds"),
         ("COLLSHIM_TIMEOUT", "0", "0.0, should be a positive number"),
-        ("COLLSHIM_CHECK", "yes", "'yes', should be 0 or 1"),
+        ("COLLSHIM_CHECK", "yes", "'yes', should be 0, 1 or sites"),
     ],
 )
 def test_an_environment_that_means_nothing_is_refused(

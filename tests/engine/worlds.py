@@ -62,7 +62,10 @@ def on_ranks(
 
 def _with_deadline(fn: Callable[..., Any], wait: float, *args: Any) -> Any:
     world().timeout = wait
-    return fn(*args)
+    result = fn(*args)
+    for comm in collshim.current().state.pop("fresh", []):
+        comm.close()
+    return result
 
 
 def run_all(scenarios: Mapping[str, Scenario]) -> dict[str, Outcome]:
@@ -89,6 +92,7 @@ def fresh() -> Communicator:
     """A group of all ranks of which no earlier failure is left."""
     comm = world().subgroup(range(world().size))
     assert comm is not None
+    collshim.current().state.setdefault("fresh", []).append(comm)
     return comm
 
 

@@ -141,7 +141,7 @@ def reduce_with_gradient(tensor: Any, op: str = "sum", group: Any = None) -> Any
 
 
 def subgroup(ranks: list[int], sort_ranks: bool = False) -> Communicator | None:
-    return current().communicator.subgroup(ranks)
+    return current().communicator.subgroup(ranks, kept=True)
 
 
 def create_group(name: str, ranks: list[int]) -> None:

@@ -27,6 +27,7 @@ LEVELS = (
     ("calls.call", "calls.aliasing"),
     ("calls.agreement", "calls.allocation", "calls.validation"),
     ("calls.plan",),
+    ("calls.pending",),
     ("transports.compute", "transports.matching", "transports.streams", "transports.waiting"),
     ("transports",),
     ("transports.threads", "transports.threads.members"),

@@ -62,7 +62,9 @@ class Membership:
 
     def _make(self, ranks: tuple[int, ...]) -> Communicator:
         world_communicator = self.world.communicator
-        communicator = world_communicator if ranks == world_communicator.ranks else world_communicator.subgroup(ranks)
+        communicator = (
+            world_communicator if ranks == world_communicator.ranks else world_communicator.subgroup(ranks, kept=True)
+        )
         if communicator is None:
             raise also(WorldError, AssertionError)(f"group {list(ranks)} does not contain rank {self.world.rank}")
         return communicator

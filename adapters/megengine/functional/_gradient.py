@@ -45,7 +45,7 @@ def send(comm: Communicator, to: int, tensor: Tensor) -> None:
     """Send without waiting; this rank's managers, where any records, await the receiver's gradient."""
     is_recorded = tensor.requires_grad and torch.is_grad_enabled() and records()
     copy = tensor.detach().clone(memory_format=torch.contiguous_format)
-    comm.send(copy.requires_grad_(is_recorded), to=to, discovers=True)
+    comm.send(copy.requires_grad_(is_recorded), to=to, discovers=True).free()
     if is_recorded:
         join_backward(_Sent.apply(tensor, comm, to))  # type: ignore[no-untyped-call]
 
@@ -136,8 +136,8 @@ class _Received(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[None, None, None, None]:
         gradient = gradients[0]
-        ctx.comm.send(torch.tensor(gradient is not None), to=ctx.source, discovers=True)
+        ctx.comm.send(torch.tensor(gradient is not None), to=ctx.source, discovers=True).free()
         if gradient is not None:
             copy = gradient.detach().clone(memory_format=torch.contiguous_format)
-            ctx.comm.send(copy, to=ctx.source, discovers=True)
+            ctx.comm.send(copy, to=ctx.source, discovers=True).free()
         return None, None, None, None

@@ -178,7 +178,7 @@ def create_group(group: str, rank_ids: list[int], options: None = None) -> None:
     if group in state.by_name:
         return require_same(state.by_name[group], rank_ids)
     require_ranks(group, rank_ids, options)
-    communicator = world.current().communicator.subgroup(rank_ids)
+    communicator = world.current().communicator.subgroup(rank_ids, kept=True)
     if communicator is None:
         rank = world.current().rank
         refuse(

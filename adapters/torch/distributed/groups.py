@@ -89,7 +89,7 @@ def new_group(
         return None
     members = _members(global_ranks, state.whole.size(), sort_ranks)
     state.made += 1
-    part = state.whole.communicator.subgroup(members)
+    part = state.whole.communicator.subgroup(members, kept=True)
     if part is None:
         state.others = members
         return NON_GROUP_MEMBER

@@ -102,7 +102,7 @@ def _monitor(comm: Communicator, limit: float, wait_all_ranks: bool) -> None:
     absent = _absent(works, time.monotonic() + limit)
     for rank in range(1, comm.size):
         if rank not in absent:
-            comm.send(_flag(not absent), rank, _TAG)
+            comm.send(_flag(not absent), rank, _TAG).free()
     if not absent:
         return
     names = f"Ranks {', '.join(map(str, absent))}" if wait_all_ranks else f"Rank {absent[0]}"
@@ -128,7 +128,7 @@ def _report(comm: Communicator, limit: float, patience: float) -> None:
     text += "from rank 0. Please check rank 0 logs for faulty rank."
     answer = _flag()
     try:
-        comm.send(_flag(), 0, _TAG)
+        comm.send(_flag(), 0, _TAG).free()
         comm.recv(0, out=answer, tag=_TAG).wait(patience + limit)  # rank 0 may come late, and then waits for others
     except CommunicationError as error:
         raise DeadlineError(f"{text} {error}") from error

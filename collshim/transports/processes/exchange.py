@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 from torch.distributed import DistBackendError
 
-from collshim.calls.agreement import objection
+from collshim.calls.agreement import objection, unlike_sites
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
+from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import Plan
-from collshim.calls.site import Caller
+from collshim.calls.site import Caller, warn_at
 from collshim.errors import (
     CollshimError,
     CommunicationError,
@@ -54,7 +55,6 @@ class Exchange(GroupWork):
     """
 
     caller: Caller | None = None
-    inputs: Parts | None = None
     calls: Sequence[Call] | None = None
     started = True
     fingerprints: tuple[Any, Tensor] | None = None
@@ -80,6 +80,7 @@ class Exchange(GroupWork):
         plan = self.plan
         self.started = False
         self.inputs, self.caller, self.joint = inputs, caller, plan.call.needs_grad
+        self.version = None if caller is None else version_of(inputs)
         if not plan.on_cpu or plan.call.device == "any":
             self._stream = stream_to_follow(plan.call, plan.device)
 
@@ -92,6 +93,8 @@ class Exchange(GroupWork):
     def start(self) -> None:
         """Put the data on its way; the calls agree, or were not compared. Failures are kept for ``wait``."""
         group = self.group
+        if self.version is not None and self.inputs._version != self.version:
+            tell_change(self)
         try:
             self.outputs, work, finish = self._prepared()(group.data_group, self.inputs, self.outputs)
         except Exception as error:
@@ -100,6 +103,7 @@ class Exchange(GroupWork):
         if not self._on_gpu:
             group.latest = work
         self.work, self.finish, self.started = work, finish, True
+        self.version = None if self.caller is None else version_of(self.inputs)  # what was written till now is ours
 
     def fail_to_start(self, error: Exception) -> None:
         """The data could not be put on its way: the group has ended, or NCCL, or memory, say."""
@@ -158,6 +162,8 @@ class Exchange(GroupWork):
         if mismatch is not None:
             self.fail(mismatch)
             return
+        if self.group.compares_sites and (text := unlike_sites(self.calls, self.group.ranks)) and self.caller:
+            self.warn(partial(warn_at, self.caller, text))
         if any(fingerprint.data is None for fingerprint in fingerprints):
             self._start_behind()
             return
@@ -168,6 +174,10 @@ class Exchange(GroupWork):
 
     def _compute(self, fingerprints: Sequence[Fingerprint]) -> None:
         """All data came with the fingerprints."""
+        if self.version is not None and self.outputs is not None:  # the result may go to where the input is
+            if self.inputs._version != self.version:
+                tell_change(self)
+            self.version = None
         rank, size, calls = self.group.rank, self.group.size, [fingerprint.call for fingerprint in fingerprints]
         if calls[rank].collective.gets_on(rank, calls[rank].root):
             if self.outputs is None and any(call.is_ragged for call in calls):
@@ -202,6 +212,8 @@ class Exchange(GroupWork):
     def wait(self, timeout: float | None = None) -> Any:
         """See ``Work.wait``; what nearly every wait comes to is done here."""
         work, limit = self.work, self._timeout if timeout is None else timeout
+        if self.version is not None and self.inputs._version != self.version:
+            tell_change(self)
         if work is None or self.joint or self._on_gpu:
             return super().wait(timeout)
         if limit is not None and not (type(limit) in (float, int) and limit >= FIRST_SLICE):
@@ -220,6 +232,8 @@ class Exchange(GroupWork):
             return super().wait(timeout)
         self._result = result = self.outputs if self._out is None else self._out
         self._settled = True
+        if self._pending is not None:
+            self._pending.pop(self._number, None)
         return result
 
     def _complete(self, timeout: float | None) -> Parts | None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from collshim.calls.pending import PendingCalls
 from collshim.errors import CollshimError, CommunicationError, PeerError, again
 from collshim.transports.processes.stalls import StallInspector
 from collshim.transports.waiting import FIRST_SLICE, Watched
@@ -20,7 +21,9 @@ class Group(Protocol):
     ranks: tuple[int, ...]
     key: str
     checks: bool
+    compares_sites: bool
     deferred: DeferredErrors
+    pending: PendingCalls
     stalls: StallInspector
     data_group: Any
     latest: Any

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from collshim.calls.agreement import objection_to_pair
 from collshim.calls.call import EAGER_BYTES, Call
+from collshim.calls.pending import version_of
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
@@ -121,7 +122,7 @@ class Messages:
             data = buffer(tensor).tobytes() if tensor.nbytes else b""  # the caller may go on writing
             connections.send(owner, self._number, header, data, message)
         else:
-            message.held = tensor
+            message.inputs, message.version = tensor, version_of(tensor) if message.caller else None
             connections.offer(owner, self._number, header, buffer(tensor), message)
 
     def _look(self, message: MessageRequest) -> None:
@@ -173,20 +174,20 @@ class Messages:
 
     def _place(self, sent: Call, message: MessageRequest, *, is_wanted: bool) -> None:
         """Memory for the data, where the receiver has given none that fits."""
-        if is_wanted and message.target is not None:
+        if is_wanted and message.outputs is not None:
             return
         own = message.plan.call
         if own.device == "any" or not is_wanted:
             message.device = torch.device(sent.device)  # where it comes from: NCCL and gloo do not meet
         shape, dtype = (own.shape, own.dtype) if is_wanted and own.shape is not None else (sent.shape, sent.dtype)
-        message.target = torch.empty(shape or (), dtype=dtype or torch.float32, device=message.device)
+        message.outputs = torch.empty(shape or (), dtype=dtype or torch.float32, device=message.device)
 
     def _fill(self, envelope: Envelope, message: MessageRequest) -> None:
         """The data is in its place, or comes there."""
         try:
-            if message.target is None:
+            if message.outputs is None:
                 self._place(envelope.call, message, is_wanted=True)
-            target = message.target
+            target = message.outputs
             if target is None:
                 raise AssertionError("a place was made")
             owner = self._group.ranks[envelope.source]
@@ -204,11 +205,11 @@ class Messages:
         message.moved = True
 
     def _receive_by_nccl(self, message: MessageRequest, source: int) -> None:
-        call, target = message.plan.call, message.target
+        call, target = message.plan.call, message.outputs
         if target is None:
             if call.shape is None or call.dtype is None:
                 raise AssertionError("without the check the receiver gives shape and dtype")
-            target = message.target = torch.empty(call.shape, dtype=call.dtype, device=message.device)
+            target = message.outputs = torch.empty(call.shape, dtype=call.dtype, device=message.device)
         message.arrived = True
         self._start(message, partial(self._data_group().recv, [_movable(target)], source, 0))
 
@@ -226,12 +227,13 @@ class Messages:
         return self._group.data_group
 
     def leaks(self) -> list[str]:
-        """The messages and requests that nobody has received or answered."""
+        """The messages and requests that nobody has received or answered, and the calls that were not waited for."""
         group, requests = self._group, self._connections.offered()
         with self._lock:
             own = [request for request in requests if isinstance(request, MessageRequest) and request.group is group]
             sent = [f"{request.call} on rank {group.rank} was never received" for request in own]
-            return sent + self._queues.leaks(group.rank, lambda envelope: envelope.source)
+            sent += self._queues.leaks(group.rank, lambda envelope: envelope.source)
+            return sent + group.pending.leaks(group.key, [*own, *self._queues.posted])
 
     def close(self) -> None:
         """Take no message any more."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from collshim.calls.call import Call, in_the_world
+from collshim.calls.pending import tell_change
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
@@ -48,28 +49,29 @@ class MessageRequest(GroupWork):
     """A send or recv on its way, seen by its own rank.
 
     Attributes:
+        outputs: where a recv puts the data; None for a send.
         arrived: whether its envelope has come, or none is awaited.
         moved: whether its data has, or will not.
-        held: what a send reads from, till it has.
+        inputs: what a send of larger data reads from.
     """
 
+    outputs: Tensor | None
     arrived = False
     moved = False
     stream: torch.cuda.Stream | None = None
-    held: Tensor | None = None
     _is_moving = False
     _saw_left = False
     _why = ""
     _channel = "/messages"
 
     def __init__(
-        self, group: Group, connections: Connections, plan: Plan, target: Tensor | None, caller: Caller | None
+        self, group: Group, connections: Connections, plan: Plan, outputs: Tensor | None, caller: Caller | None
     ) -> None:
         self.group = group
         self.connections = connections
         self.plan = plan
         self.caller = caller
-        self.target = target
+        self.outputs = outputs
         self.device = plan.device
         if not plan.on_cpu or plan.call.device == "any":
             self.stream = stream_to_follow(plan.call, plan.device)
@@ -105,12 +107,16 @@ class MessageRequest(GroupWork):
     def wait(self, timeout: float | None = None) -> Any:
         """See ``Work.wait``; what nearly every wait comes to is done here."""
         limit = self._timeout if timeout is None else timeout
+        if self.version is not None and self.inputs._version != self.version:
+            tell_change(self)
         if limit is None or (type(limit) in (float, int) and limit >= FIRST_SLICE):
             if not self.moved:
                 self.connections.wait(self.has_moved, FIRST_SLICE)
             if self.moved and not (self._why or self.failure or self.work or self.joint) and self._is_simple:
-                self._result = result = self.target if self._out is None else self._out
+                self._result = result = self.outputs if self._out is None else self._out
                 self._settled = True
+                if self._pending is not None:
+                    self._pending.pop(self._number, None)
                 return result
         return super().wait(timeout)
 
@@ -125,7 +131,7 @@ class MessageRequest(GroupWork):
             raise self.broken(self._why)
         if self.failure is not None:
             raise self._own_failure()
-        return self.target
+        return self.outputs
 
     def _order_streams(self) -> None:
         """This thread's stream follows NCCL's data."""

@@ -16,9 +16,10 @@ from typing import Any
 import torch
 from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
+from collshim.calls.pending import PendingCalls
 from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
-from collshim.transports.matching import warn_of
+from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
 from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
@@ -60,6 +61,7 @@ class ProcessWorld:
     Attributes:
         client: asks the store.
         connections: those that messages travel on.
+        pending: this rank's calls that were not waited for.
         store: for torch itself, which asks it where gloo's processes are.
     """
 
@@ -81,6 +83,7 @@ class ProcessWorld:
         self._serves = not server
         self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)
         self.stalls = StallInspector(self.client, rank)
+        self.pending = PendingCalls()
         self._address = address
         self._device: Any = None
         self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
@@ -110,6 +113,7 @@ class ProcessWorld:
             others.callback(self.connections.close)
             for transport in reversed(in_order):  # the same on all ranks: the end of a NCCL group waits for them
                 others.callback(transport.close)
+            warn_of(self._never_closed(), "the world")
 
     def abandon(self) -> None:
         """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
@@ -124,6 +128,10 @@ class ProcessWorld:
         """Warn of what is left of groups that were not closed."""
         for transport in self._open:
             warn_of(transport.leaks(), f"group {transport.key}")
+        warn_of(self._never_closed(), "the world")
+
+    def _never_closed(self) -> list[str]:
+        return never_closed(transport for transport in self._open if transport.is_usable())
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""

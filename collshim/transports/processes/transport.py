@@ -49,6 +49,7 @@ class ProcessTransport:
         ranks: the group's ranks in the world, in the group's order.
         key: the group's name in the store, the same on all its ranks and used once.
         checks: whether the ranks compare their calls before data moves.
+        compares_sites: whether they compare the lines of their calls too.
 
     Attributes:
         data_group: the ProcessGroup where data travels; None where the group has ended.
@@ -57,14 +58,20 @@ class ProcessTransport:
         sequence: how many collectives were posted.
     """
 
-    def __init__(self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool) -> None:
+    made_at = ""
+
+    def __init__(
+        self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool, compares_sites: bool = False
+    ) -> None:
         self.world = world
+        self.pending = world.pending
         self.stalls = world.stalls
         self.ranks = tuple(ranks)
         self.key = key
         self.rank = self.ranks.index(world.rank)
         self.size = len(self.ranks)
         self.checks = checks
+        self.compares_sites = compares_sites
         self.deferred = DeferredErrors()
         self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
         self.sequence = 0
@@ -231,15 +238,19 @@ class ProcessTransport:
             return None
         members = [self.ranks[rank] for rank in ranks]
         key = self.world.fresh(f"{self.key}/{key}")
-        return ProcessTransport(self.world, members, key, checks=self.checks)
+        return ProcessTransport(self.world, members, key, checks=self.checks, compares_sites=self.compares_sites)
 
     def leave(self, why: str) -> None:
         """See ``Transport.leave``."""
         self.stalls.leave(why)
 
+    def is_usable(self) -> bool:
+        """Whether it has neither failed nor been closed."""
+        return self._failure is None
+
     def leaks(self) -> list[str]:
         """What is left of this group that did not fail."""
-        return [] if self._failure is not None else self._messages.leaks()
+        return self._messages.leaks() if self._failure is None else []
 
     def close(self) -> None:
         """See ``Transport.close``."""

@@ -16,11 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from collshim.calls.agreement import objection, objection_to_pair
+from collshim.calls.agreement import objection, objection_to_pair, unlike_sites
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
+from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import Plan
-from collshim.calls.site import Caller
+from collshim.calls.site import Caller, warn_at
 from collshim.errors import (
     CollshimError,
     CommunicationError,
@@ -70,6 +71,7 @@ class Arrival(Work[Any], Watched):
         self.inputs = inputs
         self.outputs = outputs
         self.caller = caller
+        self.version = None if caller is None else version_of(inputs)
         self.deferred = deferred
         self._claim = True
         if not plan.on_cpu and plan.device.type == "cuda":
@@ -93,6 +95,8 @@ class Arrival(Work[Any], Watched):
     def _complete(self, timeout: float | None) -> Any:
         """This rank's outputs."""
         exchange = self.exchange
+        if self.version is not None and self.inputs._version != self.version:
+            tell_change(self)
         if exchange is None:
             return self.outputs
         if not exchange.finished:
@@ -192,6 +196,10 @@ class Exchange:
         self._computing.append(rank)
         try:
             for arrival in self.arrivals:
+                if arrival.version is not None and arrival.outputs is not None:  # which may be the input
+                    if arrival.inputs._version != arrival.version:
+                        tell_change(arrival)
+                    arrival.version = None
                 if plan.prepared is None or (arrival.plan is not plan and arrival.plan.signature != plan.signature):
                     self._run_compared(rank)
                     return
@@ -211,6 +219,13 @@ class Exchange:
                 raise
         finally:
             self._computing.remove(rank)
+
+    def compare_sites(self) -> None:
+        """Every rank warns where their calls were made from different lines."""
+        text = unlike_sites([arrival.call for arrival in self.arrivals], self.group.ranks)
+        if text is not None:
+            for arrival in self.arrivals:
+                arrival.warn(partial(warn_at, arrival.caller, text))
 
     def _run_compared(self, rank: int) -> None:
         """The calls are not known to be alike: look closer."""

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import threading
 import weakref
+from contextlib import ExitStack
+from typing import Any
 
+from collshim.calls.pending import PendingCalls
 from collshim.errors import CommunicationError, PeerError
-from collshim.transports.matching import MessageQueues, warn_of
+from collshim.transports.matching import MessageQueues, never_closed, warn_of
 from collshim.transports.threads.exchange import Arrival, Exchange
 from collshim.transports.threads.members import Members, Stalls
 
 
 class ThreadWorld(Stalls):
-    """What all groups of one world of threads share: the ranks that left, and where each rank waits."""
+    """What all groups of one world of threads share: the ranks that left, and where each rank waits.
 
-    def __init__(self, size: int) -> None:
+    Attributes:
+        compares_sites: whether the lines of the ranks' calls are compared too.
+        open: the ends of groups that were not closed.
+    """
+
+    def __init__(self, size: int, *, compares_sites: bool = False) -> None:
         super().__init__(size)
+        self.compares_sites = compares_sites
         self.lock = threading.RLock()
+        self.open: weakref.WeakSet[Any] = weakref.WeakSet()
         self._groups: weakref.WeakSet[ThreadGroup] = weakref.WeakSet()
         self._registry: dict[str, ThreadGroup] = {}
 
@@ -33,6 +43,14 @@ class ThreadWorld(Stalls):
         """Drop a group that its ranks have closed."""
         with self.lock:
             self._registry.pop(key, None)
+
+    def close(self) -> None:
+        """Close all groups."""
+        transports = sorted(self.open, key=lambda transport: (transport.key, transport.rank))
+        with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
+            for transport in transports:
+                others.callback(transport.close)
+            warn_of(never_closed(each for each in transports if each.group.failure is None), "the world")
 
     def leave(self, rank: int, why: str) -> None:
         """Global ``rank`` makes no further call: ranks that wait for it, now or later, get ``why`` at once."""
@@ -60,6 +78,7 @@ class ThreadGroup(Members):
         super().__init__(ranks, world)
         self.world = world
         self.key = key
+        self.compares_sites = world.compares_sites
         self.members = range(self.size)
         self.lock = threading.RLock()
         self.exchanges: dict[int, Exchange] = {}
@@ -83,10 +102,13 @@ class ThreadGroup(Members):
         for exchange in self._unfinished():
             self.fail_if_hopeless(exchange)
 
-    def close(self, rank: int) -> None:
+    def close(self, rank: int, pending: PendingCalls) -> None:
         """One rank of the group closes its end; when all have, the group is forgotten."""
         with self.lock:
-            leaks = [] if self.failure is not None else self.queues[rank].leaks(rank, lambda send: send.rank)
+            queues = self.queues[rank]
+            leaks = queues.leaks(rank, lambda send: send.rank) + pending.leaks(self.key, queues.posted)
+            if self.failure is not None:
+                leaks = []
             self.closed.add(rank)
             if len(self.closed) == self.size:
                 self.world.forget(self.key)

@@ -40,7 +40,13 @@ class Stalls:
 
 
 class Members:
-    """The group whose ranks take part in an exchange."""
+    """The group whose ranks take part in an exchange.
+
+    Attributes:
+        compares_sites: whether the lines of the ranks' calls are compared too.
+    """
+
+    compares_sites = False
 
     def __init__(self, ranks: tuple[int, ...], stalls: Stalls) -> None:
         self.ranks = ranks

@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from collshim.calls.call import EAGER_BYTES
+from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError
@@ -24,14 +25,19 @@ class ThreadTransport:
     """See ``Transport``. Calls are always compared."""
 
     checks = True
+    made_at = ""
 
-    def __init__(self, group: ThreadGroup, rank: int) -> None:
+    def __init__(self, group: ThreadGroup, rank: int, pending: PendingCalls | None = None) -> None:
+        """``pending`` are the rank's, in the group that this one was split from; None where there is none."""
         self.group = group
+        self.key = group.key
+        self.pending = PendingCalls() if pending is None else pending
         self.rank = rank
         self.size = group.size
         self.deferred = DeferredErrors()
         self._sequence = 0
         self._closed = False
+        group.world.open.add(self)
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
@@ -55,6 +61,8 @@ class ThreadTransport:
             if empty == 0:
                 del group.exchanges[sequence]
         if empty == 0:
+            if group.compares_sites:
+                exchange.compare_sites()
             exchange.run(self.rank)
         elif group.closed or group.stalls.left:
             group.fail_if_hopeless(exchange)
@@ -109,7 +117,7 @@ class ThreadTransport:
             return None
         members = tuple(self.group.ranks[rank] for rank in ranks)
         group = self.group.world.group(members, f"{self.group.key}/{key}")
-        return ThreadTransport(group, list(ranks).index(self.rank))
+        return ThreadTransport(group, list(ranks).index(self.rank), self.pending)
 
     def leave(self, why: str) -> None:
         """See ``Transport.leave``."""
@@ -119,7 +127,8 @@ class ThreadTransport:
         """See ``Transport.close``."""
         if not self._closed:
             self._closed = True
-            self.group.close(self.rank)
+            self.group.world.open.discard(self)
+            self.group.close(self.rank, self.pending)
 
     def drop(self) -> None:
         """See ``Transport.drop``; what this rank has started the others complete."""

@@ -114,7 +114,9 @@ def _fifty(comm: Communicator, length: int) -> Any:
 def _dropped(comm: Communicator, length: int) -> Any:
     """Rank 0 waits for nothing and keeps nothing; its peers are served all the same."""
     if comm.rank == 0:
-        _posted(comm, length)
+        for work in _posted(comm, length).values():
+            work.free()
+        del work
         gc.collect()
         litter = [torch.full((length,), -9.0) for _ in range(50)]
         comm.barrier().wait()

@@ -108,6 +108,7 @@ def _closed(length: int, in_place: bool, comm: Communicator) -> Any:
     """The result, or the class of what a wait after the close raises."""
     given = torch.full((length,), float(comm.rank + 1))
     work = comm.all_reduce(given, out=given if in_place else None)
+    work.free()
     comm.close()
     found = attempt(work.wait)
     return found.raised[0] if found.raised else float(found.value[-1])
@@ -115,6 +116,7 @@ def _closed(length: int, in_place: bool, comm: Communicator) -> Any:
 
 def _barrier(comm: Communicator) -> Any:
     work = comm.barrier()
+    work.free()
     comm.close()
     return attempt(work.wait).raised[:1]
 

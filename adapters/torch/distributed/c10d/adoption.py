@@ -24,7 +24,7 @@ class LateCommunicator:
 
     def __getattr__(self, name: str) -> Any:
         if self._communicator is None:
-            self._communicator = self._whole.subgroup(self.ranks)
+            self._communicator = self._whole.subgroup(self.ranks, kept=True)
         return getattr(self._communicator, name)
 
     def close(self) -> None:

@@ -165,7 +165,7 @@ def _part(options: Any, ranks: list[int]) -> CollectiveGroup:
             "a group of the backend collshim needs a default group of it: call collshim.torch.distributed."
             "init_process_group, or torch.distributed.init_process_group(backend='collshim'), on all ranks"
         )
-    part = current_world.communicator.subgroup(ranks)
+    part = current_world.communicator.subgroup(ranks, kept=True)
     if part is None:
         raise WorldError(f"rank {current_world.rank} is not among the new group's, {ranks}")
     return state.add(CollectiveGroup(part, NAME, options.group_id, None, _deadline(options.timeout)))

@@ -1,0 +1,110 @@
+"""A rank's calls that were posted and not waited for: what two of them write, what changed meanwhile, what is left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from itertools import islice
+from typing import Any, TypeAlias
+from weakref import ref
+
+from torch import Tensor
+
+from collshim.calls.aliasing import Span, spans
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller, warn_at
+from collshim.layout import Parts
+from collshim.work import Work
+
+Entry: TypeAlias = "tuple[ref[Work[Any]], str, Plan, Caller]"
+
+_COMPARED = 32
+"""Calls, the latest ones, whose memory is compared with that of a new one."""
+
+
+class PendingCalls(dict[int, Entry]):
+    """By number: the work, its group's key, its plan, and where it was called; of all groups of a rank.
+
+    ``Posting`` adds a call where the ranks tell each other their lines, and its wait removes it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._dropped: dict[str, Counter[str]] = {}
+        self._most = 2 * _COMPARED
+
+    def compare(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> None:
+        """Warn where a call that is to be posted writes what a pending one writes or reads, or reads what one writes.
+
+        The result would depend on which is quicker; on CUDA their stream orders them.
+        """
+        if plan.on_cpu:
+            read, written = spans(inputs), spans(outputs)
+            for entry in tuple(islice(reversed(self.values()), _COMPARED)):
+                work = entry[0]()
+                if work is not None and entry[2].on_cpu:
+                    _warn_of_overlap(plan, read, written, caller, work)
+        if len(self) > self._most:
+            self._forget_dropped()
+            self._most = 2 * max(len(self), _COMPARED)
+
+    def _forget_dropped(self) -> None:
+        """The program let go of a work that it did not wait for: what is to be told of it takes no more room."""
+        for number, (work, key, plan, caller) in list(self.items()):
+            if work() is None and self.pop(number, None) is not None:
+                self._dropped.setdefault(key, Counter())[_told(plan, caller)] += 1
+
+    def leaks(self, key: str, told: Iterable[Work[Any]] = ()) -> list[str]:
+        """The calls of a group that were not waited for, but those of which all is ``told``; once."""
+        for work in told:
+            self.pop(work._number, None)
+        self._forget_dropped()
+        texts = self._dropped.pop(key, Counter())
+        for number, (_, other, plan, caller) in list(self.items()):
+            if other == key and self.pop(number, None) is not None:
+                texts[_told(plan, caller)] += 1
+        return [f"{text}{times(count)} was not waited for" for text, count in texts.items()]
+
+
+def _told(plan: Plan, caller: Caller) -> str:
+    return f"{plan.call._replace(site=caller.site())} on rank {plan.rank}"
+
+
+def times(count: int) -> str:
+    """How often, where that is more than once."""
+    return f" ({count} times)" if count > 1 else ""
+
+
+def _warn_of_overlap(plan: Plan, read: list[Span], written: list[Span], caller: Caller, work: Any) -> None:
+    pending = work.spans
+    if pending is None:
+        pending = work.spans = spans(work.inputs), spans(work.outputs)
+    if _meet(written, pending[1]):
+        own, does = "its result goes to", "writes"
+    elif _meet(written, pending[0]):
+        own, does = "its result goes to", "reads"
+    elif _meet(read, pending[1]):
+        own, does = "its input lies in", "writes"
+    else:
+        return
+    call, where = plan.call._replace(site=caller.site()), f"rank {plan.rank} of {plan.size}"
+    warn_at(caller, f"{call}: {own} memory that {work.call} {does}, which was not waited for yet ({where})")
+
+
+def _meet(one: list[Span], other: list[Span]) -> bool:
+    return any(start < stop and begin < end for start, end in one for begin, stop in other)
+
+
+def version_of(inputs: Parts | None) -> int | None:
+    """What tells whether a tensor was changed since; None where a change elsewhere would tell the same."""
+    if type(inputs) is not Tensor or inputs.is_inference() or inputs.untyped_storage().nbytes() != inputs.nbytes:
+        return None
+    return inputs._version
+
+
+def tell_change(work: Any) -> None:
+    """The wait warns that what the call reads was changed since the post; of NumPy's arrays nobody can tell."""
+    work.version = None
+    text = f"{work.call}: its input was changed before the wait, so what the ranks get of it is left to chance"
+    work.warn(partial(warn_at, work.caller, f"{text} (rank {work.plan.rank} of {work.plan.size})"))

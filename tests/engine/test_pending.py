@@ -1,0 +1,294 @@
+"""What is said of calls that were posted and not waited for yet: shared memory, changed inputs, what is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import collshim
+from collshim.errors import ArgumentValueError, UsageWarning
+from tests.engine.worlds import on_ranks, world
+
+TRANSPORTS = ("threads", "processes")
+LARGE, SMALL = 5000, 2
+
+
+def recorded(fn: Callable[..., Any], *args: Any) -> list[tuple[str, str]]:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        fn(*args)
+    return [(each.category.__name__, str(each.message)) for each in seen]
+
+
+def warnings_of(fn: Callable[..., Any], transport: str, *args: Any, kind: type[Warning] = UsageWarning) -> list[str]:
+    """The texts of all ranks; threads share what is recorded."""
+    if transport == "threads":
+        seen = recorded(on_ranks, fn, 2, transport, *args)
+    else:
+        seen = [each for rank in on_ranks(recorded, 2, transport, fn, *args) for each in rank]
+    texts = [text for name, text in seen if name == kind.__name__]
+    return sorted(texts, key=lambda text: text.rpartition("(rank ")[2])
+
+
+def two_into_one_buffer(count: int) -> None:
+    comm, tensor = world(), torch.ones(count)
+    first = comm.all_reduce(torch.zeros(count), out=tensor)
+    second = comm.broadcast(torch.zeros(count), out=tensor)
+    first.wait()
+    second.wait()
+
+
+def a_result_over_what_is_read() -> None:
+    comm, tensor = world(), torch.ones(LARGE)
+    first = comm.all_reduce(tensor)
+    second = comm.broadcast(torch.zeros(LARGE), out=tensor[:10].new_zeros(LARGE))
+    third = comm.all_gather(torch.zeros(LARGE // 2), out=tensor.view(2, -1))
+    for work in (first, second, third):
+        work.wait()
+
+
+def a_read_of_what_is_written() -> None:
+    comm, tensor = world(), torch.ones(LARGE)
+    first = comm.all_reduce(torch.zeros(LARGE), out=tensor)
+    second = comm.all_gather(tensor[7:9])
+    first.wait()
+    second.wait()
+
+
+def a_message_into_what_is_sent() -> None:
+    comm, tensor = world(), torch.ones(LARGE)
+    sent = comm.send(tensor, 1 - comm.rank)
+    comm.recv(1 - comm.rank, out=tensor).wait()
+    sent.wait()
+
+
+def nothing_shared() -> None:
+    comm, tensor = world(), torch.ones(2, LARGE)
+    works: list[Any] = [comm.all_reduce(row, out=row) for row in tensor]
+    works += [comm.all_reduce(torch.zeros(3)) for _ in range(2)]
+    for work in works:
+        work.wait()
+    comm.all_reduce(tensor, out=tensor).wait()
+    polled = comm.all_reduce(tensor, out=tensor)
+    while not polled.done():
+        pass
+    comm.broadcast(tensor, out=tensor).wait()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("count", [SMALL, LARGE])
+def test_two_calls_in_flight_into_one_buffer_are_named(transport: str, count: int) -> None:
+    texts = warnings_of(two_into_one_buffer, transport, count)
+    assert len(texts) == 2
+    for rank, text in enumerate(texts):
+        assert text.startswith(f"broadcast(shape ({count},), float32, root 0) at test_pending.py:")
+        assert "its result goes to memory that all_reduce(" in text
+        assert f"writes, which was not waited for yet (rank {rank} of 2)" in text
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_result_over_what_a_call_in_flight_reads_is_named(transport: str) -> None:
+    texts = warnings_of(a_result_over_what_is_read, transport)
+    overlaps = [text for text in texts if text.startswith("all_gather(")]
+    assert len(overlaps) == 2
+    assert all("its result goes to memory that all_reduce(" in text and " reads, " in text for text in overlaps)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_read_of_what_a_call_in_flight_writes_is_named(transport: str) -> None:
+    texts = warnings_of(a_read_of_what_is_written, transport)
+    assert len(texts) == 2
+    assert all(text.startswith("all_gather(") and "its input lies in memory that all_reduce(" in text for text in texts)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_message_into_what_is_still_sent_is_named(transport: str) -> None:
+    texts = [text for text in warnings_of(a_message_into_what_is_sent, transport) if text.startswith("recv(")]
+    assert len(texts) == 2
+    assert all("its result goes to memory that send(" in text for text in texts)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_nothing_is_said_of_calls_whose_memory_is_apart_or_that_were_waited_for_or_polled(transport: str) -> None:
+    assert warnings_of(nothing_shared, transport) == []
+
+
+def changed(form: str, count: int) -> None:
+    comm, tensor = world(), torch.ones(count)
+    comm.barrier().wait()
+    if form == "send":
+        work: Any = comm.send(tensor, 1 - comm.rank)
+        tensor += 1
+        comm.recv(1 - comm.rank, like=tensor).wait()
+    else:
+        work = comm.all_reduce(tensor, out=tensor if form == "in place" else None)
+        tensor += 1
+    work.wait()
+
+
+def changed_beside() -> None:
+    comm, tensor = world(), torch.ones(2, LARGE)
+    work = comm.all_reduce(tensor[0], out=tensor[0])
+    tensor[1] += 1
+    work.wait()
+    tensor += 1
+    comm.all_reduce(tensor, out=tensor).wait()
+    comm.all_gather(tensor[0], out=torch.empty(2, LARGE)).wait()
+    comm.reduce_scatter(tensor, out=tensor[comm.rank]).wait()
+
+
+@pytest.mark.parametrize(
+    ("form", "count"), [("in place", LARGE), ("in place", SMALL), ("apart", LARGE), ("apart", SMALL), ("send", LARGE)]
+)
+def test_an_input_that_was_changed_before_the_wait_is_named(form: str, count: int) -> None:
+    texts = warnings_of(changed, "processes", form, count)
+    assert len(texts) == 2
+    for rank, text in enumerate(texts):
+        assert text.startswith("send(" if form == "send" else "all_reduce(")
+        assert "at test_pending.py:" in text
+        assert (
+            f"its input was changed before the wait, so what the ranks get of it is left to chance (rank {rank}" in text
+        )
+
+
+def test_an_input_that_was_changed_before_the_wait_is_named_between_threads() -> None:
+    assert len(warnings_of(changed, "threads", "apart", LARGE)) == 2
+    assert warnings_of(changed, "threads", "in place", LARGE)  # by the rank that comes first; its input is read later
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_change_beside_the_input_or_after_the_wait_is_none(transport: str) -> None:
+    assert warnings_of(changed_beside, transport) == []
+
+
+def never_waits() -> None:
+    comm = world()
+    part = comm.subgroup([0, 1])
+    assert part is not None
+    for _ in range(100):
+        part.all_reduce(torch.ones(3))
+    kept = part.broadcast(torch.ones(3))
+    part.all_gather(torch.ones(3)).wait()
+    comm.barrier().wait()
+    for rank in range(2):
+        if rank == comm.rank:
+            part.close()
+        comm.barrier().wait()
+    kept.wait()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_calls_that_were_never_waited_for_are_named_when_their_group_is_closed(transport: str) -> None:
+    texts = warnings_of(never_waits, transport, kind=ResourceWarning)
+    assert len(texts) == 4
+    for rank in range(2):
+        dropped, kept = (text for text in texts if f"on rank {rank} " in text)
+        assert "all_reduce(shape (3,), float32, op sum) at test_pending.py:" in dropped
+        assert "(100 times) was not waited for" in dropped
+        assert "broadcast(" in kept
+
+
+def keeps_a_subgroup() -> None:
+    comm = world()
+    closed, dropped, KEPT[comm.rank] = (comm.subgroup([0, 1]) for _ in range(3))
+    assert closed is not None
+    comm.barrier().wait()
+    closed.close()
+    del dropped
+
+
+KEPT: dict[int, Any] = {}
+
+
+def test_a_subgroup_that_was_never_closed_is_named_when_the_world_is() -> None:
+    try:
+        texts = warnings_of(keeps_a_subgroup, "threads", kind=ResourceWarning)
+    finally:
+        KEPT.clear()
+    assert len(texts) == 2
+    assert all("0-1#3, made at test_pending.py:" in text and "was never closed" in text for text in texts)
+
+
+PROGRAM = """
+import collshim, torch
+
+def main():
+    comm = collshim.current().communicator
+    comm.all_reduce(torch.ones(3))
+    comm.barrier().wait()
+    keep.append(comm.subgroup([0, 1]))
+
+keep = []
+if __name__ == "__main__":
+    {start}
+"""
+
+
+@pytest.mark.parametrize("start", ["collshim.launch(main, 2)", "main()"])
+def test_processes_that_end_name_what_they_leave(start: str, tmp_path: Path) -> None:
+    script = tmp_path / "leaves.py"
+    script.write_text(PROGRAM.format(start=start))
+    runner = [] if "launch" in start else ["-m", "collshim", "run", "--nproc-per-node", "2"]
+    command = [sys.executable, "-W", "always::ResourceWarning", *runner, str(script)]
+    variables = {**os.environ, "PYTHONWARNINGS": "always::ResourceWarning"}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr.count("all_reduce(shape (3,), float32, op sum) at leaves.py:6 on rank ") == 2, done.stderr
+    assert done.stderr.count("made at leaves.py:8, was never closed") == 2, done.stderr
+
+
+def from_two_lines() -> None:
+    comm = world()
+    comm.all_reduce(torch.ones(2)).wait()
+    for count in (SMALL, LARGE):
+        if comm.rank == 0:
+            comm.all_reduce(torch.ones(count)).wait()
+        else:
+            comm.all_reduce(torch.ones(count)).wait()
+    comm.send(torch.ones(2), 1 - comm.rank).wait()
+    comm.recv(1 - comm.rank).wait()
+
+
+def with_sites(fn: Callable[..., Any], transport: str) -> list[str]:
+    with collshim.options(check="sites", timeout=20):
+        ranks = "threads" if transport == "threads" else "processes"
+        if transport == "threads":
+            seen = recorded(lambda: collshim.launch(fn, 2, ranks=ranks, timeout=40))
+        else:
+            found = collshim.launch(recorded, 2, ranks=ranks, args=(fn,), timeout=40)
+            seen = [each for rank in found for each in rank]
+    return [text for name, text in seen if name == UsageWarning.__name__]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_calls_that_agree_and_were_made_from_different_lines_are_named_where_asked(transport: str) -> None:
+    texts = with_sites(from_two_lines, transport)
+    assert len(texts) == 4
+    line = from_two_lines.__code__.co_firstlineno
+    lines = f"rank 0 has test_pending.py:{line + 5}, rank 1 has test_pending.py:{line + 7}"
+    assert set(texts) == {f"all_reduce: the ranks call it from different lines: {lines}"}
+    assert warnings_of(from_two_lines, transport) == []
+
+
+def test_a_check_of_lines_can_be_chosen_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLLSHIM_CHECK", "sites")
+    with collshim.options() as chosen:
+        assert chosen.check == "sites"
+    monkeypatch.setenv("COLLSHIM_CHECK", "lines")
+    with pytest.raises(ArgumentValueError, match="COLLSHIM_CHECK is 'lines', should be 0, 1 or sites"):
+        collshim.launch(world, 1)
+
+
+def test_a_check_that_is_none_is_refused() -> None:
+    with (
+        pytest.raises(ArgumentValueError, match="option check is 'all', should be True, False, 'sites' or None"),
+        collshim.options(check="all"),
+    ):
+        pass
