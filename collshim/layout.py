@@ -42,6 +42,13 @@ def listed(parts: Parts) -> list[Tensor]:
     return list(parts.unbind(0)) if isinstance(parts, Tensor) else list(parts)
 
 
+def nbytes_of(parts: Parts | None) -> int:
+    """Bytes of all parts; 0 where there are none."""
+    if parts is None:
+        return 0
+    return parts.nbytes if isinstance(parts, Tensor) else sum(part.nbytes for part in parts)
+
+
 def joined(parts: Parts) -> Tensor | None:
     """The parts as one flat tensor without a copy, or None where they do not lie behind each other in memory."""
     if isinstance(parts, Tensor):

@@ -314,8 +314,7 @@ def _joined(place: Place, store: Any, timeout: float | None, secret: str | None)
 
     try:
         check = _check(shared)
-        sites = check == "sites"
-        checks = check != str(False)
+        checks, sites = check != str(False), check == "sites"
         transport = ProcessTransport(shared, range(place.size), "all", checks=checks, compares_sites=sites)
         shared.meet(place.size)
     except BaseException as error:

@@ -14,14 +14,13 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from collshim.calls.agreement import objection, objection_to_pair, unlike_sites
+from collshim.calls.agreement import objection, objection_to_pair
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
 from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import Plan
-from collshim.calls.site import Caller, warn_at
+from collshim.calls.site import Caller
 from collshim.errors import (
     CollshimError,
     CommunicationError,
@@ -31,18 +30,11 @@ from collshim.errors import (
     is_of_handler,
     local_failure,
 )
-from collshim.layout import Parts
+from collshim.layout import Parts, nbytes_of
 from collshim.transports.compute import Outputs, Share, computation, shares
 from collshim.transports.streams import Crossing
 from collshim.transports.threads.members import Members
-from collshim.transports.waiting import (
-    FIRST_SLICE,
-    LATER_SLICE,
-    Watched,
-    chain_of,
-    missing_text,
-    watch,
-)
+from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, chain_of, missing_text, watch
 from collshim.work import DeferredErrors, Work
 
 SHARED_BYTES = 1 << 21
@@ -195,14 +187,16 @@ class Exchange:
         self._began = time.monotonic()
         self._computing.append(rank)
         try:
+            is_known = plan.prepared is not None
             for arrival in self.arrivals:
                 if arrival.version is not None and arrival.outputs is not None:  # which may be the input
                     if arrival.inputs._version != arrival.version:
                         tell_change(arrival)
                     arrival.version = None
-                if plan.prepared is None or (arrival.plan is not plan and arrival.plan.signature != plan.signature):
-                    self._run_compared(rank)
-                    return
+                is_known = is_known and (arrival.plan is plan or arrival.plan.signature == plan.signature)
+            if not is_known:
+                self._run_compared(rank)
+                return
             compute, ranks, is_small = plan.prepared
             self.joint = plan.call.needs_grad
             if is_small:
@@ -219,13 +213,6 @@ class Exchange:
                 raise
         finally:
             self._computing.remove(rank)
-
-    def compare_sites(self) -> None:
-        """Every rank warns where their calls were made from different lines."""
-        text = unlike_sites([arrival.call for arrival in self.arrivals], self.group.ranks)
-        if text is not None:
-            for arrival in self.arrivals:
-                arrival.warn(partial(warn_at, arrival.caller, text))
 
     def _run_compared(self, rank: int) -> None:
         """The calls are not known to be alike: look closer."""
@@ -251,7 +238,7 @@ class Exchange:
                 device = giver.plan.device if calls[place].device == "any" else self.arrivals[place].plan.device
                 self.outputs[place] = allocate(calls, place, device)
         compute = computation(call, next((call.dtype for call in calls if call.dtype is not None), None))
-        nbytes = max(sum(map(_bytes, self.inputs)), sum(map(_bytes, self.outputs)))
+        nbytes = max(sum(map(nbytes_of, self.inputs)), sum(map(nbytes_of, self.outputs)))
         if self.crossing is None and nbytes > SHARED_BYTES:
             self._share(shares(call, compute, self.inputs, self.outputs, ranks), rank)
             return
@@ -404,9 +391,3 @@ def _several_gpus(arrivals: Sequence[Arrival]) -> CommunicationError | None:
     places = ", ".join(f"rank {arrival.rank} on {arrival.plan.device}" for arrival in arrivals)
     name = arrivals[0].plan.call.name
     return MismatchError(f"{name}: ranks that are threads share one GPU, these are on several: {places}")
-
-
-def _bytes(parts: Parts | None) -> int:
-    if parts is None:
-        return 0
-    return parts.nbytes if isinstance(parts, Tensor) else sum(part.nbytes for part in parts)

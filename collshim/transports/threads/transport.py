@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from torch import Tensor
 
+from collshim.calls.agreement import unlike_sites
 from collshim.calls.call import EAGER_BYTES
 from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Plan
-from collshim.calls.site import Caller
+from collshim.calls.site import Caller, warn_at
 from collshim.errors import BrokenCommunicatorError
 from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
@@ -62,7 +64,7 @@ class ThreadTransport:
                 del group.exchanges[sequence]
         if empty == 0:
             if group.compares_sites:
-                exchange.compare_sites()
+                _compare_sites(exchange)
             exchange.run(self.rank)
         elif group.closed or group.stalls.left:
             group.fail_if_hopeless(exchange)
@@ -138,6 +140,14 @@ class ThreadTransport:
         if self._closed:
             raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
         raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self.group.failure}")
+
+
+def _compare_sites(exchange: Exchange) -> None:
+    """Every rank warns where their calls were made from different lines."""
+    text = unlike_sites([arrival.call for arrival in exchange.arrivals], exchange.group.ranks)
+    if text is not None:
+        for arrival in exchange.arrivals:
+            arrival.warn(partial(warn_at, arrival.caller, text))
 
 
 def _moved(plan: Plan, inputs: Any, outputs: Any) -> Any:
