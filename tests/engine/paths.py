@@ -268,8 +268,8 @@ def _changed(comm: Communicator) -> None:
         tensor += 1
         while way == "poll" and not work.done():
             time.sleep(0.001)
-        if way == "late":
-            time.sleep(0.1)
+        while way == "late" and not work._is_over():
+            time.sleep(0.001)
         work.wait()
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from collshim import ArgumentValueError
+from collshim import ArgumentValueError, PeerError
 from collshim.calls.call import Call
 from collshim.layout import listed
 from collshim.transports.processes.fingerprint import (
@@ -26,6 +26,7 @@ from collshim.transports.processes.fingerprint import (
     inputs_of,
 )
 from tests.engine.test_communicator_dtypes import DTYPES
+from tests.engine.worlds import on_ranks, world
 
 SIZE = 3
 SHAPES = ((1, 2), (), (0, 4))
@@ -170,3 +171,48 @@ def test_bytes_that_describe_no_call_are_a_value_error_and_take_little_memory(na
         assert tracemalloc.get_traced_memory()[1] < 1 << 26
     finally:
         tracemalloc.stop()
+
+
+def signed(number: int, key: bytes = b"k" * 32) -> Tensor:
+    header = header_of(CALLS["no shapes are known"], header_bytes(SIZE))
+    return torch.stack([encode(header, torch.ones(3), SIZE, key, rank, number) for rank in range(SIZE)])
+
+
+def test_a_signed_fingerprint_is_read_by_who_has_the_key() -> None:
+    assert len(decode(signed(4), b"k" * 32, 4)) == SIZE
+
+
+@pytest.mark.parametrize(
+    ("forged", "number"),
+    [(signed(4, b""), 4), (signed(4, b"l" * 32), 4), (signed(4), 5), (signed(4)[[0, 2, 1, *range(3, SIZE)]], 4)],
+    ids=["without a signature", "of another key", "sent again", "of another rank"],
+)
+def test_a_fingerprint_that_is_not_signed_for_its_place_is_refused(forged: Tensor, number: int) -> None:
+    with pytest.raises(ValueError, match=r"what came from rank \d is not signed with the world's secret"):
+        decode(forged, b"k" * 32, number)
+
+
+@pytest.mark.parametrize("place", [0, 4, 20, -17])
+def test_a_fingerprint_that_was_changed_on_its_way_is_refused(place: int) -> None:
+    fingerprints = signed(4)
+    start = fingerprint_bytes(SIZE) - 16 - INLINE_BYTES
+    fingerprints[1, place if place >= 0 else start] += 1
+    with pytest.raises(ValueError, match="rank 1 is not signed"):
+        decode(fingerprints, b"k" * 32, 4)
+
+
+def _with_another_key() -> str:
+    comm = world()
+    transport: Any = comm._transport
+    comm.all_reduce(torch.ones(2)).wait()
+    if comm.rank == 1:
+        transport.signing_key = b"another"
+    with pytest.raises(PeerError) as error:
+        comm.all_reduce(torch.ones(2)).wait()
+    return str(error.value)
+
+
+def test_ranks_do_not_take_the_call_of_who_does_not_know_the_secret() -> None:
+    texts = on_ranks(_with_another_key, 2, "processes")
+    assert all(text.startswith("all_reduce(shape (2,), float32, op sum) at test_fingerprint.py") for text in texts)
+    assert any("what came from rank 1 is not signed with the world's secret" in text for text in texts)

@@ -5,6 +5,7 @@ Its waits and polls are those of a message too: ``GroupWork``.
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -49,7 +50,8 @@ class Exchange(GroupWork):
 
     Attributes:
         caller: where it was called, where the ranks tell each other.
-        fingerprints: torch's work that gathers all ranks', and where to; None where calls are not compared.
+        fingerprints: torch's work that gathers all ranks', where to, and their number; None where calls are not
+            compared.
         calls: every rank's call once they agreed, None where they were not asked.
         started: whether the data is on its way, or the call has failed.
     """
@@ -57,7 +59,7 @@ class Exchange(GroupWork):
     caller: Caller | None = None
     calls: Sequence[Call] | None = None
     started = True
-    fingerprints: tuple[Any, Tensor] | None = None
+    fingerprints: tuple[Any, Tensor, int] | None = None
     _first_slice = FIRST_SLICE
     _saw_left = False
     _on_gpu = False
@@ -150,9 +152,12 @@ class Exchange(GroupWork):
         if self.fingerprints is None:
             self._start_behind()
             return
-        work, gathered = self.fingerprints
+        work, gathered, number = self.fingerprints
         self.await_work(work, limit)
-        fingerprints = decode(gathered)
+        try:
+            fingerprints = decode(gathered, self.group.signing_key, number)
+        except (ValueError, struct.error) as error:
+            raise self.group.end(PeerError, f"{self.call}: {error}") from error
         self.calls = [fingerprint.call for fingerprint in fingerprints]
         self.joint = any(call.needs_grad for call in self.calls)
         posted = [fingerprint.posted for fingerprint in fingerprints]

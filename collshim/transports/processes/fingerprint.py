@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import struct
 import time
@@ -25,6 +26,11 @@ INLINE_BYTES = 1024
 _PREFIX = struct.Struct("<IId")
 """Bytes of the header, bytes of the data, and the time."""
 
+_SIGNED = struct.Struct("<IQ")
+"""What a signature holds for: the rank, and the number of its fingerprint."""
+
+_SIGNATURE_BYTES = 16
+
 _NO_DATA = 2**32 - 1
 _LONGEST_TEXT = 1 << 21
 
@@ -44,33 +50,53 @@ def header_bytes(size: int) -> int:
 
 def fingerprint_bytes(size: int) -> int:
     """The fingerprint's length in bytes, the same for every call of a group of ``size``."""
-    return _PREFIX.size + header_bytes(size) + INLINE_BYTES
+    return _PREFIX.size + header_bytes(size) + INLINE_BYTES + _SIGNATURE_BYTES
 
 
-def encode(header: bytes, inputs: Parts | None, size: int) -> Tensor:
-    """The fingerprint of this rank's call; its data goes along where it fits, nothing where it gives none."""
+def signing_key(secret: bytes, group: str) -> bytes:
+    """What a group's fingerprints are signed with; nothing where the world has no secret."""
+    return hmac.digest(secret, group.encode(), "sha256") if secret else b""
+
+
+def encode(header: bytes, inputs: Parts | None, size: int, key: bytes = b"", rank: int = 0, number: int = 0) -> Tensor:
+    """The fingerprint of this rank's call; its data goes along where it fits, nothing where it gives none.
+
+    ``number`` counts the group's fingerprints, so that none can be sent again; ``key`` is the group's to sign with.
+    """
     fingerprint = bytearray(fingerprint_bytes(size))
     data = _inline(inputs)
-    _PREFIX.pack_into(fingerprint, 0, len(header), _NO_DATA if data is None else len(data), time.time())
-    fingerprint[_PREFIX.size : _PREFIX.size + len(header)] = header
-    if data is not None:
-        start = len(fingerprint) - INLINE_BYTES
+    prefix = _PREFIX.pack(len(header), _NO_DATA if data is None else len(data), time.time())
+    fingerprint[: _PREFIX.size + len(header)] = prefix + header
+    if data:
+        start = len(fingerprint) - _SIGNATURE_BYTES - INLINE_BYTES
         fingerprint[start : start + len(data)] = data
+    if key:
+        signed = b"".join((_SIGNED.pack(rank, number), prefix, header, data or b""))
+        fingerprint[-_SIGNATURE_BYTES:] = hmac.digest(key, signed, "sha256")[:_SIGNATURE_BYTES]
     return torch.frombuffer(fingerprint, dtype=torch.uint8)
 
 
-def decode(fingerprints: Tensor) -> list[Fingerprint]:
-    """Every rank's fingerprint, in rank order, from the gathered bytes ``(size, fingerprint_bytes)``."""
+def decode(fingerprints: Tensor, key: bytes = b"", number: int = 0) -> list[Fingerprint]:
+    """Every rank's fingerprint, in rank order, from the gathered bytes ``(size, fingerprint_bytes)``.
+
+    Raises:
+        ValueError: what came from a rank is none of the group's, or not the one of this number.
+    """
     size, length = fingerprints.shape
     memory = fingerprints.numpy().data.cast("B", (size * length,)) if fingerprints.numel() else memoryview(b"")
-    return [_decoded(memory, rank * length, length) for rank in range(size)]
+    return [_decoded(memory[rank * length : (rank + 1) * length], key, rank, number) for rank in range(size)]
 
 
-def _decoded(memory: memoryview, start: int, length: int) -> Fingerprint:
-    header, count, posted = _PREFIX.unpack_from(memory, start)
-    text, data = start + _PREFIX.size, start + length - INLINE_BYTES
-    call = call_from(bytes(memory[text : text + header]))
-    return Fingerprint(call, None if count == _NO_DATA else bytearray(memory[data : data + count]), posted)
+def _decoded(memory: memoryview, key: bytes, rank: int, number: int) -> Fingerprint:
+    header, count, posted = _PREFIX.unpack_from(memory)
+    start, end = len(memory) - _SIGNATURE_BYTES - INLINE_BYTES, _PREFIX.size + header
+    text, data = bytes(memory[_PREFIX.size : end]), None if count == _NO_DATA else memory[start : start + count]
+    if key:
+        signed = b"".join((_SIGNED.pack(rank, number), memory[: _PREFIX.size], text, data or b""))
+        signature = hmac.digest(key, signed, "sha256")[:_SIGNATURE_BYTES]
+        if not hmac.compare_digest(signature, memory[-_SIGNATURE_BYTES:]):
+            raise ValueError(f"what came from rank {rank} is not signed with the world's secret")
+    return Fingerprint(call_from(text), None if data is None else bytearray(data), posted)
 
 
 def travels_inline(call: Call, inputs: Parts | None) -> bool:

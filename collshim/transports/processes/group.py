@@ -27,6 +27,7 @@ class Group(Protocol):
     stalls: StallInspector
     data_group: Any
     latest: Any
+    signing_key: bytes
 
     def refuse_if_broken(self) -> None:
         """Raise where an earlier failure ended the group."""

@@ -79,6 +79,7 @@ class ProcessWorld:
         prefix = f"collshim/{name}/{hmac.digest(secret, name.encode(), 'sha256').hex()}"
         self.store: Any = PrefixStore(prefix, store)
         self.rank = rank
+        self.secret = secret
         self.timeout = min(timeout, _LONGEST)
         self._serves = not server
         self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)

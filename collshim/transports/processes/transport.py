@@ -26,6 +26,7 @@ from collshim.transports.processes.fingerprint import (
     fingerprint_bytes,
     header_bytes,
     header_for,
+    signing_key,
     travels_inline,
 )
 from collshim.transports.processes.messages import Messages
@@ -56,6 +57,7 @@ class ProcessTransport:
         latest: the last of torch's works that were given data, of gloo. NCCL's need no remembering: its groups are
             ended in a way of their own, and a work that was captured into a graph must not be asked.
         sequence: how many collectives were posted.
+        signing_key: what the group's fingerprints are signed with.
     """
 
     made_at = ""
@@ -80,6 +82,8 @@ class ProcessTransport:
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
         self._latest_fingerprints: Any = None
         self._header_bytes = header_bytes(self.size)
+        self._fingerprints = 0
+        self.signing_key = signing_key(world.secret, key)
         self._last_barrier = float("-inf")
         world.made(key, self.ranks)
         self._queue: deque[Exchange] = deque()
@@ -146,7 +150,8 @@ class ProcessTransport:
 
     def _exchange_fingerprints(self, exchange: Exchange) -> None:
         header = header_for(exchange.plan, exchange.caller, self._header_bytes)
-        fingerprint = encode(header, exchange.inputs, self.size)
+        number, self._fingerprints = self._fingerprints, self._fingerprints + 1
+        fingerprint = encode(header, exchange.inputs, self.size, self.signing_key, self.rank, number)
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
         if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
             own = fingerprint.expand_as(gathered).contiguous()
@@ -154,7 +159,7 @@ class ProcessTransport:
         else:
             work = all_gather_single(self._fingerprint_group, gathered.view(-1), fingerprint)
         self._latest_fingerprints = work
-        exchange.fingerprints = work, gathered
+        exchange.fingerprints = work, gathered, number
 
     def _start_without_wait(self, exchange: Exchange) -> None:
         """Data that follows fingerprints must start though this rank does not wait.
