@@ -25,14 +25,14 @@ def concatenated(stacked: Tensor, axis: int = 0) -> Tensor:
     """``(size, *shape)`` to ``shape`` with ``axis`` ``size`` times as long, a view for axis 0; 0-d to ``(size,)``."""
     if stacked.dim() < 2:
         return stacked
-    axis = axis + stacked.dim() - 1 if axis < 0 else axis
+    axis = axis + stacked.dim() - 1 if axis < 0 else int(axis)  # of True, which torch takes for no int
     return stacked.flatten(0, 1) if axis == 0 else stacked.movedim(0, axis).flatten(axis, axis + 1)
 
 
 def split(tensor: Tensor, size: int, axis: int = 0) -> Tensor:
     """``tensor`` cut into ``size`` equal parts along ``axis``, rank-leading: ``(size, *part)``; always a view."""
     shape = tensor.shape
-    axis = axis + len(shape) if axis < 0 else axis
+    axis = axis + len(shape) if axis < 0 else int(axis)
     parted = tensor.view(*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :])
     return parted if axis == 0 else parted.movedim(axis, 0)
 

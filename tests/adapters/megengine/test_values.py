@@ -297,3 +297,9 @@ def test_collective_comm_has_an_output_on_every_rank(run: Run) -> None:
     root, other = run(by_mode, 2)
     assert root == {"REDUCE_SUM": [1, 3], "GATHER": [0, 1, 1, 2], **everywhere}
     assert other == {"REDUCE_SUM": [0], "GATHER": [0], **everywhere}
+
+
+@pytest.mark.parametrize("name", ["split_axis", "concat_axis"])
+def test_a_truth_value_for_an_axis_counts_as_its_number(run: Run, name: str) -> None:
+    found, wanted = (everyones(run, "all_to_all", 2, False, (4, 2), **{name: axis}) for axis in (True, 1))
+    np.testing.assert_array_equal(found, wanted)
