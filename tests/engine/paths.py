@@ -31,6 +31,7 @@ from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.places import Place
 from collshim.conformance.corners import corners
 from collshim.transports import compute
+from collshim.transports.processes import reductions
 from collshim.transports.processes import transport as processes
 from collshim.transports.threads import exchange, transport
 from tests.engine.scenarios.forms import into
@@ -193,6 +194,7 @@ def _lines(is_process: bool) -> frozenset[Line]:
             threading.settrace(trace)
             stack.callback(threading.settrace, None)
             _as_many_ranks(world())
+            _as_more_ranks(world())
         _ask_corners()
         _play()
     return frozenset(lines)
@@ -258,14 +260,15 @@ def _resumed(comm: Communicator) -> None:
 
 
 def _changed(comm: Communicator) -> None:
-    """The input, before the wait and before the data moves; by a wait or a poll, or once the data has moved."""
+    """The input, before the wait or a poll and before the data moves; unchanged, where the data has moved already."""
     for count, way in product((3, 100_000), ("wait", "poll", "late")):
         tensor = torch.ones(count)
         comm.barrier().wait()
         if comm.rank == comm.size - 1:
             time.sleep(0.05)
         work = comm.all_reduce(tensor, out=tensor)
-        tensor += 1
+        if way != "late":
+            tensor += 1
         while way == "poll" and not work.done():
             time.sleep(0.001)
         while way == "late" and not work._is_over():
@@ -283,6 +286,18 @@ def _from_two_lines(comm: Communicator) -> None:
             comm.barrier().wait()
         else:
             comm.barrier().wait()
+
+
+def _as_more_ranks(comm: Communicator) -> None:
+    """As in a group of more than two ranks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reductions, "_PAIR", 0)
+        group = comm.subgroup(range(comm.size))
+        assert group is not None
+        for tensor, op in ((torch.ones(3), "sum"), (torch.ones(3), "avg"), (torch.ones(3, dtype=torch.int32), "max")):
+            group.reduce(tensor, 0, op).wait()
+        group.reduce(torch.ones(3, dtype=torch.uint16), 0).wait()
+        group.reduce(tensor := torch.ones(3), 0, out=tensor).wait()
 
 
 def _as_many_ranks(comm: Communicator) -> None:

@@ -28,6 +28,7 @@ from collshim.transports.processes.backend import (
     reduce_scatter_single,
 )
 
+_PAIR = 2
 SCATTERS_SUMS_ALONE = not hasattr(ProcessGroup, "reduce_scatter_single")
 """Whether gloo's reduce_scatter adds, whatever the operation is: so in torch 2.6, and not in 2.13."""
 
@@ -130,6 +131,8 @@ def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
 
 def reduce(call: Call, end: Endpoint) -> Transfer:
     """What starts a reduce."""
+    if end.size == _PAIR and call.device == "cpu":
+        return _reduce_of_a_pair(call, end)
     if not _is_native(call):
         return _gathered_reduce(call, end)
     options, summand, is_root = dist.ReduceOptions(), _summand(call.dtype), end.rank == call.root
@@ -141,6 +144,23 @@ def reduce(call: Call, end: Endpoint) -> Transfer:
             target = filled(call, target, source)  # off the root too, where gloo leaves partial sums
         work = group.reduce([target if summand is None else summand(target)], options)
         return target if is_root else None, work, finish
+
+    return start
+
+
+def _reduce_of_a_pair(call: Call, end: Endpoint) -> Transfer:
+    """The other's tensor is all that the root of two ranks has to get; gloo's reduce would write to the other's too."""
+    options, carried, is_root = dist.BroadcastOptions(), carrier_of(call.dtype), end.rank == call.root
+    options.rootRank = 1 - (call.root or 0)
+    reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
+
+    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+        if not is_root:
+            return None, group.broadcast([carried(source.view(-1))], options), None
+        other = torch.empty_like(source)
+        parts = [other, source] if end.rank else [source, other]
+        work = group.broadcast([carried(other.view(-1))], options)
+        return other if target is None else target, work, partial(reduces, parts)
 
     return start
 
