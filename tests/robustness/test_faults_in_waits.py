@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+import collshim
 from collshim.transports.threads import exchange, transport
 from collshim.world import local_worlds, use
 from tests.engine.worlds import on_ranks
@@ -158,3 +159,53 @@ def test_a_rank_whose_computation_does_not_end_is_named_to_the_others_by_a_deadl
         assert TIMEOUT <= seconds < 2 * TIMEOUT + SLACK
     (own,) = [raised for rank, (raised, _) in enumerate(found) if f"rank {rank}" == fault.thread]
     assert type(own).__name__ == "DeadlineError", "it is told too, once it has ended"
+
+
+def _patch_before_it_computes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> list[str]:
+    """``happens`` comes to the rank that came last, before it begins to compute; its thread's name."""
+    run, names = exchange.Exchange.run, list[str]()
+
+    def fails(self: exchange.Exchange, rank: int) -> None:
+        names.append(threading.current_thread().name)
+        happens()
+        run(self, rank)
+
+    monkeypatch.setattr(exchange.Exchange, "run", fails)
+    return names
+
+
+def test_a_rank_that_came_last_and_does_not_begin_to_compute_is_named_to_the_others_by_a_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goes_on = threading.Event()
+    names = _patch_before_it_computes(monkeypatch, lambda: (goes_on.wait(60), None)[1])
+    try:
+        found = _in_threads(4, TIMEOUT, goes_on.set)
+    finally:
+        goes_on.set()
+    for raised, seconds in _others(found, names[0]):
+        assert type(raised).__name__ == "DeadlineError", raised
+        assert f"all came, and {names[0]} has not ended its computation" in str(raised)
+        assert seconds < 2 * TIMEOUT + SLACK
+
+
+def test_a_rank_that_ends_before_it_begins_to_compute_for_all_is_named_to_the_others_long_before_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ends() -> None:
+        raise SystemExit("thrown")
+
+    names = _patch_before_it_computes(monkeypatch, ends)
+    found = list[str]()
+
+    def reduces() -> None:
+        try:
+            collshim.current().communicator.all_reduce(torch.ones(3)).wait()
+        except collshim.PeerError as error:
+            found.append(str(error))
+
+    with collshim.options(timeout=50.0), pytest.raises(collshim.RankError, match="SystemExit"):
+        collshim.launch(reduces, 3)
+    assert len(found) == 2
+    for text in found:
+        assert f"all came, and {names[0].partition(' of')[0]} computed for all, and failed with SystemExit" in text

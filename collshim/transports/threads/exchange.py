@@ -18,30 +18,23 @@ from torch import Tensor
 
 from collshim.calls.agreement import objection, objection_to_pair
 from collshim.calls.allocation import allocate
-from collshim.calls.call import Call
+from collshim.calls.call import Call, in_the_world
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import (
     CollshimError,
     CommunicationError,
     DeadlineError,
-    MismatchError,
+    PeerError,
     again,
     is_of_handler,
     local_failure,
 )
 from collshim.layout import Parts
 from collshim.transports.compute import Outputs, Share, computation, shares
-from collshim.transports.streams import Crossing
+from collshim.transports.streams import Crossing, several_gpus
 from collshim.transports.threads.members import Members
-from collshim.transports.waiting import (
-    FIRST_SLICE,
-    LATER_SLICE,
-    Watched,
-    chain_of,
-    missing_text,
-    watch,
-)
+from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, chain_of, missing_text, watch
 from collshim.work import DeferredErrors, Work
 
 SHARED_BYTES = 1 << 21
@@ -121,6 +114,11 @@ class Arrival(Work[Any], Watched):
             group.stalls.gave_up[rank] = None if exchange.failure is None else self
             group.stalls.waiting[rank] = None
 
+    def look(self) -> None:
+        """The whole group fails where a rank that computed for the others has left."""
+        if self.exchange is not None:
+            self.exchange.fail_if_abandoned()
+
     def expire(self) -> float | None:
         """The whole group fails, with the names of the missing ranks; where one computes, after a deadline more."""
         return None if self.exchange is None else self.exchange.expire(self._limit or 0.0)
@@ -185,11 +183,14 @@ class Exchange:
         arrivals = self.arrivals  # first: it may be over meanwhile
         return [] if self.empty == 0 or self.finished else list(zip(self._awaited, arrivals, strict=True))
 
+    def begin(self, rank: int) -> None:
+        """All have come, and ``rank`` is to ``run`` it: told first, since it may be ended before it does."""
+        self._began = time.monotonic()
+        self._computing.append(rank)
+
     def run(self, rank: int) -> None:
         """All have come: ``rank`` compares their calls and computes, together with the ranks that wait."""
         plan: Plan = self.arrivals[0].plan
-        self._began = time.monotonic()
-        self._computing.append(rank)
         try:
             for arrival in self.arrivals:
                 if plan.prepared is None or (arrival.plan is not plan and arrival.plan.signature != plan.signature):
@@ -216,8 +217,7 @@ class Exchange:
         """The calls are not known to be alike: look closer."""
         calls = [arrival.call for arrival in self.arrivals]
         self.joint = any(call.needs_grad for call in calls)
-        failure = self._objection(calls) or _several_gpus(self.arrivals)
-        if failure is not None:
+        if (failure := self._objection(calls) or several_gpus(self.arrivals)) is not None:
             self.fail(failure)
             return
         if any(arrival.stream is not None for arrival in self.arrivals):
@@ -309,12 +309,24 @@ class Exchange:
         limit = self._began + timeout
         if time.monotonic() < limit or not self._computing:
             return max(limit, time.monotonic() + FIRST_SLICE)
+        text = self._computing_text("has not ended its computation")
+        self._fail_group(DeadlineError(f"{text} (within {timeout:g} s)"))
+        return None
+
+    def fail_if_abandoned(self) -> None:
+        """End the group where all have come, and the ranks that compute for the others have left."""
+        stalls, computing = self.group.stalls, [self.group.ranks[rank] for rank in self._computing]
+        if self.empty == 0 and computing and all(rank in stalls.left for rank in computing):
+            places = map(stalls.whereabouts, computing)
+            self._fail_group(PeerError(self._computing_text(f"computed for all, and {'; '.join(places)}")))
+
+    def _computing_text(self, what: str) -> str:
         ranks = ", ".join(f"rank {rank}" for rank in sorted({*self._computing}))
-        text = f"{_first_call(self._present())}: all came, and {ranks} has not ended its computation"
-        failure = DeadlineError(f"{text} (within {timeout:g} s)")
+        return f"{_first_call(self._present())}: all came, and {ranks} {what}{in_the_world(self.group.ranks)}"
+
+    def _fail_group(self, failure: CommunicationError) -> None:
         self.group.fail(failure)
         self.fail(failure)
-        return None
 
     def missing_text(self, missing: Sequence[int]) -> str:
         """The error text that names the missing ranks and where they are instead."""
@@ -380,15 +392,6 @@ def _first_call(arrivals: Sequence[Arrival]) -> str:
         return "a call that is over"
     first = arrivals[0]
     return f"{first} on rank {first.rank}" if first.plan.call.op in ("send", "recv") else str(first)
-
-
-def _several_gpus(arrivals: Sequence[Arrival]) -> CommunicationError | None:
-    """Threads share one GPU: no kernel reads several."""
-    if len({arrival.plan.device for arrival in arrivals if arrival.stream is not None}) < 2:
-        return None
-    places = ", ".join(f"rank {arrival.rank} on {arrival.plan.device}" for arrival in arrivals)
-    name = arrivals[0].plan.call.name
-    return MismatchError(f"{name}: ranks that are threads share one GPU, these are on several: {places}")
 
 
 def _bytes(parts: Parts | None) -> int:

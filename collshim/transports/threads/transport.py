@@ -53,6 +53,7 @@ class ThreadTransport:
             exchange.arrivals[place], exchange.inputs[place], exchange.outputs[place] = arrival, inputs, outputs
             exchange.empty = empty = exchange.empty - 1
             if empty == 0:
+                exchange.begin(place)
                 del group.exchanges[sequence]
         if empty == 0:
             exchange.run(self.rank)
@@ -91,6 +92,8 @@ class ThreadTransport:
             ranks = (self.rank, call.root) if call.op == "send" else (call.root, self.rank)
             exchange = (peer and peer.exchange) or MessageExchange(group, ranks)
             exchange.add(arrival)
+            if peer is not None:
+                exchange.begin(self.rank)
         if peer is not None:
             exchange.run(self.rank)
         elif group.closed or group.stalls.left:
