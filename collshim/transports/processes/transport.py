@@ -231,6 +231,7 @@ class ProcessTransport:
         if self.rank not in ranks:
             return None
         members = [self.ranks[rank] for rank in ranks]
+        self.world.begin_making()
         key = self.world.fresh(f"{self.key}/{key}")
         return ProcessTransport(self.world, members, key, checks=self.checks)
 
