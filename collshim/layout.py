@@ -116,3 +116,10 @@ def from_bytes(data: Tensor, dtype: torch.dtype) -> Tensor:
     whole = torch.empty(data.numel() // dtype.itemsize, dtype=dtype, device="cpu")
     as_bytes(whole).copy_(data)
     return whole
+
+
+def nbytes_of(parts: Parts | None) -> int:
+    """How many bytes these parts have."""
+    if parts is None:
+        return 0
+    return parts.nbytes if isinstance(parts, Tensor) else sum(part.nbytes for part in parts)

@@ -161,6 +161,41 @@ def test_a_rank_whose_computation_does_not_end_is_named_to_the_others_by_a_deadl
     assert type(own).__name__ == "DeadlineError", "it is told too, once it has ended"
 
 
+def test_a_receive_from_any_rank_tells_by_the_deadline_where_all_of_them_are() -> None:
+    found = on_ranks(interrupted.awaits_any, 3, "threads", wait=0.5)
+    assert "no rank sent anything: rank 1 is in no collective; rank 2 is in no collective" in found[0].text
+
+
+@pytest.mark.parametrize("call", ["all_reduce", "recv"])
+def test_an_exception_thrown_into_a_rank_as_it_posts_ends_the_group_for_the_others(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = exchange.Exchange, "begin" if call == "all_reduce" else "add"
+    original, told = getattr(*where), list[str]()
+
+    def throws(self: exchange.Exchange, *arguments: Any) -> Any:
+        if threading.current_thread().name.startswith("rank 1"):
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(*where, throws)
+
+    def calls() -> None:
+        comm = collshim.current().communicator
+        time.sleep(0.2 * comm.rank)
+        try:
+            if call == "all_reduce":
+                comm.all_reduce(torch.ones(3)).wait()
+            else:
+                comm.recv(1 - comm.rank, like=torch.ones(3)).wait()
+        except collshim.CommunicationError as error:
+            told.append(str(error))
+
+    with collshim.options(timeout=50.0), pytest.raises(collshim.RankError, match="KeyboardInterrupt"):
+        collshim.launch(calls, 2)
+    assert told == [f"{call}: KeyboardInterrupt:  (on rank 1, as it posted the call)"]
+
+
 def _patch_before_it_computes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> list[str]:
     """``happens`` comes to the rank that came last, before it begins to compute; its thread's name."""
     run, names = exchange.Exchange.run, list[str]()

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from collshim.calls.agreement import objection, objection_to_pair
 from collshim.calls.allocation import allocate
@@ -30,7 +29,7 @@ from collshim.errors import (
     is_of_handler,
     local_failure,
 )
-from collshim.layout import Parts
+from collshim.layout import Parts, nbytes_of
 from collshim.transports.compute import Outputs, Share, computation, shares
 from collshim.transports.streams import Crossing, several_gpus
 from collshim.transports.threads.members import Members
@@ -50,7 +49,7 @@ class Arrival(Work[Any], Watched):
         stream: the CUDA stream that it was posted on; None on the CPU.
     """
 
-    exchange: Exchange | None
+    exchange: Exchange | None = None
     place: int
     stream: torch.cuda.Stream | None = None
     _limit: float | None = None
@@ -236,7 +235,7 @@ class Exchange:
                 device = giver.plan.device if calls[place].device == "any" else self.arrivals[place].plan.device
                 self.outputs[place] = allocate(calls, place, device)
         compute = computation(call, next((call.dtype for call in calls if call.dtype is not None), None))
-        nbytes = max(sum(map(_bytes, self.inputs)), sum(map(_bytes, self.outputs)))
+        nbytes = max(sum(map(nbytes_of, self.inputs)), sum(map(nbytes_of, self.outputs)))
         if self.crossing is None and nbytes > SHARED_BYTES:
             self._share(shares(call, compute, self.inputs, self.outputs, ranks), rank)
             return
@@ -294,13 +293,12 @@ class Exchange:
 
     def expire(self, timeout: float) -> float | None:
         """A rank's deadline, seconds after it began to wait, has passed; None, or until when it may wait on."""
-        present = self._present()
         if self.finished:
             return None
         if self.empty == 0:
             return self._expire_computation(max(timeout, LATER_SLICE))
         missing = self.missing()
-        text = self.missing_text(missing) if missing else f"{_first_call(present)}: no rank sent anything"
+        text = self.missing_text(missing) if missing else self._silence_text()
         self.group.fail(DeadlineError(f"{text} (within {timeout:g} s)"))
         return None
 
@@ -336,6 +334,12 @@ class Exchange:
         own = ranks[arrivals[0].rank] if arrivals else -1
         chain = chain_of([ranks[rank] for rank in missing], stalls.awaited, stalls.whereabouts, own, ranks)
         return missing_text(_first_call(arrivals), absent, present, ranks) + chain
+
+    def _silence_text(self) -> str:
+        """The error text of a receive from whichever rank sends first: where all of them are."""
+        stalls, ranks = self.group.stalls, self.group.ranks
+        details = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank])}" for rank in self.candidates())
+        return f"{_first_call(self._present())}: no rank sent anything: {details}{in_the_world(ranks)}"
 
     def _present(self) -> list[Arrival]:
         return [arrival for arrival in self.arrivals if arrival is not None]
@@ -392,9 +396,3 @@ def _first_call(arrivals: Sequence[Arrival]) -> str:
         return "a call that is over"
     first = arrivals[0]
     return f"{first} on rank {first.rank}" if first.plan.call.op in ("send", "recv") else str(first)
-
-
-def _bytes(parts: Parts | None) -> int:
-    if parts is None:
-        return 0
-    return parts.nbytes if isinstance(parts, Tensor) else sum(part.nbytes for part in parts)

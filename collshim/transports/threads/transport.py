@@ -9,10 +9,10 @@ from typing import Any
 
 from torch import Tensor
 
-from collshim.calls.call import EAGER_BYTES
+from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import BrokenCommunicatorError
+from collshim.errors import BrokenCommunicatorError, local_failure
 from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
 from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange, MessageExchange
@@ -43,18 +43,22 @@ class ThreadTransport:
         with group.lock:
             if self._closed or group.failure is not None:
                 self._refuse()
-            sequence = self._sequence
-            self._sequence = sequence + 1
-            exchange = group.exchanges.get(sequence)
-            if exchange is None:
-                exchange = group.exchanges[sequence] = Exchange(group, group.members)
-            place = arrival.place = self.rank
-            arrival.exchange = exchange
-            exchange.arrivals[place], exchange.inputs[place], exchange.outputs[place] = arrival, inputs, outputs
-            exchange.empty = empty = exchange.empty - 1
-            if empty == 0:
-                exchange.begin(place)
-                del group.exchanges[sequence]
+            try:
+                sequence = self._sequence
+                self._sequence = sequence + 1
+                exchange = group.exchanges.get(sequence)
+                if exchange is None:
+                    exchange = group.exchanges[sequence] = Exchange(group, group.members)
+                place = arrival.place = self.rank
+                arrival.exchange = exchange
+                exchange.arrivals[place], exchange.inputs[place], exchange.outputs[place] = arrival, inputs, outputs
+                exchange.empty = empty = exchange.empty - 1
+                if empty == 0:
+                    exchange.begin(place)
+                    del group.exchanges[sequence]
+            except BaseException as error:
+                self._fail(plan.call, error)
+                raise
         if empty == 0:
             exchange.run(self.rank)
         elif group.closed or group.stalls.left:
@@ -88,12 +92,16 @@ class ThreadTransport:
             if self._closed or group.failure is not None:
                 self._refuse()
             queues = group.queues[self.rank if call.op == "recv" or call.root is None else call.root]
-            peer = queues.receive(arrival) if call.op == "recv" else queues.deliver(arrival)
             ranks = (self.rank, call.root) if call.op == "send" else (call.root, self.rank)
-            exchange = (peer and peer.exchange) or MessageExchange(group, ranks)
-            exchange.add(arrival)
-            if peer is not None:
-                exchange.begin(self.rank)
+            try:
+                peer = queues.receive(arrival) if call.op == "recv" else queues.deliver(arrival)
+                exchange = (peer and peer.exchange) or MessageExchange(group, ranks)
+                exchange.add(arrival)
+                if peer is not None:
+                    exchange.begin(self.rank)
+            except BaseException as error:
+                self._fail(call, error)
+                raise
         if peer is not None:
             exchange.run(self.rank)
         elif group.closed or group.stalls.left:
@@ -127,6 +135,10 @@ class ThreadTransport:
     def drop(self) -> None:
         """See ``Transport.drop``; what this rank has started the others complete."""
         self.close()
+
+    def _fail(self, call: Call, error: BaseException) -> None:
+        """What was thrown into this thread as it posted ends the group: the others may see its call, or not."""
+        self.group.fail(local_failure(call.op, error, f" (on rank {self.rank}, as it posted the call)"))
 
     def _refuse(self) -> None:
         if self._closed:
