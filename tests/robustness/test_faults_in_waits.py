@@ -196,6 +196,19 @@ def test_an_exception_thrown_into_a_rank_as_it_posts_ends_the_group_for_the_othe
     assert told == [f"{call}: KeyboardInterrupt:  (on rank 1, as it posted the call)"]
 
 
+def test_an_exception_thrown_into_a_rank_when_its_call_is_over_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    finish = exchange.Exchange._finish
+
+    def throws(self: exchange.Exchange) -> None:
+        finish(self)
+        raise LookupError("thrown")
+
+    with local_worlds(1) as (world,), use(world):
+        monkeypatch.setattr(exchange.Exchange, "_finish", throws)
+        with pytest.raises(LookupError, match="thrown"):
+            world.communicator.all_gather_ragged(torch.ones(3)).wait()
+
+
 def _patch_before_it_computes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> list[str]:
     """``happens`` comes to the rank that came last, before it begins to compute; its thread's name."""
     run, names = exchange.Exchange.run, list[str]()

@@ -206,8 +206,7 @@ class Exchange:
                     self.outputs[place] = torch.empty(plan.shape or (), dtype=plan.call.dtype, device=plan.device)
             self._share(shares(plan.call, compute, self.inputs, self.outputs, ranks), rank)
         except BaseException as error:
-            self.fail_with(error, rank)
-            if is_of_handler(error) or not isinstance(error, Exception):
+            if self._is_own(error, rank):
                 raise
         finally:
             self._computing.remove(rank)
@@ -262,8 +261,7 @@ class Exchange:
             while (share := self._next_share()) is not None:
                 share()
         except BaseException as error:
-            self.fail_with(error, rank)
-            if is_of_handler(error) or not isinstance(error, Exception):
+            if self._is_own(error, rank):
                 raise
         finally:
             with self._lock:
@@ -308,7 +306,7 @@ class Exchange:
         if time.monotonic() < limit or not self._computing:
             return max(limit, time.monotonic() + FIRST_SLICE)
         text = self._computing_text("has not ended its computation")
-        self._fail_group(DeadlineError(f"{text} (within {timeout:g} s)"))
+        self.fail(DeadlineError(f"{text} (within {timeout:g} s)"), ends=True)
         return None
 
     def fail_if_abandoned(self) -> None:
@@ -316,15 +314,11 @@ class Exchange:
         stalls, computing = self.group.stalls, [self.group.ranks[rank] for rank in self._computing]
         if self.empty == 0 and computing and all(rank in stalls.left for rank in computing):
             places = map(stalls.whereabouts, computing)
-            self._fail_group(PeerError(self._computing_text(f"computed for all, and {'; '.join(places)}")))
+            self.fail(PeerError(self._computing_text(f"computed for all, and {'; '.join(places)}")), ends=True)
 
     def _computing_text(self, what: str) -> str:
         ranks = ", ".join(f"rank {rank}" for rank in sorted({*self._computing}))
         return f"{_first_call(self._present())}: all came, and {ranks} {what}{in_the_world(self.group.ranks)}"
-
-    def _fail_group(self, failure: CommunicationError) -> None:
-        self.group.fail(failure)
-        self.fail(failure)
 
     def missing_text(self, missing: Sequence[int]) -> str:
         """The error text that names the missing ranks and where they are instead."""
@@ -344,8 +338,10 @@ class Exchange:
     def _present(self) -> list[Arrival]:
         return [arrival for arrival in self.arrivals if arrival is not None]
 
-    def fail(self, failure: CommunicationError) -> None:
-        """Every rank that has come, or waits, gets ``failure``."""
+    def fail(self, failure: CommunicationError, *, ends: bool = False) -> None:
+        """Every rank that has come, or waits, gets ``failure``; where it ``ends`` the group, every later call too."""
+        if ends:
+            self.group.fail(failure)
         with self._lock:
             if self.finished:
                 return
@@ -361,6 +357,12 @@ class Exchange:
         op = next((arrival.plan.call.op for arrival in self._present()), "a call that is over")
         self._shares.clear()
         self.fail(local_failure(op, error, f" (on rank {rank}, which computed for all)"))
+
+    def _is_own(self, error: BaseException, rank: int) -> bool:
+        """Fail with it; whether this rank is to raise it: a handler's, an exit, or one that came when all was over."""
+        is_over = self.finished and self.failure is None
+        self.fail_with(error, rank)
+        return is_over or is_of_handler(error) or not isinstance(error, Exception)
 
     def _finish(self) -> None:
         """It is over: wake the ranks that wait, and drop the arrivals, which hold this exchange."""
