@@ -304,7 +304,7 @@ def _joined(place: Place, store: Any, timeout: float | None, secret: str | None)
     server = "another process"
     if store is None:
         server = "the launcher's agent" if place.agent_store else "rank 0" if place.rank else ""
-        store = reach_store(place.address, place.port, serves=not server, timeout=seconds)
+        store = reach_store(place.address, place.port, serves=not server, timeout=seconds, server=server)
     name = f"world{next(_Process.processes_worlds)}"
     shared = ProcessWorld(store, place.rank, seconds, place.address, server=server, name=name, secret=_secret(secret))
     _Process.shared = shared

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from collshim.calls.call import Call
+from collshim.errors import CommunicationError, MismatchError
 from collshim.layout import Parts
 
 Posted = tuple["torch.cuda.Stream | None", "Parts | None", "Parts | None"]
@@ -65,3 +66,12 @@ class Crossing:
         if stream != self._stream:
             stream.wait_event(self._over or self._stream.record_event())
             hold(results, stream)
+
+
+def several_gpus(arrivals: Sequence[Any]) -> CommunicationError | None:
+    """The failure of threads' calls on several GPUs: they share one, since no kernel reads several."""
+    if len({arrival.plan.device for arrival in arrivals if arrival.stream is not None}) < 2:
+        return None
+    places = ", ".join(f"rank {arrival.rank} on {arrival.plan.device}" for arrival in arrivals)
+    name = arrivals[0].plan.call.name
+    return MismatchError(f"{name}: ranks that are threads share one GPU, these are on several: {places}")

@@ -34,13 +34,15 @@ from collshim.transports import compute
 from collshim.transports.processes import reductions
 from collshim.transports.processes import transport as processes
 from collshim.transports.threads import exchange, transport
+from collshim.transports.threads.group import SiteExchange
+from collshim.transports.threads.transport import ThreadTransport
 from tests.engine.scenarios.forms import into
 from tests.engine.scenarios.values import OPS, SHAPES, scenarios
 from tests.engine.worlds import Scenario, on_ranks, world
 
 FOLDER = f"{Path(transports.__file__).parent}{os.sep}"
 FILES = {
-    "threads": ("compute.py", "threads/exchange.py", "threads/transport.py"),
+    "threads": ("compute.py", "threads/exchange.py", "threads/messages.py", "threads/transport.py"),
     "processes": (
         "processes/exchange.py",
         "processes/gloo.py",
@@ -281,7 +283,10 @@ def _from_two_lines(comm: Communicator) -> None:
     transport: Any = comm._transport
     comm.barrier().wait()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(getattr(transport, "group", transport), "compares_sites", True)
+        if isinstance(transport, ThreadTransport):
+            patch.setattr(transport.group, "kind", SiteExchange)
+        else:
+            patch.setattr(transport, "compares_sites", True)
         if comm.rank:
             comm.barrier().wait()
         else:

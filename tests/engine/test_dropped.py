@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from typing import Any
 
@@ -69,3 +70,37 @@ def posts_and_drops() -> Any:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_calls_in_progress_complete_though_their_communicator_is_dropped(transport: str) -> None:
     assert on_ranks(posts_and_drops, 2, transport) == [[1.0, 3.0, 5.0]] * 2
+
+
+def closes_while_another_makes() -> Any:
+    """What is kept when rank 0 was told that a group is not made yet, and asks again after rank 1 has closed it."""
+    comm, answers = world(), [False]
+    transport: Any = type(comm._transport)
+    is_made, before = transport._is_made, kept()
+
+    def is_made_late(self: Any) -> bool:
+        if not answers:
+            time.sleep(0.5)
+        return bool(answers.pop() if answers else is_made(self))
+
+    part = comm.subgroup([0, 1])
+    assert part is not None
+    if comm.rank == 0:
+        transport._is_made = is_made_late
+    part.close()
+    comm.barrier().wait()
+    ending = [thread for thread in threading.enumerate() if thread.name == "collshim-ending"]
+    for thread in ending:
+        thread.join(LONGEST_WAIT)
+    comm.barrier().wait()
+    time.sleep(0.2)  # what was told the store is on its way
+    after = kept()
+    comm.barrier().wait()
+    return len(ending), [thread.is_alive() for thread in ending], after["keys"] > before["keys"]
+
+
+@pytest.mark.parametrize("transport", ["processes", "unchecked"])
+def test_a_group_that_is_closed_while_another_rank_still_makes_it_is_ended_and_leaves_no_key(transport: str) -> None:
+    first, second = on_ranks(closes_while_another_makes, 2, transport, wait=20.0)
+    assert first == (1, [False], False)
+    assert second[1:] == ([], False)

@@ -32,7 +32,7 @@ LEVELS = (
     ("transports",),
     ("transports.threads", "transports.threads.members"),
     ("transports.threads.exchange",),
-    ("transports.threads.group",),
+    ("transports.threads.group", "transports.threads.messages"),
     ("transports.threads.transport",),
     ("transports.processes", "transports.processes.addresses", "transports.processes.client"),
     ("transports.processes.connection", "transports.processes.listener"),

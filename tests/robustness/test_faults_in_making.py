@@ -50,6 +50,11 @@ def meets():
     return failures
 tell(meets)
 """
+SERVER_STOPS = """
+if os.environ["RANK"] == "0":
+    store.ProcessWorld.group = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGSTOP)
+tell(lambda: collshim.current() and None)
+"""
 FEW_DESCRIPTORS = """
 import resource
 comm = collshim.current().communicator
@@ -77,6 +82,17 @@ def test_a_rank_that_fails_between_coming_and_connecting_is_named_to_the_others_
         assert ": rank 2 " in made.text, made
         assert "1 of 3 ranks did not connect" in made.text, made
         assert made.seconds < TIMEOUT + SLACK
+
+
+def test_a_world_whose_stores_server_stops_while_it_is_made_has_one_deadline_for_all_steps() -> None:
+    seconds = 2.5 * SLACK
+    with ranks(BEGINS + SERVER_STOPS, 3, COLLSHIM_TIMEOUT=str(seconds)) as processes:
+        found = [process.ended(3 * seconds) for process in processes[1:]]
+    for seen in found:
+        (made,) = told(seen.out)
+        assert made.ours, seen
+        assert "rank 0 " in made.text, made
+        assert made.seconds < seconds + SLACK
 
 
 def test_ranks_make_another_group_after_one_that_could_not_be_made() -> None:

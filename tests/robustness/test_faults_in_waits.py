@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+import collshim
 from collshim.transports.threads import exchange, transport
 from collshim.world import local_worlds, use
 from tests.engine.worlds import on_ranks
@@ -158,3 +159,101 @@ def test_a_rank_whose_computation_does_not_end_is_named_to_the_others_by_a_deadl
         assert TIMEOUT <= seconds < 2 * TIMEOUT + SLACK
     (own,) = [raised for rank, (raised, _) in enumerate(found) if f"rank {rank}" == fault.thread]
     assert type(own).__name__ == "DeadlineError", "it is told too, once it has ended"
+
+
+def test_a_receive_from_any_rank_tells_by_the_deadline_where_all_of_them_are() -> None:
+    found = on_ranks(interrupted.awaits_any, 3, "threads", wait=0.5)
+    assert "no rank sent anything: rank 1 is in no collective; rank 2 is in no collective" in found[0].text
+
+
+@pytest.mark.parametrize("call", ["all_reduce", "recv"])
+def test_an_exception_thrown_into_a_rank_as_it_posts_ends_the_group_for_the_others(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = exchange.Exchange, "begin" if call == "all_reduce" else "add"
+    original, told = getattr(*where), list[str]()
+
+    def throws(self: exchange.Exchange, *arguments: Any) -> Any:
+        if threading.current_thread().name.startswith("rank 1"):
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(*where, throws)
+
+    def calls() -> None:
+        comm = collshim.current().communicator
+        time.sleep(0.2 * comm.rank)
+        try:
+            if call == "all_reduce":
+                comm.all_reduce(torch.ones(3)).wait()
+            else:
+                comm.recv(1 - comm.rank, like=torch.ones(3)).wait()
+        except collshim.CommunicationError as error:
+            told.append(str(error))
+
+    with collshim.options(timeout=50.0), pytest.raises(collshim.RankError, match="KeyboardInterrupt"):
+        collshim.launch(calls, 2)
+    assert told == [f"{call}: KeyboardInterrupt:  (on rank 1, as it posted the call)"]
+
+
+def test_an_exception_thrown_into_a_rank_when_its_call_is_over_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    finish = exchange.Exchange._finish
+
+    def throws(self: exchange.Exchange) -> None:
+        finish(self)
+        raise LookupError("thrown")
+
+    with local_worlds(1) as (world,), use(world):
+        monkeypatch.setattr(exchange.Exchange, "_finish", throws)
+        with pytest.raises(LookupError, match="thrown"):
+            world.communicator.all_gather_ragged(torch.ones(3)).wait()
+
+
+def _patch_before_it_computes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> list[str]:
+    """``happens`` comes to the rank that came last, before it begins to compute; its thread's name."""
+    run, names = exchange.Exchange.run, list[str]()
+
+    def fails(self: exchange.Exchange, rank: int) -> None:
+        names.append(threading.current_thread().name)
+        happens()
+        run(self, rank)
+
+    monkeypatch.setattr(exchange.Exchange, "run", fails)
+    return names
+
+
+def test_a_rank_that_came_last_and_does_not_begin_to_compute_is_named_to_the_others_by_a_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goes_on = threading.Event()
+    names = _patch_before_it_computes(monkeypatch, lambda: (goes_on.wait(60), None)[1])
+    try:
+        found = _in_threads(4, TIMEOUT, goes_on.set)
+    finally:
+        goes_on.set()
+    for raised, seconds in _others(found, names[0]):
+        assert type(raised).__name__ == "DeadlineError", raised
+        assert f"all came, and {names[0]} has not ended its computation" in str(raised)
+        assert seconds < 2 * TIMEOUT + SLACK
+
+
+def test_a_rank_that_ends_before_it_begins_to_compute_for_all_is_named_to_the_others_long_before_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ends() -> None:
+        raise SystemExit("thrown")
+
+    names = _patch_before_it_computes(monkeypatch, ends)
+    found = list[str]()
+
+    def reduces() -> None:
+        try:
+            collshim.current().communicator.all_reduce(torch.ones(3)).wait()
+        except collshim.PeerError as error:
+            found.append(str(error))
+
+    with collshim.options(timeout=50.0), pytest.raises(collshim.RankError, match="SystemExit"):
+        collshim.launch(reduces, 3)
+    assert len(found) == 2
+    for text in found:
+        assert f"all came, and {names[0].partition(' of')[0]} computed for all, and failed with SystemExit" in text

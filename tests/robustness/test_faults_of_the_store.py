@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ from datetime import timedelta
 import pytest
 from torch.distributed import DistNetworkError, HashStore, TCPStore
 
+from collshim.errors import WorldError
 from collshim.transports.processes.client import StoreClient, StoreSilentError
+from collshim.transports.processes.store import reach_store
 from tests.robustness.scenarios.slow_store import SlowStore
 from tests.robustness.scripts import ended, ranks
 from tests.robustness.told import SLACK, told
@@ -127,6 +130,14 @@ def _stranger(port: int, deed: str) -> Iterator[set[str]]:
     finally:
         over.set()
         thread.join(10)
+
+
+def test_a_store_that_does_not_say_a_first_word_is_a_world_error_by_the_deadline() -> None:
+    begun = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        with pytest.raises(WorldError, match=r"is not to be reached, which rank 0 is to serve \(within 0\.7 s\)"):
+            reach_store("127.0.0.1", silent.getsockname()[1], timeout=0.7, server="rank 0")
+        assert time.monotonic() - begun < 0.7 + SLACK
 
 
 @pytest.fixture

@@ -23,6 +23,9 @@ PATIENCE = 0.5
 """Seconds that an answer may take before the store counts as silent."""
 
 _CONNECT_SECONDS = 60.0
+_SPARE_SECONDS = 0.2
+"""That torch gets to say itself why it could not connect in time."""
+
 _SIGNATURE_LENGTH = 32
 
 
@@ -39,6 +42,43 @@ class _Question(Generic[T]):
         self.answer: Any = None
         self.failure: Exception | None = None
 
+    def put_to(self, store: Callable[[], Any]) -> None:
+        """Ask the store, however long it takes; who does says then that it is answered."""
+        try:
+            self.answer = self.ask(store())
+        except Exception as error:
+            self.failure = error if isinstance(error, DistNetworkError) else StoreSilentError(str(error))
+
+    def within(self, seconds: float, server: str) -> T:
+        """The answer; see ``StoreClient.ask``."""
+        if not self.answered.wait(seconds):
+            raise StoreSilentError(server)
+        if self.failure is not None:
+            raise self.failure
+        answer: T = self.answer
+        return answer
+
+
+def connected(host: str, port: int, seconds: float) -> TCPStore:
+    """A client of the store at this address; torch waits for its first word without a limit.
+
+    Raises:
+        StoreSilentError: there is none, or it said nothing, within that many seconds.
+        DistNetworkError: there is none.
+    """
+    asked = _Question[TCPStore](lambda store: store)
+
+    def connect() -> None:
+        asked.put_to(lambda: _client(host, port, seconds))
+        asked.answered.set()
+
+    threading.Thread(target=connect, name="collshim-store", daemon=True).start()
+    return asked.within(seconds + _SPARE_SECONDS, f"{host}:{port} has not answered")
+
+
+def _client(host: str, port: int, seconds: float) -> TCPStore:
+    return TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=seconds))
+
 
 class StoreClient:
     """One process's questions to the store of its world.
@@ -53,12 +93,11 @@ class StoreClient:
     def __init__(self, store: Any, prefix: str, server: str, secret: bytes = b"") -> None:
         self.server = server
         self._secret = secret
+        self._given: Any = store
+        self._prefix = prefix
+        self._store: Any = None
         if isinstance(store, TCPStore):
-            seconds = timedelta(seconds=_CONNECT_SECONDS)
             self.server += f" at {store.host}:{store.port}"
-            store = TCPStore(store.host, store.port, is_master=False, wait_for_workers=False, timeout=seconds)
-            store.set_timeout(timedelta(seconds=PATIENCE))  # of a key that is deleted after it was seen
-        self._store: Any = PrefixStore(prefix, store)
         self._questions: SimpleQueue[_Question[Any] | None] = SimpleQueue()
         self._asked_at: float | None = None
         self._is_closed = False
@@ -84,12 +123,7 @@ class StoreClient:
             raise StoreSilentError(self.server)
         asked: _Question[T] = _Question(question)
         self._questions.put(asked)
-        if not asked.answered.wait(seconds):
-            raise StoreSilentError(self.server)
-        if asked.failure is not None:
-            raise asked.failure
-        answer: T = asked.answer
-        return answer
+        return asked.within(seconds, self.server)
 
     def check(self, *keys: str, seconds: float = PATIENCE) -> bool:
         """Whether the store has all these keys."""
@@ -149,11 +183,18 @@ class StoreClient:
     def _serve(self) -> None:
         while (question := self._questions.get()) is not None:
             self._asked_at = time.monotonic()
-            try:
-                question.answer = question.ask(self._store)
-            except Exception as error:
-                question.failure = error if isinstance(error, DistNetworkError) else StoreSilentError(str(error))
+            question.put_to(self._connection)
             self._asked_at = None
             question.answered.set()
             del question
-        self._store = None
+        self._store = self._given = None
+
+    def _connection(self) -> Any:
+        """The store; of a TCPStore a connection that is made with the first question."""
+        if self._store is None:
+            store = self._given
+            if isinstance(store, TCPStore):
+                store = _client(store.host, store.port, _CONNECT_SECONDS)
+                store.set_timeout(timedelta(seconds=PATIENCE))  # of a key that is deleted after it was seen
+            self._store = PrefixStore(self._prefix, store)
+        return self._store

@@ -70,13 +70,16 @@ class Assembly(_Step):
     def wait(self, limit: float, seconds: float) -> None:
         """Wait for the others until ``limit``, a time of ``time.monotonic``, which is ``seconds`` after the start."""
         self.within = f" within {seconds:g} s"
-        self.client.set(self.keys[self.rank], "came", seconds)
+        self._mark(self.keys[self.rank], "came", limit)
         try:
             watch(self, self.is_complete, limit, later=FIRST_SLICE)
-            self.client.set(self.met, "met", seconds)
+            self._mark(self.met, "met", limit)
         except BaseException:
             self.client.post(self.keys[self.rank], "")  # ranks that come later must not count this one
             raise
+
+    def _mark(self, key: str, word: str, limit: float) -> None:
+        self.client.set(key, word, max(PAUSE, limit - time.monotonic()))
 
     def is_complete(self, seconds: float) -> bool:
         """Whether all have come, after at most that many seconds."""

@@ -21,7 +21,7 @@ from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
 from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
-from collshim.transports.processes.client import StoreClient, StoreSilentError
+from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
 from collshim.transports.processes.stalls import StallInspector
@@ -32,6 +32,9 @@ _LONGEST = 1e7
 _CONNECTS_LATER = os.environ.get("TORCH_GLOO_LAZY_INIT", "0") not in ("", "0")
 _OF_GLOO = "0"
 """What gloo's own keys in the store of a group begin with, as torch 2.13 has it."""
+
+_SHORTEST = 0.1
+"""Seconds that a step of the making gets in any case: the store may well answer."""
 
 _BACKLOG = 4096
 _SPARE_DESCRIPTORS = 8
@@ -81,6 +84,7 @@ class ProcessWorld:
         self.rank = rank
         self.secret = secret
         self.timeout = min(timeout, _LONGEST)
+        self.begin_making()
         self._serves = not server
         self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)
         self.stalls = StallInspector(self.client, rank)
@@ -94,10 +98,18 @@ class ProcessWorld:
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
         self.ending: list[list[ProcessGroup]] = []  # which threads let go of
 
+    def begin_making(self) -> None:
+        """A group is made from now on, or the world: in ``timeout`` seconds for all of its steps together."""
+        self._made_by = time.monotonic() + self.timeout
+
+    def _left(self) -> float:
+        """Seconds that are left of them."""
+        return max(_SHORTEST, self._made_by - time.monotonic())
+
     def meet(self, size: int) -> None:
         """Learn where the others listen, who have all come."""
         with self._told(range(size)):
-            texts = self.client.get([f"address/{rank}" for rank in range(size)], self.timeout)
+            texts = self.client.get([f"address/{rank}" for rank in range(size)], self._left())
         places = [text.split() for text in texts]
         self.connections.open([(host, int(port)) for host, port in places])
 
@@ -139,12 +151,12 @@ class ProcessWorld:
         _require_descriptors(len(ranks))
         store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
         group = ProcessGroup(store, rank, size)
-        limit = time.monotonic() + self.timeout
+        limit = self._made_by
         self.stalls.post_making(ranks, caller().site())
         try:
             with self._told(ranks):
                 Assembly(self.client, self.stalls, self.rank, ranks, key).wait(limit, self.timeout)
-                device, seconds = self._gloo_device(), max(0.1, limit - time.monotonic())
+                device, seconds = self._gloo_device(), self._left()
                 mesh = Mesh(self.client, self.stalls, self.rank, ranks, key)
                 gloo = mesh.made(lambda: self._gloo(store, rank, size, device, seconds), limit, self.timeout)
         except CollshimError:
@@ -174,7 +186,7 @@ class ProcessWorld:
     def fresh(self, key: str) -> str:
         """The name of a group under this key for which its ranks have not met yet, perhaps without this one."""
         with self._told([self.rank]):
-            while self.client.check(f"{key}/data/met", seconds=self.timeout):
+            while self.client.check(f"{key}/data/met", seconds=self._left()):
                 key += "+"
         return key
 
@@ -189,7 +201,7 @@ class ProcessWorld:
                         store.delete_key(f"{key}/{half}/{name}")
 
         with self._told([self.rank]):
-            self.client.ask(tell, self.timeout)
+            self.client.ask(tell, self._left())
 
     def left(self, key: str, size: int) -> None:
         """This rank has closed its end of the group; the last one clears the store of it."""
@@ -212,12 +224,12 @@ class ProcessWorld:
 
     def agreed(self, key: str, own: str) -> str:
         """Rank 0's word on what all ranks must have alike; this rank's own where rank 0 does not come."""
-        limit = time.monotonic() + self.timeout
+        limit = self._made_by
         try:
             if self.rank == 0:
-                self.client.set(f"agreed/{key}", own, self.timeout)
+                self.client.set(f"agreed/{key}", own, self._left())
                 return own
-            while not (word := self.client.get([f"agreed/{key}"], self.timeout)[0]) and time.monotonic() < limit:
+            while not (word := self.client.get([f"agreed/{key}"], self._left())[0]) and time.monotonic() < limit:
                 time.sleep(PAUSE)
         except (StoreSilentError, DistNetworkError):
             return own  # the making of the first group says so
@@ -270,15 +282,20 @@ def serve_store(host: str) -> TCPStore:
     return _served(host, 0, 60.0)
 
 
-def reach_store(host: str, port: int, *, serves: bool = False, timeout: float = 60.0) -> TCPStore:
-    """The store at this address; served here where ``serves``, even beside another user of the port in this process."""
+def reach_store(
+    host: str, port: int, *, serves: bool = False, timeout: float = 60.0, server: str = "another process"
+) -> TCPStore:
+    """The store at this address, which ``server`` serves.
+
+    Served here where ``serves``, even beside another user of the port in this process.
+    """
     seconds = min(timeout, _LONGEST)
     try:
         if serves:
             return _served(host, port, seconds)
-        return TCPStore(host, port, is_master=False, timeout=timedelta(seconds=seconds), wait_for_workers=False)
-    except DistNetworkError as error:
-        what = "cannot be served" if serves else "is not to be reached"
+        return connected(host, port, seconds)
+    except (DistNetworkError, StoreSilentError) as error:
+        what = "cannot be served" if serves else f"is not to be reached, which {server} is to serve"
         raise WorldError(f"the world's store at {host}:{port} {what} (within {timeout:g} s): {error}") from error
 
 

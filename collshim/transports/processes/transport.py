@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import torch
@@ -242,6 +243,7 @@ class ProcessTransport:
         if self.rank not in ranks:
             return None
         members = [self.ranks[rank] for rank in ranks]
+        self.world.begin_making()
         key = self.world.fresh(f"{self.key}/{key}")
         return ProcessTransport(self.world, members, key, checks=self.checks, compares_sites=self.compares_sites)
 
@@ -264,10 +266,7 @@ class ProcessTransport:
         self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
         self.deferred.clear()
         self._messages.close()
-        is_open = self.data_group is not None
-        self._let_go()
-        if is_open:
-            self.world.left(self.key, self.size)
+        self._let_go(partial(self.world.left, self.key, self.size))
         warn_of(leaks, f"group {self.key}")
 
     def drop(self) -> None:
@@ -292,11 +291,12 @@ class ProcessTransport:
         if getattr(self, "_fingerprint_group", None) is not None:
             self._let_go()
 
-    def _let_go(self) -> None:
+    def _let_go(self, then: Callable[[], None] = lambda: None) -> None:
         """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.
 
         In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
-        ranks, and fails where one of them ends meanwhile.
+        ranks, and fails where one of them ends meanwhile. ``then`` is called at the end: not before, since the last
+        rank that has left the group clears the store of what says whether it is made.
         """
         groups = self._groups()
         self.data_group = self._fingerprint_group = self._fingerprint_backend = None
@@ -305,9 +305,10 @@ class ProcessTransport:
         end_nccl(groups[0], failed=not isinstance(self._failure, BrokenCommunicatorError | type(None)))
         if self._is_idle() and self._is_made():
             groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
+            then()
         else:
             self.world.ending.append(groups)
-            threading.Thread(target=self._drop, args=(groups,), name="collshim-ending", daemon=True).start()
+            threading.Thread(target=self._drop, args=(groups, then), name="collshim-ending", daemon=True).start()
 
     def _groups(self) -> list[ProcessGroup]:
         return [group for group in (self.data_group, self._fingerprint_group) if group is not None]
@@ -319,7 +320,7 @@ class ProcessTransport:
         """Whether every rank has made the group, or the store is gone."""
         return self.world.is_made(self.key, self.size)
 
-    def _drop(self, groups: list[ProcessGroup]) -> None:
+    def _drop(self, groups: list[ProcessGroup], then: Callable[[], None]) -> None:
         limit = time.monotonic() + self.world.timeout
         while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
             time.sleep(0.01)
@@ -327,3 +328,4 @@ class ProcessTransport:
             never_free(groups)
         groups.clear()
         self.world.ending.remove(groups)
+        then()

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from collshim.calls.agreement import objection, objection_to_pair
+from collshim.calls.agreement import objection
 from collshim.calls.allocation import allocate
-from collshim.calls.call import Call
+from collshim.calls.call import Call, in_the_world
 from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
@@ -25,14 +25,14 @@ from collshim.errors import (
     CollshimError,
     CommunicationError,
     DeadlineError,
-    MismatchError,
+    PeerError,
     again,
     is_of_handler,
     local_failure,
 )
 from collshim.layout import Parts, nbytes_of
 from collshim.transports.compute import Outputs, Share, computation, shares
-from collshim.transports.streams import Crossing
+from collshim.transports.streams import Crossing, several_gpus
 from collshim.transports.threads.members import Members
 from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, chain_of, missing_text, watch
 from collshim.work import DeferredErrors, Work
@@ -50,7 +50,7 @@ class Arrival(Work[Any], Watched):
         stream: the CUDA stream that it was posted on; None on the CPU.
     """
 
-    exchange: Exchange | None
+    exchange: Exchange | None = None
     place: int
     stream: torch.cuda.Stream | None = None
     _limit: float | None = None
@@ -117,6 +117,11 @@ class Arrival(Work[Any], Watched):
             group.stalls.gave_up[rank] = None if exchange.failure is None else self
             group.stalls.waiting[rank] = None
 
+    def look(self) -> None:
+        """The whole group fails where a rank that computed for the others has left."""
+        if self.exchange is not None:
+            self.exchange.fail_if_abandoned()
+
     def expire(self) -> float | None:
         """The whole group fails, with the names of the missing ranks; where one computes, after a deadline more."""
         return None if self.exchange is None else self.exchange.expire(self._limit or 0.0)
@@ -129,6 +134,8 @@ class Exchange:
         arrivals, inputs: those of the ranks, by place, until all is over.
         outputs: the results by place, once finished.
         source: the rank that a recv was served by; else None.
+        began, computing: when all had come, and the ranks that compute for the others; told before they do, since such
+            a rank may be ended before.
         finished: whether every rank has been served, or the exchange has failed.
         failure: what every rank is to raise; None.
         joint: whether some rank needs a gradient, once all have come.
@@ -136,7 +143,7 @@ class Exchange:
     """
 
     source: int | None = None
-    _began = 0.0
+    began = 0.0
 
     def __init__(self, group: Members, awaited: Sequence[int | None]) -> None:
         """``awaited`` are the ranks by place; None for any rank."""
@@ -154,7 +161,7 @@ class Exchange:
         self._lock = threading.Lock()
         self._gates: list[threading.Lock] = []
         self._shares: deque[Share] = deque()
-        self._computing: list[int] = []
+        self.computing: list[int] = []
         self._sharing = 0
 
     def add(self, arrival: Arrival) -> Exchange:
@@ -184,8 +191,6 @@ class Exchange:
     def run(self, rank: int) -> None:
         """All have come: ``rank`` compares their calls and computes, together with the ranks that wait."""
         plan: Plan = self.arrivals[0].plan
-        self._began = time.monotonic()
-        self._computing.append(rank)
         try:
             is_known = plan.prepared is not None
             for arrival in self.arrivals:
@@ -208,18 +213,16 @@ class Exchange:
                     self.outputs[place] = torch.empty(plan.shape or (), dtype=plan.call.dtype, device=plan.device)
             self._share(shares(plan.call, compute, self.inputs, self.outputs, ranks), rank)
         except BaseException as error:
-            self.fail_with(error, rank)
-            if is_of_handler(error) or not isinstance(error, Exception):
+            if self._is_own(error, rank):
                 raise
         finally:
-            self._computing.remove(rank)
+            self.computing.remove(rank)
 
     def _run_compared(self, rank: int) -> None:
         """The calls are not known to be alike: look closer."""
         calls = [arrival.call for arrival in self.arrivals]
         self.joint = any(call.needs_grad for call in calls)
-        failure = self._objection(calls) or _several_gpus(self.arrivals)
-        if failure is not None:
+        if (failure := self._objection(calls) or several_gpus(self.arrivals)) is not None:
             self.fail(failure)
             return
         if any(arrival.stream is not None for arrival in self.arrivals):
@@ -259,18 +262,17 @@ class Exchange:
     def _take_shares(self, rank: int) -> None:
         """``rank`` takes shares until none is left; the last one to end finishes the exchange."""
         with self._lock:
-            self._computing.append(rank)
+            self.computing.append(rank)
             self._sharing += 1
         try:
             while (share := self._next_share()) is not None:
                 share()
         except BaseException as error:
-            self.fail_with(error, rank)
-            if is_of_handler(error) or not isinstance(error, Exception):
+            if self._is_own(error, rank):
                 raise
         finally:
             with self._lock:
-                self._computing.remove(rank)
+                self.computing.remove(rank)
                 self._sharing -= 1
                 over = self._sharing == 0 and not self._shares and not self.finished
         if over:
@@ -296,27 +298,34 @@ class Exchange:
 
     def expire(self, timeout: float) -> float | None:
         """A rank's deadline, seconds after it began to wait, has passed; None, or until when it may wait on."""
-        present = self._present()
         if self.finished:
             return None
         if self.empty == 0:
             return self._expire_computation(max(timeout, LATER_SLICE))
         missing = self.missing()
-        text = self.missing_text(missing) if missing else f"{_first_call(present)}: no rank sent anything"
+        text = self.missing_text(missing) if missing else self._silence_text()
         self.group.fail(DeadlineError(f"{text} (within {timeout:g} s)"))
         return None
 
     def _expire_computation(self, timeout: float) -> float | None:
         """All have come, and the ranks that compute for the others have not ended; they get as long again."""
-        limit = self._began + timeout
-        if time.monotonic() < limit or not self._computing:
+        limit = self.began + timeout
+        if time.monotonic() < limit or not self.computing:
             return max(limit, time.monotonic() + FIRST_SLICE)
-        ranks = ", ".join(f"rank {rank}" for rank in sorted({*self._computing}))
-        text = f"{_first_call(self._present())}: all came, and {ranks} has not ended its computation"
-        failure = DeadlineError(f"{text} (within {timeout:g} s)")
-        self.group.fail(failure)
-        self.fail(failure)
+        text = self._computing_text("has not ended its computation")
+        self.fail(DeadlineError(f"{text} (within {timeout:g} s)"), ends=True)
         return None
+
+    def fail_if_abandoned(self) -> None:
+        """End the group where all have come, and the ranks that compute for the others have left."""
+        stalls, computing = self.group.stalls, [self.group.ranks[rank] for rank in self.computing]
+        if self.empty == 0 and computing and all(rank in stalls.left for rank in computing):
+            places = map(stalls.whereabouts, computing)
+            self.fail(PeerError(self._computing_text(f"computed for all, and {'; '.join(places)}")), ends=True)
+
+    def _computing_text(self, what: str) -> str:
+        ranks = ", ".join(f"rank {rank}" for rank in sorted({*self.computing}))
+        return f"{_first_call(self._present())}: all came, and {ranks} {what}{in_the_world(self.group.ranks)}"
 
     def missing_text(self, missing: Sequence[int]) -> str:
         """The error text that names the missing ranks and where they are instead."""
@@ -327,11 +336,19 @@ class Exchange:
         chain = chain_of([ranks[rank] for rank in missing], stalls.awaited, stalls.whereabouts, own, ranks)
         return missing_text(_first_call(arrivals), absent, present, ranks) + chain
 
+    def _silence_text(self) -> str:
+        """The error text of a receive from whichever rank sends first: where all of them are."""
+        stalls, ranks = self.group.stalls, self.group.ranks
+        details = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank])}" for rank in self.candidates())
+        return f"{_first_call(self._present())}: no rank sent anything: {details}{in_the_world(ranks)}"
+
     def _present(self) -> list[Arrival]:
         return [arrival for arrival in self.arrivals if arrival is not None]
 
-    def fail(self, failure: CommunicationError) -> None:
-        """Every rank that has come, or waits, gets ``failure``."""
+    def fail(self, failure: CommunicationError, *, ends: bool = False) -> None:
+        """Every rank that has come, or waits, gets ``failure``; where it ``ends`` the group, every later call too."""
+        if ends:
+            self.group.fail(failure)
         with self._lock:
             if self.finished:
                 return
@@ -348,6 +365,12 @@ class Exchange:
         self._shares.clear()
         self.fail(local_failure(op, error, f" (on rank {rank}, which computed for all)"))
 
+    def _is_own(self, error: BaseException, rank: int) -> bool:
+        """Fail with it; whether this rank is to raise it: a handler's, an exit, or one that came when all was over."""
+        is_over = self.finished and self.failure is None
+        self.fail_with(error, rank)
+        return is_over or is_of_handler(error) or not isinstance(error, Exception)
+
     def _finish(self) -> None:
         """It is over: wake the ranks that wait, and drop the arrivals, which hold this exchange."""
         with self._lock:
@@ -358,36 +381,9 @@ class Exchange:
             gate.release()
 
 
-class MessageExchange(Exchange):
-    """A send at the first place, and the recv that it meets at the second."""
-
-    def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
-        return objection_to_pair(calls[0], calls[1], self.group.ranks)
-
-    def _compute(self, calls: Sequence[Call], rank: int) -> None:
-        send, recv = self.arrivals
-        if self.outputs[1] is None:
-            device = send.plan.device if calls[1].device == "any" else recv.plan.device
-            self.outputs[1] = torch.empty(calls[0].shape or (), dtype=calls[0].dtype, device=device)
-        self.source = send.rank
-        self.outputs[1].copy_(self.inputs[0])
-        if self.crossing is not None:
-            self.crossing.finish()
-        self._finish()
-
-
 def _first_call(arrivals: Sequence[Arrival]) -> str:
     """What was called; of a message also by which rank, since the other ranks of the group get the text too."""
     if not arrivals:
         return "a call that is over"
     first = arrivals[0]
     return f"{first} on rank {first.rank}" if first.plan.call.op in ("send", "recv") else str(first)
-
-
-def _several_gpus(arrivals: Sequence[Arrival]) -> CommunicationError | None:
-    """Threads share one GPU: no kernel reads several."""
-    if len({arrival.plan.device for arrival in arrivals if arrival.stream is not None}) < 2:
-        return None
-    places = ", ".join(f"rank {arrival.rank} on {arrival.plan.device}" for arrival in arrivals)
-    name = arrivals[0].plan.call.name
-    return MismatchError(f"{name}: ranks that are threads share one GPU, these are on several: {places}")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
+from collshim.calls.agreement import unlike_sites
 from collshim.calls.pending import PendingCalls
+from collshim.calls.site import warn_at
 from collshim.errors import CommunicationError, PeerError
 from collshim.transports.matching import MessageQueues, never_closed, warn_of
 from collshim.transports.threads.exchange import Arrival, Exchange
@@ -61,12 +64,25 @@ class ThreadWorld(Stalls):
             group.fail_the_hopeless()
 
 
+class SiteExchange(Exchange):
+    """A collective whose ranks compare the lines of their calls too."""
+
+    def run(self, rank: int) -> None:
+        """See ``Exchange.run``; every rank warns where the lines differ."""
+        text = unlike_sites([arrival.call for arrival in self.arrivals], self.group.ranks)
+        if text is not None:
+            for arrival in self.arrivals:
+                arrival.warn(partial(warn_at, arrival.caller, text))
+        super().run(rank)
+
+
 class ThreadGroup(Members):
     """What the ranks of one group share.
 
     Attributes:
         world: what it shares with other groups.
         members: the ranks of the group, in order.
+        kind: of its exchanges.
         lock: of what follows.
         exchanges: the collectives that not all ranks have come to yet, by their number.
         queues: by receiver, the sends and receives that wait for each other.
@@ -78,7 +94,7 @@ class ThreadGroup(Members):
         super().__init__(ranks, world)
         self.world = world
         self.key = key
-        self.compares_sites = world.compares_sites
+        self.kind = SiteExchange if world.compares_sites else Exchange
         self.members = range(self.size)
         self.lock = threading.RLock()
         self.exchanges: dict[int, Exchange] = {}

@@ -40,13 +40,7 @@ class Stalls:
 
 
 class Members:
-    """The group whose ranks take part in an exchange.
-
-    Attributes:
-        compares_sites: whether the lines of the ranks' calls are compared too.
-    """
-
-    compares_sites = False
+    """The group whose ranks take part in an exchange."""
 
     def __init__(self, ranks: tuple[int, ...], stalls: Stalls) -> None:
         self.ranks = ranks

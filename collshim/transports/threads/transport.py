@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import Any
 
 from torch import Tensor
 
-from collshim.calls.agreement import unlike_sites
-from collshim.calls.call import EAGER_BYTES
+from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Plan
-from collshim.calls.site import Caller, warn_at
-from collshim.errors import BrokenCommunicatorError
+from collshim.calls.site import Caller
+from collshim.errors import BrokenCommunicatorError, local_failure
 from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
-from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange, MessageExchange
+from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange
 from collshim.transports.threads.group import ThreadGroup
+from collshim.transports.threads.messages import MessageExchange
 from collshim.work import DeferredErrors, Settled, Work
 
 
@@ -51,20 +51,24 @@ class ThreadTransport:
         with group.lock:
             if self._closed or group.failure is not None:
                 self._refuse()
-            sequence = self._sequence
-            self._sequence = sequence + 1
-            exchange = group.exchanges.get(sequence)
-            if exchange is None:
-                exchange = group.exchanges[sequence] = Exchange(group, group.members)
-            place = arrival.place = self.rank
-            arrival.exchange = exchange
-            exchange.arrivals[place], exchange.inputs[place], exchange.outputs[place] = arrival, inputs, outputs
-            exchange.empty = empty = exchange.empty - 1
-            if empty == 0:
-                del group.exchanges[sequence]
+            try:
+                sequence = self._sequence
+                self._sequence = sequence + 1
+                exchange = group.exchanges.get(sequence)
+                if exchange is None:
+                    exchange = group.exchanges[sequence] = group.kind(group, group.members)
+                place = arrival.place = self.rank
+                arrival.exchange = exchange
+                exchange.arrivals[place], exchange.inputs[place], exchange.outputs[place] = arrival, inputs, outputs
+                exchange.empty = empty = exchange.empty - 1
+                if empty == 0:
+                    exchange.began = time.monotonic()
+                    exchange.computing.append(place)
+                    del group.exchanges[sequence]
+            except BaseException as error:
+                self._fail(plan.call, error)
+                raise
         if empty == 0:
-            if group.compares_sites:
-                _compare_sites(exchange)
             exchange.run(self.rank)
         elif group.closed or group.stalls.left:
             group.fail_if_hopeless(exchange)
@@ -97,10 +101,17 @@ class ThreadTransport:
             if self._closed or group.failure is not None:
                 self._refuse()
             queues = group.queues[self.rank if call.op == "recv" or call.root is None else call.root]
-            peer = queues.receive(arrival) if call.op == "recv" else queues.deliver(arrival)
             ranks = (self.rank, call.root) if call.op == "send" else (call.root, self.rank)
-            exchange = (peer and peer.exchange) or MessageExchange(group, ranks)
-            exchange.add(arrival)
+            try:
+                peer = queues.receive(arrival) if call.op == "recv" else queues.deliver(arrival)
+                exchange = (peer and peer.exchange) or MessageExchange(group, ranks)
+                exchange.add(arrival)
+                if peer is not None:
+                    exchange.began = time.monotonic()
+                    exchange.computing.append(self.rank)
+            except BaseException as error:
+                self._fail(call, error)
+                raise
         if peer is not None:
             exchange.run(self.rank)
         elif group.closed or group.stalls.left:
@@ -136,18 +147,14 @@ class ThreadTransport:
         """See ``Transport.drop``; what this rank has started the others complete."""
         self.close()
 
+    def _fail(self, call: Call, error: BaseException) -> None:
+        """What was thrown into this thread as it posted ends the group: the others may see its call, or not."""
+        self.group.fail(local_failure(call.op, error, f" (on rank {self.rank}, as it posted the call)"))
+
     def _refuse(self) -> None:
         if self._closed:
             raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
         raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self.group.failure}")
-
-
-def _compare_sites(exchange: Exchange) -> None:
-    """Every rank warns where their calls were made from different lines."""
-    text = unlike_sites([arrival.call for arrival in exchange.arrivals], exchange.group.ranks)
-    if text is not None:
-        for arrival in exchange.arrivals:
-            arrival.warn(partial(warn_at, arrival.caller, text))
 
 
 def _moved(plan: Plan, inputs: Any, outputs: Any) -> Any:

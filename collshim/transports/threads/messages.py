@@ -1,0 +1,30 @@
+"""A message between threads: an exchange of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from collshim.calls.agreement import objection_to_pair
+from collshim.calls.call import Call
+from collshim.errors import CommunicationError
+from collshim.transports.threads.exchange import Exchange
+
+
+class MessageExchange(Exchange):
+    """A send at the first place, and the recv that it meets at the second."""
+
+    def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
+        return objection_to_pair(calls[0], calls[1], self.group.ranks)
+
+    def _compute(self, calls: Sequence[Call], rank: int) -> None:
+        send, recv = self.arrivals
+        if self.outputs[1] is None:
+            device = send.plan.device if calls[1].device == "any" else recv.plan.device
+            self.outputs[1] = torch.empty(calls[0].shape or (), dtype=calls[0].dtype, device=device)
+        self.source = send.rank
+        self.outputs[1].copy_(self.inputs[0])
+        if self.crossing is not None:
+            self.crossing.finish()
+        self._finish()

@@ -1,0 +1,10 @@
+"""``python -m tests.robustness.injection``: trials by seed; exits with 1 where one does not hold."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.robustness.injection.command import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Stop points: the steps of making a world or a group, of a message and of a collective, at which a rank may end."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple
+
+_PROCESSES = "collshim.transports.processes"
+
+
+class Point(NamedTuple):
+    """A method or function, and whether the rank ends before it or after it; and at the how manieth time."""
+
+    module: str
+    owner: str
+    name: str
+    when: str
+    time: int = 1
+
+    def __str__(self) -> str:
+        place = f"{self.owner or self.module.rpartition('.')[2]}.{self.name}"
+        return f"{self.when} {place}{'' if self.time == 1 else f', time {self.time}'}"
+
+    def holder(self) -> object:
+        """What has the attribute."""
+        module = import_module(self.module)
+        return getattr(module, self.owner) if self.owner else module
+
+
+def _around(module: str, owner: str, name: str, *times: int) -> list[Point]:
+    module = f"{_PROCESSES}.{module}"
+    return [Point(module, owner, name, when, time) for when in ("before", "after") for time in times or (1,)]
+
+
+_GROUP = [
+    *_around("store", "ProcessWorld", "group", 1, 2),
+    *_around("making", "Assembly", "wait", 1, 2),
+    *_around("store", "ProcessWorld", "_gloo", 1, 2),
+    *_around("making", "Mesh", "made", 1, 2),
+    *_around("store", "ProcessWorld", "made"),
+]
+_WORLD = [
+    Point("collshim.world", "", "reach_store", "before"),
+    Point("collshim.world", "", "reach_store", "after"),
+    *_around("store", "ProcessWorld", "agreed"),
+    *_around("store", "ProcessWorld", "meet"),
+]
+_MESSAGE = [
+    *_around("connections", "Connections", "send"),
+    *_around("connections", "Connections", "offer"),
+    *_around("connections", "Connections", "accept"),
+    *_around("connections", "Connections", "release"),
+    *_around("connections", "Connections", "_connection"),
+    *_around("connection", "Connection", "flush"),
+    *_around("connection", "Connection", "read"),
+    *_around("messages", "Messages", "_deliver"),
+    *_around("request", "MessageRequest", "end"),
+]
+_COLLECTIVE = [
+    *_around("transport", "ProcessTransport", "start", 1, 2),
+    *_around("transport", "ProcessTransport", "_exchange_fingerprints"),
+    *_around("exchange", "Exchange", "agree"),
+    *_around("exchange", "Exchange", "await_work"),
+    *_around("exchange", "Exchange", "_compute"),
+    *_around("exchange", "Exchange", "start"),
+]
+_THREADS = "collshim.transports.threads.exchange"
+_OF_THREADS = [
+    Point(_THREADS, "Exchange", name, when)
+    for name in ("run", "add", "_take_shares", "_finish")
+    for when in ("before", "after")
+]
+_OF_TORCH = [
+    Point("torch.distributed.distributed_c10d", "", "_new_process_group_helper", when) for when in ("before", "after")
+]
+
+POINTS: dict[tuple[str, str], list[Point]] = {
+    ("world", "processes"): _WORLD + _GROUP,
+    ("group", "processes"): _GROUP,
+    ("message", "processes"): _MESSAGE,
+    ("collective", "processes"): _COLLECTIVE,
+    ("collective", "threads"): _OF_THREADS,
+    ("world", "torch"): _OF_TORCH,
+    ("group", "torch"): _OF_TORCH,
+}
+"""The stop points of each subject on each transport."""
