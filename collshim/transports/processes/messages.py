@@ -32,7 +32,7 @@ from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.fingerprint import call_from, header_for
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.request import Envelope, MessageRequest
-from collshim.transports.streams import on_stream
+from collshim.transports.streams import follow, on_stream
 from collshim.transports.waiting import FIRST_SLICE
 
 _Start = Callable[[], Any]
@@ -98,7 +98,8 @@ class Messages:
         call, peer = message.plan.call, message.plan.call.root or 0
         if peer == self._group.rank:
             message.moved = True
-            self._accept(Envelope(peer, message.call, 0, tensor.clone()))  # what is sent to oneself goes nowhere
+            # what is sent to oneself goes nowhere
+            self._accept(Envelope(peer, message.call, 0, tensor.clone(), message.stream))
             return
         try:
             if time.monotonic() - self._last_look > FIRST_SLICE:
@@ -149,7 +150,9 @@ class Messages:
         sent, message.source, message.arrived = envelope.call, envelope.source, True
         message.joint = sent.needs_grad
         mismatch = message.failure = self._objection(sent, message)
-        if mismatch is None and sent.device == "cpu":
+        if isinstance(envelope.data, Tensor):
+            self._take_own(envelope.data, envelope, message)
+        elif mismatch is None and sent.device == "cpu":
             self._fill(envelope, message)
         elif sent.device == "cpu":
             message.moved = True
@@ -181,6 +184,17 @@ class Messages:
         shape, dtype = (own.shape, own.dtype) if is_wanted and own.shape is not None else (sent.shape, sent.dtype)
         message.target = torch.empty(shape or (), dtype=dtype or torch.float32, device=message.device)
 
+    def _take_own(self, data: Tensor, envelope: Envelope, message: MessageRequest) -> None:
+        """What this rank has sent to itself, perhaps on another stream."""
+        if message.failure is None:
+            with on_stream(message.stream), _failing(message):
+                self._place(envelope.call, message, is_wanted=True)
+                if envelope.stream is not None:
+                    follow(envelope.stream, data)
+                if message.target is not None:
+                    message.target.copy_(data.view(message.target.shape))
+        message.moved = True
+
     def _fill(self, envelope: Envelope, message: MessageRequest) -> None:
         """The data is in its place, or comes there."""
         try:
@@ -193,9 +207,7 @@ class Messages:
             if envelope.number and not envelope.data:
                 self._connections.accept(owner, envelope.number, buffer(target), message)
                 return
-            if isinstance(envelope.data, Tensor):
-                target.copy_(envelope.data.view(target.shape))
-            elif envelope.data:
+            if envelope.data:
                 buffer(target)[:] = envelope.data
             if envelope.number:
                 self._connections.release(owner, envelope.number)

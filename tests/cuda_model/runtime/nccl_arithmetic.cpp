@@ -103,6 +103,10 @@ static void reduce_floats(void* to, const std::vector<const char*>& from, size_t
 }
 
 void reduce(void* to, const std::vector<const char*>& from, size_t number, ncclDataType_t type, ncclRedOp_t op) {
+  if (from.size() == 1) {
+    memcpy(to, from[0], number * width_of(type));
+    return;
+  }
   switch (type) {
     case ncclInt8: return reduce_integers<int8_t>(to, from, number, op);
     case ncclUint8: return reduce_integers<uint8_t>(to, from, number, op);

@@ -19,6 +19,7 @@ std::deque<uint64_t>* nccl_kernels = new std::deque<uint64_t>[DEVICES];
 
 static Stream* default_streams[DEVICES];
 static bool stopping = false;
+static uint64_t executed = 0;
 
 void join(Clock& into, const Clock& other) {
   if (into.size() < other.size()) into.resize(other.size());
@@ -83,6 +84,7 @@ static void end(Stream* stream, const Operation& operation) {
   stream->queue.pop_front();
   stream->done++;
   stream->running = false;
+  executed++;
   auto& kernels = nccl_kernels[stream->device];
   for (auto i = kernels.begin(); operation.nccl && i != kernels.end(); ++i)
     if (*i == operation.nccl) {
@@ -129,11 +131,14 @@ static std::string where_streams_stand() {
 }
 
 bool waits(std::unique_lock<std::mutex>& held, const std::function<bool()>& over, const std::string& what) {
-  auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(setting("patience"));
+  using clock = std::chrono::steady_clock;
+  auto began = clock::now();
+  uint64_t seen = executed;
   while (!over()) {
     changed.wait_for(held, std::chrono::milliseconds(5));
     if (over()) break;
-    if (std::chrono::steady_clock::now() > limit) {
+    if (seen != executed) began = clock::now(), seen = executed;  // something goes on
+    if (clock::now() - began > std::chrono::duration<double>(setting("patience"))) {
       report("STUCK: " + what + where_streams_stand());
       return false;
     }
