@@ -19,7 +19,7 @@ from collshim.calls.plan import KEPT, Plan, dense, is_plain, recurs
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
-from collshim.layout import Parts
+from collshim.layout import Parts, listed
 from collshim.nan import nan_in
 from collshim.options import block_options
 from collshim.options import get as current_options
@@ -40,6 +40,7 @@ class Posting:
         self.rank = transport.rank
         self.size = transport.size
         self.checks = transport.checks
+        self._checks_on_cuda = transport.checks_on_cuda
         self._tells_site = transport.checks and transport.size > 1
         self.ranks = tuple(ranks)
         self.name = name
@@ -182,8 +183,12 @@ class Posting:
         """The calls that failed already, which the next wait raises where none of them was raised till then."""
         return self._deferred, self._deferred.copy()
 
+    def _compares(self, parts: Parts) -> bool:
+        """Whether the ranks compare a call on such tensors."""
+        return self._checks_on_cuda if listed(parts)[0].is_cuda else self.checks
+
     def _nan_in(self, inputs: Parts) -> str:
-        if not self.checks:
+        if not self._compares(inputs):
             text = validation.error_text(self, "find_nan", "the check between ranks", "off", "on")
             raise ArgumentValueError(text)
         return nan_in(inputs)
@@ -209,9 +214,9 @@ class Posting:
         validation.refuse_kind(self, op, tensor)
         return tensor
 
-    def _require_discovery(self, op: str, discovers: bool) -> None:
-        """Refuse what the other ranks can know only where the ranks exchange it."""
-        if not (discovers or self.checks):
+    def _require_discovery(self, op: str, discovers: bool, own: Parts | None = None) -> None:
+        """Refuse what the other ranks can know only where they exchange it; ``own`` is what this rank gives."""
+        if not (discovers or (self.checks if own is None else self._compares(own))):
             got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
             raise ArgumentValueError(validation.error_text(self, op, "shape of what is awaited", got, expected))
 

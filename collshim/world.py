@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch.distributed import HashStore
 
 from collshim.calls.site import how_it_failed
@@ -323,11 +322,11 @@ def _secret(given: str | None) -> bytes:
     return (os.environ.get("COLLSHIM_SECRET", "") if given is None else given).encode()
 
 
-def _checks(shared: ProcessWorld) -> bool:
-    """Rank 0 decides for all: whether CUDA is in use already may differ between them."""
+def _checks(shared: ProcessWorld) -> bool | None:
+    """Rank 0 decides for all: whether NCCL is there may differ between them. None: all but calls on CUDA tensors."""
     chosen = current_options().check
-    own = chosen if chosen is not None else not (nccl_is_there() and torch.cuda.is_initialized())
-    agreed = shared.agreed("check", str(own)) == str(True)
+    own = chosen if chosen is not None or nccl_is_there() else True
+    agreed = {str(word): word for word in (True, False, None)}[shared.agreed("check", str(own))]
     if chosen is not None and chosen is not agreed:
         rank = shared.rank
         raise WorldError(f"the check between ranks is {chosen} on rank {rank}, {agreed} on rank 0, should be the same")

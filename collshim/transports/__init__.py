@@ -21,13 +21,14 @@ class Transport(Protocol):
     Attributes:
         rank: this rank in the group.
         size: how many ranks the group has.
-        checks: whether the ranks compare their calls before data moves.
+        checks: whether the ranks compare their calls before data moves; ``checks_on_cuda``: those on CUDA tensors too.
         deferred: calls that failed before they were waited for.
     """
 
     rank: int
     size: int
     checks: bool
+    checks_on_cuda: bool
     deferred: DeferredErrors
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:

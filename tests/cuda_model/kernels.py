@@ -222,5 +222,3 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
     """Two tensors that are alike in this are the same."""
     memory = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
     return *memory, tensor.is_conj(), tensor.is_neg()
-
-

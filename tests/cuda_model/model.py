@@ -119,9 +119,7 @@ def enqueue(
     spans = [end for tensor in (*reads, *writes) for end in _span(tensor)]
     given = (ctypes.c_uint64 * max(1, len(spans)))(*spans)
     index = 0 if device.index is None else device.index
-    _core.model_enqueue(
-        stream.cuda_stream, index, _call, number, given, len(reads), len(writes), label.encode()
-    )
+    _core.model_enqueue(stream.cuda_stream, index, _call, number, given, len(reads), len(writes), label.encode())
 
 
 def _span(tensor: Tensor) -> tuple[int, int]:

@@ -20,6 +20,7 @@ class Group(Protocol):
     ranks: tuple[int, ...]
     key: str
     checks: bool
+    checks_on_cuda: bool
     deferred: DeferredErrors
     stalls: StallInspector
     data_group: Any

@@ -59,7 +59,7 @@ class Messages:
             self._refuse_on_cuda(call)
         target = outputs if isinstance(outputs, Tensor) else None
         message = MessageRequest(group, self._connections, plan, target, caller)
-        in_envelope = not on_cuda or group.checks or call.discovers or call.root == group.rank
+        in_envelope = not on_cuda or group.checks_on_cuda or call.discovers or call.root == group.rank
         if call.op == "send" and isinstance(inputs, Tensor):
             self._send(message, inputs, in_envelope)
         elif in_envelope:
@@ -90,7 +90,7 @@ class Messages:
             return
         if call.tag:
             raise ArgumentValueError(refusal(call.op, "tag", call.tag, "0 on CUDA", group.rank, group.size))
-        if call.root is None and not group.checks:
+        if call.root is None and not group.checks_on_cuda:
             expected = "a rank on CUDA with the check off"
             raise ArgumentValueError(refusal(call.op, "source", None, expected, group.rank, group.size))
 
@@ -165,14 +165,15 @@ class Messages:
 
     def _objection(self, sent: Call, message: MessageRequest) -> Any:
         """Why the message is not what is awaited; with the check off as many bytes are enough."""
-        awaited = message.plan.call
+        group, awaited = self._group, message.plan.call
         is_alike = sent.shape == awaited.shape and sent.dtype is awaited.dtype and sent.device == awaited.device
         if is_alike and sent.content == awaited.content:
             return None
-        is_checked = self._group.checks or awaited.discovers or sent.content != awaited.content
+        is_checked = group.checks if sent.device == "cpu" else group.checks_on_cuda
+        is_checked = is_checked or awaited.discovers or sent.content != awaited.content
         if not is_checked and sent.device == awaited.device and _nbytes(sent) == _nbytes(awaited):
             return None
-        return objection_to_pair(sent, message.call, self._group.ranks)
+        return objection_to_pair(sent, message.call, group.ranks)
 
     def _place(self, sent: Call, message: MessageRequest, *, is_wanted: bool) -> None:
         """Memory for the data, where the receiver has given none that fits."""

@@ -48,7 +48,7 @@ class ProcessTransport:
         world: what this process's groups share.
         ranks: the group's ranks in the world, in the group's order.
         key: the group's name in the store, the same on all its ranks and used once.
-        checks: whether the ranks compare their calls before data moves.
+        checks: whether the ranks compare their calls before data moves; None: those on CUDA tensors not.
 
     Attributes:
         data_group: the ProcessGroup where data travels; None where the group has ended.
@@ -57,14 +57,14 @@ class ProcessTransport:
         sequence: how many collectives were posted.
     """
 
-    def __init__(self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool) -> None:
+    def __init__(self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool | None) -> None:
         self.world = world
         self.stalls = world.stalls
         self.ranks = tuple(ranks)
         self.key = key
         self.rank = self.ranks.index(world.rank)
         self.size = len(self.ranks)
-        self.checks = checks
+        self.checks, self.checks_on_cuda = checks is not False, checks is True
         self.deferred = DeferredErrors()
         self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
         self.sequence = 0
@@ -108,10 +108,10 @@ class ProcessTransport:
         with self._posting:
             exchange = Exchange(self, plan, self.sequence, outputs)
             exchange.set_inputs(inputs, caller)
-            if self.checks or plan.call.discovers:
+            if self._compares(plan.call):
                 self._exchange_fingerprints(exchange)
             self.sequence += 1
-            if exchange.fingerprints is None and not self._queue:
+            if exchange.fingerprints is None and (plan.call.device == "cuda" or not self._queue):
                 exchange.start()
                 return exchange
             self._queue.append(exchange)
@@ -119,6 +119,10 @@ class ProcessTransport:
             return exchange
         self._start_without_wait(exchange)
         return exchange
+
+    def _compares(self, call: Call) -> bool:
+        """Whether the ranks exchange fingerprints of such calls."""
+        return call.discovers or (self.checks_on_cuda if call.device == "cuda" else self.checks)
 
     def _start_barrier(self, plan: Plan) -> Exchange:
         """At once, where fingerprints travel: their order is that of the posts, on all ranks.
@@ -231,7 +235,9 @@ class ProcessTransport:
             return None
         members = [self.ranks[rank] for rank in ranks]
         key = self.world.fresh(f"{self.key}/{key}")
-        return ProcessTransport(self.world, members, key, checks=self.checks)
+        return ProcessTransport(
+            self.world, members, key, checks=self.checks_on_cuda or (None if self.checks else False)
+        )
 
     def leave(self, why: str) -> None:
         """See ``Transport.leave``."""

@@ -23,7 +23,7 @@ from collshim.work import DeferredErrors, Settled, Work
 class ThreadTransport:
     """See ``Transport``. Calls are always compared."""
 
-    checks = True
+    checks = checks_on_cuda = True
 
     def __init__(self, group: ThreadGroup, rank: int) -> None:
         self.group = group
