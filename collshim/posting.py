@@ -19,7 +19,7 @@ from collshim.calls.plan import KEPT, Plan, dense, is_plain, recurs
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
-from collshim.layout import Parts, listed
+from collshim.layout import Parts
 from collshim.nan import nan_in
 from collshim.options import block_options
 from collshim.options import get as current_options
@@ -183,12 +183,12 @@ class Posting:
         """The calls that failed already, which the next wait raises where none of them was raised till then."""
         return self._deferred, self._deferred.copy()
 
-    def _compares(self, parts: Parts) -> bool:
-        """Whether the ranks compare a call on such tensors."""
-        return self._checks_on_cuda if listed(parts)[0].is_cuda else self.checks
+    def _compares(self, tensor: Tensor) -> bool:
+        """Whether the ranks compare a call on such a tensor."""
+        return self._checks_on_cuda if tensor.is_cuda else self.checks
 
     def _nan_in(self, inputs: Parts) -> str:
-        if not self._compares(inputs):
+        if not self._compares(inputs if isinstance(inputs, Tensor) else inputs[0]):
             text = validation.error_text(self, "find_nan", "the check between ranks", "off", "on")
             raise ArgumentValueError(text)
         return nan_in(inputs)
@@ -214,7 +214,7 @@ class Posting:
         validation.refuse_kind(self, op, tensor)
         return tensor
 
-    def _require_discovery(self, op: str, discovers: bool, own: Parts | None = None) -> None:
+    def _require_discovery(self, op: str, discovers: bool, own: Tensor | None = None) -> None:
         """Refuse what the other ranks can know only where they exchange it; ``own`` is what this rank gives."""
         if not (discovers or (self.checks if own is None else self._compares(own))):
             got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"

@@ -105,10 +105,11 @@ class ProcessTransport:
         self.refuse_if_broken()
         if plan.collective is BARRIER and not self.checks:
             return self._start_barrier(plan)
+        is_compared = self.checks_on_cuda if plan.call.device == "cuda" else self.checks
         with self._posting:
             exchange = Exchange(self, plan, self.sequence, outputs)
             exchange.set_inputs(inputs, caller)
-            if self._compares(plan.call):
+            if is_compared or plan.call.discovers:
                 self._exchange_fingerprints(exchange)
             self.sequence += 1
             if exchange.fingerprints is None and (plan.call.device == "cuda" or not self._queue):
@@ -119,10 +120,6 @@ class ProcessTransport:
             return exchange
         self._start_without_wait(exchange)
         return exchange
-
-    def _compares(self, call: Call) -> bool:
-        """Whether the ranks exchange fingerprints of such calls."""
-        return call.discovers or (self.checks_on_cuda if call.device == "cuda" else self.checks)
 
     def _start_barrier(self, plan: Plan) -> Exchange:
         """At once, where fingerprints travel: their order is that of the posts, on all ranks.
