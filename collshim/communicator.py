@@ -162,7 +162,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         target = None if out is None else validation.output_of(self, "scatter", out, own.shape, own)
         call = self._parted_call("scatter", tensors, root=root, discovers=discovers)
         if call.sends is not None:
-            self._require_discovery("scatter", discovers, tensors)
+            self._require_discovery("scatter", discovers, own)
         return self._post(call, tensors, target, _first(parts), out)
 
     def reduce_scatter(self, parts: Any, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
@@ -210,12 +210,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             target = None if out is None else validation.outputs_of(self, "all_to_all", out, [part], tensors)
             return self._post(self._parted_call("all_to_all", tensors), tensors, target, parts, out)
         own = listed(tensors)
-        expects = validation.awaited_of(
-            self, "all_to_all", shapes, out, None if self._compares(own) else own[self.rank]
-        )
+        known = None if self._compares(own[0]) else own[self.rank]
+        expects = validation.awaited_of(self, "all_to_all", shapes, out, known)
         target = None if out is None else validation.outputs_of(self, "all_to_all", out, expects, own[0])
         if not expects:
-            self._require_discovery("all_to_all", discovers, own)
+            self._require_discovery("all_to_all", discovers, own[0])
         sends, discovers = shapes_of(own), discovers or not expects
         call = self._call(
             "all_to_all", own[0], discovers=discovers, sends=sends, expects=expects, needs_grad=needs_grad(tensors)
