@@ -130,7 +130,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         out = out if root == self.rank else None
         target, expects = self._gathered_into("gather", tensor, out)
         if expects is not None:
-            self._require_discovery("gather", False)
+            self._require_discovery("gather", False, tensor)
         return self._post(self._call("gather", tensor, root=root, expects=expects), tensor, target, array, out)
 
     def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
@@ -163,7 +163,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         target = None if out is None else validation.output_of(self, "scatter", out, own.shape, own)
         call = self._parted_call("scatter", tensors, root=root, discovers=discovers)
         if call.sends is not None:
-            self._require_discovery("scatter", discovers)
+            self._require_discovery("scatter", discovers, own)
         return self._post(call, tensors, target, _first(parts), out)
 
     def reduce_scatter(self, parts: Any, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
@@ -211,10 +211,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             target = None if out is None else validation.outputs_of(self, "all_to_all", out, [part], tensors)
             return self._post(self._parted_call("all_to_all", tensors), tensors, target, parts, out)
         own = listed(tensors)
-        expects = validation.awaited_of(self, "all_to_all", shapes, out, None if self.checks else own[self.rank])
+        known = None if self._compares(own[0]) else own[self.rank]
+        expects = validation.awaited_of(self, "all_to_all", shapes, out, known)
         target = None if out is None else validation.outputs_of(self, "all_to_all", out, expects, own[0])
         if not expects:
-            self._require_discovery("all_to_all", discovers)
+            self._require_discovery("all_to_all", discovers, own[0])
         sends, discovers = shapes_of(own), discovers or not expects
         call = self._call(
             "all_to_all", own[0], discovers=discovers, sends=sends, expects=expects, needs_grad=needs_grad(tensors)
@@ -308,7 +309,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         sends = validation.cut_of(self, op, tensor, lengths[0], "input")
         places = validation.cut_of(self, op, whole, lengths[1], "output")
         expects = shapes_of(places)
-        if not self.checks:
+        if not self._compares(tensor):
             validation.awaited_of(self, op, expects, None, sends[self.rank])
         target = validation.outputs_of(self, op, places, expects, tensor)
         call = self._call(op, tensor, sends=shapes_of(sends), expects=expects, needs_grad=False)

@@ -31,9 +31,9 @@ class Options:
         mindspore_gather: what MindSpore's ``all_gather_into_tensor`` returns: "concatenated" along dimension 0, as the
             implementation does, or "stacked", ``(N, *shape)``, as its documentation says.
         timeout: seconds that a wait may take; read when a communicator is made.
-        check: whether ranks compare their calls before data moves; None is on between threads and over gloo, off
-            where a world is made for CUDA. "sites" is on, and warns too where calls that agree were made from different
-            lines of the program. Read when a world is made.
+        check: whether ranks compare their calls before data moves; None is on between threads, and between
+            processes for calls on CPU tensors, off for those on CUDA tensors, which NCCL carries. "sites" is on, and
+            warns too where calls that agree were made from different lines of the program. Read when a world is made.
         object_bytes: how many bytes an object that is pickled for a collective may take; the sender refuses more.
         objects: what a rank restores of pickled objects: "any" that pickle can, which runs what the sender chose;
             "safe", numbers, text, containers, tensors and NumPy arrays alone; "refuse", none: it takes part in no

@@ -44,6 +44,7 @@ class Posting:
         self.rank = transport.rank
         self.size = transport.size
         self.checks = transport.checks
+        self._checks_on_cuda = transport.checks_on_cuda
         self._tells_site = transport.checks and transport.size > 1
         self._pending = transport.pending
         self.ranks = tuple(ranks)
@@ -194,8 +195,12 @@ class Posting:
         """The calls that failed already, which the next wait raises where none of them was raised till then."""
         return self._deferred, self._deferred.copy()
 
+    def _compares(self, tensor: Tensor) -> bool:
+        """Whether the ranks compare a call on such a tensor."""
+        return self._checks_on_cuda if tensor.is_cuda else self.checks
+
     def _nan_in(self, inputs: Parts) -> str:
-        if not self.checks:
+        if not self._compares(inputs if isinstance(inputs, Tensor) else inputs[0]):
             text = validation.error_text(self, "find_nan", "the check between ranks", "off", "on")
             raise ArgumentValueError(text)
         return nan_in(inputs)
@@ -221,9 +226,9 @@ class Posting:
         validation.refuse_kind(self, op, tensor)
         return tensor
 
-    def _require_discovery(self, op: str, discovers: bool) -> None:
-        """Refuse what the other ranks can know only where the ranks exchange it."""
-        if not (discovers or self.checks):
+    def _require_discovery(self, op: str, discovers: bool, own: Tensor | None = None) -> None:
+        """Refuse what the other ranks can know only where they exchange it; ``own`` is what this rank gives."""
+        if not (discovers or (self.checks if own is None else self._compares(own))):
             got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
             raise ArgumentValueError(validation.error_text(self, op, "shape of what is awaited", got, expected))
 

@@ -13,9 +13,8 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
-import torch
 from torch.distributed import HashStore
 
 from collshim.calls.site import how_it_failed
@@ -313,9 +312,7 @@ def _joined(place: Place, store: Any, timeout: float | None, secret: str | None)
     from collshim.transports.processes.transport import ProcessTransport
 
     try:
-        check = _check(shared)
-        checks, sites = check != str(False), check == "sites"
-        transport = ProcessTransport(shared, range(place.size), "all", checks=checks, compares_sites=sites)
+        transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
         shared.meet(place.size)
     except BaseException as error:
         _Process.shared = None
@@ -332,12 +329,13 @@ def _secret(given: str | None) -> bytes:
     return (os.environ.get("COLLSHIM_SECRET", "") if given is None else given).encode()
 
 
-def _check(shared: ProcessWorld) -> str:
-    """Rank 0 decides for all: whether CUDA is in use already may differ between them."""
+def _checks(shared: ProcessWorld) -> bool | Literal["sites"] | None:
+    """Rank 0 decides for all: whether NCCL is there may differ between them. None: all but calls on CUDA tensors."""
     chosen = current_options().check
-    own = chosen if chosen is not None else not (nccl_is_there() and torch.cuda.is_initialized())
-    agreed = shared.agreed("check", str(own))
-    if chosen is not None and str(chosen) != agreed:
+    own = chosen if chosen is not None or nccl_is_there() else True
+    words: dict[str, bool | Literal["sites"] | None] = {"True": True, "False": False, "None": None, "sites": "sites"}
+    agreed = words[shared.agreed("check", str(own))]
+    if chosen is not None and chosen != agreed:
         rank = shared.rank
         raise WorldError(f"the check between ranks is {chosen} on rank {rank}, {agreed} on rank 0, should be the same")
     return agreed

@@ -25,7 +25,7 @@ class Transport(Protocol):
         key: the group's name, the same on all its ranks.
         made_at: where a subgroup was made, whose user closes it; "" where that is for the world to do.
         pending: this rank's calls that were not waited for, in whatever group.
-        checks: whether the ranks compare their calls before data moves.
+        checks: whether the ranks compare their calls before data moves; ``checks_on_cuda``: those on CUDA tensors too.
         deferred: calls that failed before they were waited for.
     """
 
@@ -35,6 +35,7 @@ class Transport(Protocol):
     made_at: str
     pending: PendingCalls
     checks: bool
+    checks_on_cuda: bool
     deferred: DeferredErrors
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:

@@ -39,6 +39,14 @@ def hold(parts: Parts | None, stream: torch.cuda.Stream) -> None:
         tensor.record_stream(stream)  # of no effect where it was allocated for this stream
 
 
+def follow(stream: torch.cuda.Stream, parts: Parts | None) -> None:
+    """This thread's stream follows ``stream``, and ``parts`` are held for it too."""
+    here = torch.cuda.current_stream(stream.device)
+    if here != stream:
+        here.wait_event(stream.record_event())
+        hold(parts, here)
+
+
 class Crossing:
     """The order between the ranks' streams, all of one GPU, and that of the thread that does a call's work.
 

@@ -36,7 +36,7 @@ from collshim.transports.processes.backend import FLOATS, INTEGERS, Endpoint, Fi
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group, GroupWork
-from collshim.transports.streams import hold, on_stream, stream_to_follow
+from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 
 _IN_LISTS = ("sum", "prod", "min", "max")
@@ -104,6 +104,8 @@ class Exchange(GroupWork):
             return
         if not self._on_gpu:
             group.latest = work
+        elif self._stream is None:  # CUDA was not in use here when the call was posted
+            self._stream = torch.cuda.current_stream()
         self.work, self.finish, self.started = work, finish, True
         self.version = None if self.caller is None else version_of(self.inputs)  # what was written till now is ours
 
@@ -289,22 +291,19 @@ class Exchange(GroupWork):
     def _order_streams(self) -> None:
         """This thread's stream follows the data; the host goes on.
 
-        No deadline is given: NCCL would wait for it on the host, and end the group when it is over. What is left to
-        do is done on the stream that owns the memory it reads: the one the call was posted on.
+        No deadline is given: NCCL would wait for it on the host, and end the group when it is over. The stream that
+        the call was posted on comes first: it owns the memory that NCCL and what is left to do read, some of it freed
+        by this wait, and torch itself copies on it. The work's own event covers none of that.
         """
-        current = torch.cuda.current_stream(None if self._stream is None else self._stream.device)
-        finishes = self.finish is not None
-        with on_stream(self._stream if finishes else current):
+        stream = self._stream or torch.cuda.current_stream()
+        with on_stream(stream):
             try:
                 self.work.wait()
             except DistBackendError as error:
                 self.fail(self._local_failure(error))
                 return
             self._finish()
-            done = torch.cuda.current_stream().record_event() if finishes else None
-        if done is not None:
-            current.wait_event(done)
-        hold(self.outputs, current)
+        follow(stream, self.outputs)
 
     def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works."""

@@ -22,6 +22,7 @@ class Group(Protocol):
     key: str
     checks: bool
     compares_sites: bool
+    checks_on_cuda: bool
     deferred: DeferredErrors
     pending: PendingCalls
     stalls: StallInspector

@@ -33,7 +33,7 @@ from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.fingerprint import call_from, header_for
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.request import Envelope, MessageRequest
-from collshim.transports.streams import on_stream
+from collshim.transports.streams import follow, on_stream
 from collshim.transports.waiting import FIRST_SLICE
 
 _Start = Callable[[], Any]
@@ -60,7 +60,7 @@ class Messages:
             self._refuse_on_cuda(call)
         target = outputs if isinstance(outputs, Tensor) else None
         message = MessageRequest(group, self._connections, plan, target, caller)
-        in_envelope = not on_cuda or group.checks or call.discovers or call.root == group.rank
+        in_envelope = not on_cuda or group.checks_on_cuda or call.discovers or call.root == group.rank
         if call.op == "send" and isinstance(inputs, Tensor):
             self._send(message, inputs, in_envelope)
         elif in_envelope:
@@ -91,7 +91,7 @@ class Messages:
             return
         if call.tag:
             raise ArgumentValueError(refusal(call.op, "tag", call.tag, "0 on CUDA", group.rank, group.size))
-        if call.root is None and not group.checks:
+        if call.root is None and not group.checks_on_cuda:
             expected = "a rank on CUDA with the check off"
             raise ArgumentValueError(refusal(call.op, "source", None, expected, group.rank, group.size))
 
@@ -99,7 +99,8 @@ class Messages:
         call, peer = message.plan.call, message.plan.call.root or 0
         if peer == self._group.rank:
             message.moved = True
-            self._accept(Envelope(peer, message.call, 0, tensor.clone()))  # what is sent to oneself goes nowhere
+            # what is sent to oneself goes nowhere
+            self._accept(Envelope(peer, message.call, 0, tensor.clone(), message.stream))
             return
         try:
             if time.monotonic() - self._last_look > FIRST_SLICE:
@@ -150,7 +151,9 @@ class Messages:
         sent, message.source, message.arrived = envelope.call, envelope.source, True
         message.joint = sent.needs_grad
         mismatch = message.failure = self._objection(sent, message)
-        if mismatch is None and sent.device == "cpu":
+        if isinstance(envelope.data, Tensor):
+            self._take_own(envelope.data, envelope, message)
+        elif mismatch is None and sent.device == "cpu":
             self._fill(envelope, message)
         elif sent.device == "cpu":
             message.moved = True
@@ -163,14 +166,15 @@ class Messages:
 
     def _objection(self, sent: Call, message: MessageRequest) -> Any:
         """Why the message is not what is awaited; with the check off as many bytes are enough."""
-        awaited = message.plan.call
+        group, awaited = self._group, message.plan.call
         is_alike = sent.shape == awaited.shape and sent.dtype is awaited.dtype and sent.device == awaited.device
         if is_alike and sent.content == awaited.content:
             return None
-        is_checked = self._group.checks or awaited.discovers or sent.content != awaited.content
+        is_checked = group.checks if sent.device == "cpu" else group.checks_on_cuda
+        is_checked = is_checked or awaited.discovers or sent.content != awaited.content
         if not is_checked and sent.device == awaited.device and _nbytes(sent) == _nbytes(awaited):
             return None
-        return objection_to_pair(sent, message.call, self._group.ranks)
+        return objection_to_pair(sent, message.call, group.ranks)
 
     def _place(self, sent: Call, message: MessageRequest, *, is_wanted: bool) -> None:
         """Memory for the data, where the receiver has given none that fits."""
@@ -181,6 +185,17 @@ class Messages:
             message.device = torch.device(sent.device)  # where it comes from: NCCL and gloo do not meet
         shape, dtype = (own.shape, own.dtype) if is_wanted and own.shape is not None else (sent.shape, sent.dtype)
         message.outputs = torch.empty(shape or (), dtype=dtype or torch.float32, device=message.device)
+
+    def _take_own(self, data: Tensor, envelope: Envelope, message: MessageRequest) -> None:
+        """What this rank has sent to itself, perhaps on another stream."""
+        if message.failure is None:
+            with on_stream(message.stream), _failing(message):
+                self._place(envelope.call, message, is_wanted=True)
+                if envelope.stream is not None:
+                    follow(envelope.stream, data)
+                if message.outputs is not None:
+                    message.outputs.copy_(data.view(message.outputs.shape))
+        message.moved = True
 
     def _fill(self, envelope: Envelope, message: MessageRequest) -> None:
         """The data is in its place, or comes there."""
@@ -194,9 +209,7 @@ class Messages:
             if envelope.number and not envelope.data:
                 self._connections.accept(owner, envelope.number, buffer(target), message)
                 return
-            if isinstance(envelope.data, Tensor):
-                target.copy_(envelope.data.view(target.shape))
-            elif envelope.data:
+            if envelope.data:
                 buffer(target)[:] = envelope.data
             if envelope.number:
                 self._connections.release(owner, envelope.number)

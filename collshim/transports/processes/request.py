@@ -18,7 +18,7 @@ from collshim.errors import CollshimError, CommunicationError, DeadlineError, Pe
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.group import Group, GroupWork
-from collshim.transports.streams import stream_to_follow
+from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 
 _WATCHED = 32
@@ -33,16 +33,20 @@ class Envelope:
         call: its call; ``tag``: the message's.
         number: of the offer of larger data; 0 where none was made.
         data: small data's bytes; of what a rank sends to itself, a tensor; None where the data follows.
+        stream: the one that such a tensor is written on; None on the CPU.
     """
 
-    __slots__ = ("call", "data", "number", "source", "tag")
+    __slots__ = ("call", "data", "number", "source", "stream", "tag")
 
-    def __init__(self, source: int, call: Call, number: int, data: Any) -> None:
+    def __init__(
+        self, source: int, call: Call, number: int, data: Any, stream: torch.cuda.Stream | None = None
+    ) -> None:
         self.source = source
         self.call = call
         self.tag = call.tag
         self.number = number
         self.data = data
+        self.stream = stream
 
 
 class MessageRequest(GroupWork):
@@ -112,7 +116,8 @@ class MessageRequest(GroupWork):
         if limit is None or (type(limit) in (float, int) and limit >= FIRST_SLICE):
             if not self.moved:
                 self.connections.wait(self.has_moved, FIRST_SLICE)
-            if self.moved and not (self._why or self.failure or self.work or self.joint) and self._is_simple:
+            is_plain = not (self._why or self.failure or self.stream or self.joint)
+            if self.moved and is_plain and self._is_simple:
                 self._result = result = self.outputs if self._out is None else self._out
                 self._settled = True
                 if self._pending is not None:
@@ -125,21 +130,25 @@ class MessageRequest(GroupWork):
         if not self.moved:
             limit = None if timeout is None else time.monotonic() + timeout
             watch(self, partial(self.connections.wait, self.has_moved), limit, later=FIRST_SLICE)
-        if self.work is not None:
-            self._order_streams()
+        if self.stream is not None:
+            self._order_streams(self.stream)
         if self._why:
             raise self.broken(self._why)
         if self.failure is not None:
             raise self._own_failure()
         return self.outputs
 
-    def _order_streams(self) -> None:
-        """This thread's stream follows NCCL's data."""
-        try:
-            self.work.wait()
-        except RuntimeError as error:
-            raise self.broken(without_source(error)) from error
-        self.work = None
+    def _order_streams(self, stream: torch.cuda.Stream) -> None:
+        """The stream that the message was posted on follows NCCL's data, and this thread's stream that one."""
+        if self.work is not None:
+            try:
+                with on_stream(stream):
+                    self.work.wait()
+            except RuntimeError as error:
+                raise self.broken(without_source(error)) from error
+            self.work = None
+        if self.outputs is not None and self.outputs.is_cuda:
+            follow(stream, self.outputs)
 
     def look(self) -> None:
         """Raise where nothing can come of it any more."""

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.distributed import ProcessGroup
@@ -50,8 +50,8 @@ class ProcessTransport:
         world: what this process's groups share.
         ranks: the group's ranks in the world, in the group's order.
         key: the group's name in the store, the same on all its ranks and used once.
-        checks: whether the ranks compare their calls before data moves.
-        compares_sites: whether they compare the lines of their calls too.
+        checks: whether the ranks compare their calls before data moves; None: those on CUDA tensors not; "sites": all,
+            and the lines that they were made from.
 
     Attributes:
         data_group: the ProcessGroup where data travels; None where the group has ended.
@@ -64,7 +64,7 @@ class ProcessTransport:
     made_at = ""
 
     def __init__(
-        self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool, compares_sites: bool = False
+        self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool | Literal["sites"] | None
     ) -> None:
         self.world = world
         self.pending = world.pending
@@ -73,8 +73,9 @@ class ProcessTransport:
         self.key = key
         self.rank = self.ranks.index(world.rank)
         self.size = len(self.ranks)
-        self.checks = checks
-        self.compares_sites = compares_sites
+        self.checks = checks is not False
+        self.checks_on_cuda, self.compares_sites = checks in (True, "sites"), checks == "sites"
+        self._chosen: bool | Literal["sites"] | None = checks
         self.deferred = DeferredErrors()
         self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
         self.sequence = 0
@@ -117,13 +118,14 @@ class ProcessTransport:
         self.refuse_if_broken()
         if plan.collective is BARRIER and not self.checks:
             return self._start_barrier(plan)
+        is_compared = self.checks_on_cuda if plan.call.device == "cuda" else self.checks
         with self._posting:
             exchange = Exchange(self, plan, self.sequence, outputs)
             exchange.set_inputs(inputs, caller)
-            if self.checks or plan.call.discovers:
+            if is_compared or plan.call.discovers:
                 self._exchange_fingerprints(exchange)
             self.sequence += 1
-            if exchange.fingerprints is None and not self._queue:
+            if exchange.fingerprints is None and (plan.call.device == "cuda" or not self._queue):
                 exchange.start()
                 return exchange
             self._queue.append(exchange)
@@ -245,7 +247,7 @@ class ProcessTransport:
         members = [self.ranks[rank] for rank in ranks]
         self.world.begin_making()
         key = self.world.fresh(f"{self.key}/{key}")
-        return ProcessTransport(self.world, members, key, checks=self.checks, compares_sites=self.compares_sites)
+        return ProcessTransport(self.world, members, key, checks=self._chosen)
 
     def leave(self, why: str) -> None:
         """See ``Transport.leave``."""

@@ -26,7 +26,7 @@ from collshim.work import DeferredErrors, Settled, Work
 class ThreadTransport:
     """See ``Transport``. Calls are always compared."""
 
-    checks = True
+    checks = checks_on_cuda = True
     made_at = ""
 
     def __init__(self, group: ThreadGroup, rank: int, pending: PendingCalls | None = None) -> None:

@@ -1,0 +1,55 @@
+"""Run the tests for GPUs without a GPU: torch with CUDA on a simulated CUDA runtime and a simulated NCCL.
+
+python -m tests.cuda_model              all of them, side by side
+python -m tests.cuda_model -- -k ring   what follows the two dashes is pytest's
+
+The exit status is pytest's, or 77 where the environment cannot be made, with the reason. See tests/cuda_model/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+
+from tests.cuda_model.environment import LIBRARIES, ROOT, CannotBeMadeError, make, python
+
+SKIPPED = 77
+"""The exit status where nothing was run, as Automake has it."""
+
+TESTS = ("tests/gpu", "tests/cuda_model")
+
+
+def main() -> int:
+    """Make what is missing, and run."""
+    own, theirs = _divided(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", default="2", help="tests that run side by side")
+    parser.add_argument("--session-timeout", default="680", help="seconds for all of it")
+    chosen = parser.parse_args(own)
+    try:
+        make()
+    except CannotBeMadeError as error:
+        print(f"gpu-model: SKIPPED, no test was run: {error}", flush=True)
+        return SKIPPED
+    options = ["-p", "tests.cuda_model.plugin", "--numprocesses", chosen.workers, "--quiet"]
+    options += ["--session-timeout", chosen.session_timeout, "--ignore=tests/gpu/test_cupy.py"]
+    command = [str(python()), "-m", "pytest", *options, *(theirs or []), *TESTS]
+    return subprocess.run(command, cwd=ROOT, env=_surroundings(), check=False).returncode
+
+
+def _divided(given: list[str]) -> tuple[list[str], list[str]]:
+    """Our arguments, and pytest's."""
+    place = given.index("--") if "--" in given else len(given)
+    return given[:place], given[place + 1 :]
+
+
+def _surroundings() -> dict[str, str]:
+    """The environment of the tests: they find the model, and torch does not tell of its watchdog."""
+    own = {"LD_LIBRARY_PATH": str(LIBRARIES), "TORCH_CPP_LOG_LEVEL": "FATAL", "RES_OPTIONS": "timeout:1"}
+    return {**own, **{name: value for name, value in os.environ.items() if name not in own}}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

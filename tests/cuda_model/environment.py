@@ -1,0 +1,120 @@
+"""An environment of its own for the simulated CUDA: torch's wheel for CUDA, without the libraries of NVIDIA's.
+
+pip finds everything where it is set up to look. ``===`` takes torch's release as it is published for CUDA, and not a
+build for the CPU with the same number, whose name has more to it. NVIDIA's libraries, some gigabytes, are not
+installed: the model and its stand-ins take their places; headers alone come from a wheel of NVIDIA's.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from importlib.metadata import Distribution
+from pathlib import Path
+
+from tests.cuda_model.build import SOURCES, build
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".venv-gpu-model"
+LIBRARIES = FOLDER / "model"
+
+TORCH = "2.13.0"
+"""What the model was made for."""
+
+_INSTALLED = FOLDER / ".installed"
+"""Has the release of the torch that is installed."""
+
+_TOOLS = ("gcc", "g++", "nm", "readelf")
+_BESIDE_TORCH = ("numpy", "optree", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
+_HEADERS = ("nvidia-cuda-runtime", "nvidia-cuda-crt")
+_TOLD = 3
+"""Lines of pip's last words that an error has."""
+
+
+class CannotBeMadeError(Exception):
+    """What is missing for the environment here."""
+
+
+def python() -> Path:
+    """The environment's interpreter."""
+    return FOLDER / "bin" / "python"
+
+
+def make() -> None:
+    """Make the environment and build the model, as far as that was not done before."""
+    missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise CannotBeMadeError(f"{', '.join(missing)} not found: the model is built from C++")
+    if sys.platform != "linux":
+        raise CannotBeMadeError(f"torch is published with CUDA for Linux, not for {sys.platform}")
+    if not _INSTALLED.exists() or _INSTALLED.read_text(encoding="utf-8") != TORCH:
+        _install()
+    newest = max(path.stat().st_mtime for path in (*SOURCES.iterdir(), Path(__file__).with_name("build.py")))
+    built = LIBRARIES / ".built"
+    if not built.exists() or built.stat().st_mtime < newest:
+        print("building the model", flush=True)
+        build(_torch(), FOLDER / "include", LIBRARIES)
+        built.touch()
+
+
+def _install() -> None:
+    print(f"making {FOLDER.name} (a download of 530 MB, a few minutes)", flush=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True)
+    _pip("install", "--no-deps", f"torch==={TORCH}")
+    requires = _requires()
+    _pip("install", "--constraint", str(ROOT / "constraints.txt"), *_BESIDE_TORCH, *_python_alone(requires))
+    with tempfile.TemporaryDirectory() as folder:
+        _pip("download", "--no-deps", "--dest", folder, *(f"{name}=={_cuda(requires)}" for name in _HEADERS))
+        _unpack_headers(Path(folder))
+    _INSTALLED.write_text(TORCH, encoding="utf-8")
+
+
+def _pip(*arguments: str) -> None:
+    command = [str(python()), "-m", "pip", arguments[0], "--quiet", "--disable-pip-version-check", *arguments[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        told = "; ".join(done.stderr.strip().splitlines()[-_TOLD:])
+        raise CannotBeMadeError(f"pip {arguments[0]} {arguments[-1]} failed: {told}")
+
+
+def _torch() -> Path:
+    return next(FOLDER.glob("lib/python3*/site-packages/torch"))
+
+
+def _requires() -> list[str]:
+    """What torch's wheel says that it needs; an error where it is a build without CUDA."""
+    info = next(FOLDER.glob("lib/python3*/site-packages/torch-*.dist-info"))
+    requires = Distribution.at(info).requires or []
+    if not any(line.startswith(("cuda-", "nvidia-")) for line in requires):
+        raise CannotBeMadeError(f"the torch {TORCH} that pip found here is a build without CUDA")
+    return requires
+
+
+def _python_alone(requires: list[str]) -> list[str]:
+    """Those that hold on every system: NVIDIA's libraries, and Triton, are named for Linux."""
+    return [line for line in requires if ";" not in line]
+
+
+def _cuda(requires: list[str]) -> str:
+    """The release of CUDA that torch was built for, any patch of it."""
+    found = re.search(r"cuda-toolkit\S*==(\d+\.\d+)", " ".join(requires))
+    if found is None:
+        raise CannotBeMadeError(f"torch {TORCH} does not say for which CUDA it was built")
+    return f"{found[1]}.*"
+
+
+def _unpack_headers(wheels: Path) -> None:
+    """From the wheels' ``.../include/`` to the environment's ``include``."""
+    for wheel in wheels.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                _, found, inside = name.partition("/include/")
+                if found and inside and not inside.endswith("/"):
+                    target = FOLDER / "include" / inside
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(archive.read(name))

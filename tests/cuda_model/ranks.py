@@ -1,0 +1,115 @@
+"""Ranks that are threads of this process, each on a simulated GPU of its own, and speak over NCCL as processes do.
+
+Not modelled: a process of its own for each rank, so neither fork nor exit nor launcher.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from itertools import count
+from typing import Any, NamedTuple
+
+import torch
+from torch.distributed import HashStore
+
+import collshim
+from collshim import Communicator
+from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.transport import ProcessTransport
+from collshim.world import World, use
+from tests.engine.worlds import Outcome, attempt
+
+WAIT = 20.0
+"""Seconds that a wait may take where a test does not say otherwise."""
+
+LIMIT = 60.0
+"""Seconds that all of a scenario may take."""
+
+_numbers = count()
+
+
+class Setting(NamedTuple):
+    """How the ranks' world is made.
+
+    Attributes:
+        checks: whether the ranks compare their calls.
+        wait: seconds that the ranks wait for each other.
+        closes: whether a rank that is done closes its world.
+        rests: whether it waits for its GPU first.
+        one_gpu: whether all ranks are on GPU 0.
+    """
+
+    checks: bool | None = False
+    wait: float = WAIT
+    closes: bool = True
+    rests: bool = True
+    one_gpu: bool = False
+
+
+PLAIN = Setting()
+
+
+def among_gpus(
+    scenario: Callable[..., Any], size: int, *args: Any, setting: Setting = PLAIN, limit: float = LIMIT
+) -> list[Outcome]:
+    """What ``scenario(communicator, *args)`` came to on each rank; an error where one does not come to an end."""
+    store, name, found = HashStore(), f"gpus{next(_numbers)}", dict[int, Outcome]()
+
+    def run(rank: int) -> None:
+        found[rank] = attempt(lambda: _on_rank(scenario, rank, size, args, setting, (store, name)))
+
+    threads = [threading.Thread(target=run, args=(rank,), name=f"rank {rank}", daemon=True) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + limit
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    late = [thread for thread in threads if thread.is_alive()]
+    assert not late, "\n".join(map(_where, late))
+    return [found[rank] for rank in range(size)]
+
+
+def values(outcomes: list[Outcome]) -> list[Any]:
+    """What every rank returned; none may have raised."""
+    assert [outcome.text for outcome in outcomes if outcome.raised] == []
+    return [outcome.value for outcome in outcomes]
+
+
+def among_threads(scenario: Callable[..., Any], size: int, *args: Any) -> list[Any]:
+    """The same without GPUs: between threads, which read each other's memory."""
+    return list(collshim.launch(lambda: scenario(collshim.current().communicator, *args), size, timeout=LIMIT))
+
+
+def device() -> torch.device:
+    """This rank's GPU."""
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def _on_rank(
+    scenario: Callable[..., Any], rank: int, size: int, args: Any, setting: Setting, meeting: tuple[Any, str]
+) -> Any:
+    torch.cuda.set_device(0 if setting.one_gpu else rank)
+    shared = ProcessWorld(meeting[0], rank, setting.wait, name=meeting[1])
+    transport = ProcessTransport(shared, range(size), "all", checks=setting.checks)
+    shared.meet(size)
+    world = World(transport, rank, size, range(size))
+    world.communicator.timeout = setting.wait
+    with use(world):
+        try:
+            found = scenario(world.communicator, *args)
+            if setting.rests:
+                torch.cuda.synchronize()
+        finally:
+            world.communicator.announce_leaving("has left the world")
+            if setting.closes:
+                shared.close()
+    return found
+
+
+def _where(thread: threading.Thread) -> str:
+    frame = sys._current_frames().get(thread.ident or 0)
+    return f"{thread.name} hangs at\n{''.join(traceback.format_stack(frame)[-6:])}"

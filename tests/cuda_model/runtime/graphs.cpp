@@ -1,0 +1,84 @@
+// Capture and replay of CUDA graphs.
+//
+// Modelled: which streams join a capture, and that all have been waited for at its end; a replay posts the captured
+// operations, made afresh, on one stream, in the order of the capture.
+// Not modelled: branches of a graph that run side by side, node parameters, conditional nodes.
+#include <utility>
+
+#include "model.h"
+
+using namespace model;
+
+static unsigned long long graphs = 0;
+
+extern "C" {
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode) {
+  static thread_local enum cudaStreamCaptureMode own = cudaStreamCaptureModeGlobal;
+  std::swap(own, *mode);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus* status) {
+  LOCKED;
+  *status = stream_of(handle)->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges,
+                                     size_t* number) {
+  LOCKED;
+  Graph* capture = stream_of(handle)->capture;
+  *status = capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  if (capture && id) *id = capture->id;
+  if (capture && graph) *graph = (cudaGraph_t)capture;
+  if (nodes) *nodes = nullptr;
+  if (edges) *edges = nullptr;
+  if (number) *number = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode) {
+  LOCKED;
+  Stream* stream = stream_of(handle);
+  Graph* graph = new Graph;
+  graph->streams.insert(stream);
+  graph->id = ++graphs;
+  stream->capture = graph;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*, const cudaGraphEdgeData*,
+                                          size_t, enum cudaStreamCaptureMode) {
+  return failed(cudaErrorNotSupported);
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* made) {
+  LOCKED;
+  Stream* origin = stream_of(handle);
+  Graph* graph = origin->capture;
+  bool joined = true;
+  for (Stream* stream : graph->streams) {
+    stream->capture = nullptr;
+    joined = joined && knows(origin->clock, stream->id, stream->clock[stream->id]);
+  }
+  *made = joined ? (cudaGraph_t)graph : nullptr;
+  if (joined) return cudaSuccess;
+  report("CAPTURE: a stream that joined was not waited for");
+  return failed(cudaErrorStreamCaptureUnjoined);
+}
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t, cudaGraphNode_t*, const cudaGraphEdgeData*, size_t, unsigned) {
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+  *made = (cudaGraphExec_t)graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle) {
+  LOCKED;
+  Stream* stream = stream_of(handle);
+  for (auto& make : ((Graph*)graph)->operations) post(stream, make);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* number) {
+  *number = ((Graph*)graph)->operations.size();
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }
+}

@@ -1,0 +1,171 @@
+"""The simulated CUDA itself: what it must report, what it must not, and that torch computes on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.cuda_model import model
+from tests.cuda_model.hardware import require_model
+
+require_model()
+
+NUMBERS = 1000
+
+
+def ones() -> Tensor:
+    return torch.ones(NUMBERS, device="cuda")
+
+
+@pytest.fixture
+def aside() -> torch.cuda.Stream:
+    torch.cuda.synchronize()
+    return torch.cuda.Stream()
+
+
+def on(stream: torch.cuda.Stream, make: Callable[[], Tensor]) -> Tensor:
+    with torch.cuda.stream(stream):
+        return make()
+
+
+def test_torch_computes(aside: torch.cuda.Stream) -> None:
+    x = torch.arange(6.0, device="cuda").view(2, 3)
+    y = (x * 2 + 1).t().contiguous()
+    assert y.cpu().tolist() == [[1, 7], [3, 9], [5, 11]]
+    assert y.sum().item() == 36
+    assert torch.complex(x, x).conj().imag[1].tolist() == [-3, -4, -5]
+
+
+def test_autograd_runs() -> None:
+    x = torch.full((3,), 2.0, device="cuda", requires_grad=True)
+    (x * x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [4, 4, 4]
+
+
+@pytest.mark.reports("RACE")
+def test_a_read_without_an_order_is_a_race(aside: torch.cuda.Stream) -> None:
+    x = ones()
+    on(aside, lambda: x + 1)
+
+
+@pytest.mark.reports("RACE")
+def test_a_write_without_an_order_is_a_race(aside: torch.cuda.Stream) -> None:
+    x = ones()
+    aside.wait_stream(torch.cuda.current_stream())
+    on(aside, lambda: x + 1)
+    x.zero_()
+
+
+@pytest.mark.reports("RACE")
+def test_memory_that_is_handed_out_too_early_is_a_race(aside: torch.cuda.Stream) -> None:
+    x = ones()
+    aside.wait_stream(torch.cuda.current_stream())
+    on(aside, lambda: x + 1)
+    del x
+    ones()
+
+
+def test_recorded_memory_is_not_handed_out_too_early(aside: torch.cuda.Stream) -> None:
+    x = ones()
+    aside.wait_stream(torch.cuda.current_stream())
+    on(aside, lambda: x + 1)
+    x.record_stream(aside)
+    del x
+    ones()
+
+
+def test_a_stream_that_waits_is_no_race(aside: torch.cuda.Stream) -> None:
+    x = ones()
+    aside.wait_stream(torch.cuda.current_stream())
+    y = on(aside, lambda: x + 1)
+    torch.cuda.current_stream().wait_stream(aside)
+    assert (y + x).unique().tolist() == [3]
+
+
+def test_two_reads_are_no_race(aside: torch.cuda.Stream) -> None:
+    x = ones()
+    torch.cuda.synchronize()
+    on(aside, lambda: x + 1)
+    x + 2
+
+
+def test_what_the_host_waited_for_is_no_race(aside: torch.cuda.Stream) -> None:
+    x = ones()
+    torch.cuda.current_stream().synchronize()
+    on(aside, lambda: x + 1)
+
+
+def test_an_event_orders_through_a_third_stream(aside: torch.cuda.Stream) -> None:
+    x, third = ones(), torch.cuda.Stream()
+    third.wait_stream(torch.cuda.current_stream())
+    aside.wait_event(third.record_event())
+    on(aside, lambda: x.add_(1))
+    torch.cuda.current_stream().wait_stream(aside)
+    assert x.unique().tolist() == [2]
+
+
+@pytest.mark.reports("STUCK")
+def test_a_stuck_device_is_told_with_what_stands_in_the_way() -> None:
+    with model.setting("held", 1), model.setting("patience", 0.2):
+        x = ones()
+        with pytest.raises(torch.AcceleratorError):
+            torch.cuda.synchronize()
+        assert "stands before" in model.reports()[0]
+    assert x.sum().item() == NUMBERS
+
+
+def test_the_host_runs_ahead_of_a_held_device() -> None:
+    with model.setting("held", 1):
+        x = ones() * 3
+        event = torch.cuda.Event()
+        event.record()
+        assert not event.query()
+    assert x.unique().tolist() == [3]
+    assert event.query()
+
+
+def test_a_spin_keeps_its_stream_busy(aside: torch.cuda.Stream) -> None:
+    with torch.cuda.stream(aside):
+        torch.cuda._sleep(1_500_000_000)
+        event = torch.cuda.Event()
+        event.record()
+    assert not event.query()
+    assert ones().sum().item() == NUMBERS
+
+
+def test_a_replay_computes_from_what_is_there_by_then() -> None:
+    x, graph = ones(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = x * 2
+    assert y.unique().tolist() == [0]  # nothing was computed in the capture
+    for factor in (1, 5):
+        x.fill_(factor)
+        graph.replay()
+        assert y.unique().tolist() == [2 * factor]
+
+
+@pytest.mark.reports("CAPTURE")
+def test_a_capture_that_leaves_a_stream_behind_is_told(aside: torch.cuda.Stream) -> None:
+    x, graph = ones(), torch.cuda.CUDAGraph()
+    with pytest.raises(torch.AcceleratorError), torch.cuda.graph(graph):
+        aside.wait_stream(torch.cuda.current_stream())
+        on(aside, lambda: x * 2)
+
+
+def test_a_wait_of_the_host_is_seen_by_torchs_debug_mode() -> None:
+    x = ones()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        with pytest.raises(RuntimeError, match="synchronizing"):
+            x.sum().item()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_every_device_has_memory_and_streams_of_its_own() -> None:
+    found = [torch.full((2,), float(number), device=f"cuda:{number}") for number in range(torch.cuda.device_count())]
+    assert [tensor.tolist() for tensor in found] == [[number, number] for number in range(4)]

@@ -1,0 +1,65 @@
+"""A call that is posted on one stream and waited for on another: its result, and all memory that it used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from collshim import Communicator
+from tests.cuda_model.hardware import require_model
+from tests.cuda_model.ranks import among_gpus, device, values
+from tests.gpu.scenarios import ALL, Post, given, results
+
+require_model()
+
+ROWS = 64
+
+
+def tensors(found: Any) -> list[Tensor]:
+    """All tensors of a result, however it nests."""
+    if isinstance(found, Tensor):
+        return [found]
+    return [tensor for item in found for tensor in tensors(item)] if isinstance(found, list | tuple) else []
+
+
+def crossing(comm: Communicator, post: Post) -> None:
+    """Posted on one stream, waited for and used on another, and dropped; then the first one allocates again."""
+    own, other = torch.cuda.Stream(), torch.cuda.Stream()
+    x, parts = given(torch.float32, comm, device(), ROWS)
+    torch.cuda.synchronize()
+    for _ in range(2):
+        with torch.cuda.stream(own):
+            works = post(comm, x, parts)
+        with torch.cuda.stream(other):
+            found = tensors(results(works))
+            seen = [tensor * 1 for tensor in found]
+        shapes = [tensor.shape for tensor in found]
+        del found, works
+        with torch.cuda.stream(own):
+            junk = [torch.full(shape, -1.0, device=device()) for shape in shapes for _ in range(3)]
+        torch.cuda.synchronize()
+        del junk, seen
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("size", [1, 3])
+def test_another_stream_may_wait_and_use_the_result(size: int, name: str) -> None:
+    values(among_gpus(crossing, size, ALL[name]))
+
+
+def dropped(comm: Communicator, post: Post) -> None:
+    """The input is dropped after the post, and its memory is asked for again on the same stream."""
+    x, parts = given(torch.float32, comm, device(), ROWS)
+    for _ in range(2):
+        works = post(comm, x.clone(), parts.clone())
+        junk = [torch.full_like(tensor, -1.0) for tensor in (x, parts) for _ in range(2)]
+        results(works)
+        del junk
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_input_may_be_dropped_before_the_wait(name: str) -> None:
+    values(among_gpus(dropped, 2, ALL[name]))
