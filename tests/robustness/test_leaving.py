@@ -29,7 +29,7 @@ import warnings, torch, collshim
 warnings.simplefilter("error", ResourceWarning)
 comm = collshim.current().communicator
 if comm.rank == 0:
-    comm.send(torch.ones(3), 1)
+    comm.send(torch.ones(3), 1).wait()
 comm.barrier().wait()
 if CLOSES:
     collshim.close()

@@ -31,12 +31,14 @@ def test_a_work_is_torchs_too(run: Run) -> None:
 def test_the_result_is_the_tensors_that_were_given(run: Run) -> None:
     def rank() -> bool:
         parts, tensor = [torch.zeros(1), torch.zeros(1)], torch.ones(1)
-        gathered, reduced = dist.all_gather(parts, tensor, async_op=True), dist.all_reduce(tensor, async_op=True)
+        gathered = dist.all_gather(parts, torch.ones(1), async_op=True)
+        reduced = dist.all_reduce(tensor, async_op=True)
         assert gathered is not None
         assert reduced is not None
-        return all(
-            one is two for one, two in zip([*gathered.result(), *reduced.result()], [*parts, tensor], strict=True)
-        )
+        results = [*gathered.result(), *reduced.result()]
+        gathered.wait()
+        reduced.wait()
+        return all(one is two for one, two in zip(results, [*parts, tensor], strict=True))
 
     assert run(rank, 2) == [True, True]
 
