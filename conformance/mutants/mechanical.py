@@ -77,7 +77,7 @@ _OPPOSITE: dict[type[ast.cmpop], str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place(Mutant):
+class CodeLocation(Mutant):
     """A mechanical mutant: ``new`` in the place of ``old``, the ``count``-th such text within its function."""
 
     old: str
@@ -92,10 +92,10 @@ class Place(Mutant):
         raise PatchError(f"{self.name}: there is no such place in {self.file}, {self.within}")
 
 
-def mechanical(count: int = COUNT) -> list[Place]:
+def mechanical(count: int = COUNT) -> list[CodeLocation]:
     """The mutants that are made of the code as it is here."""
     harmless = {entry["name"] for entry in declared_harmless()}
-    chosen: dict[str, Place] = {}
+    chosen: dict[str, CodeLocation] = {}
     for place in sorted(candidates(), key=lambda place: sha256(f"{SEED} {place.name}".encode()).digest()):
         if place.name not in harmless:
             chosen.setdefault(place.file, place)
@@ -108,12 +108,12 @@ def declared_harmless() -> list[dict[str, Any]]:
     return entries
 
 
-def candidates() -> list[Place]:
+def candidates() -> list[CodeLocation]:
     """Every place that could be taken."""
     return [place for file in FILES for place, _, _ in _places(file, (tree.PACKAGE / file).read_text("utf-8"))]
 
 
-def _places(file: str, source: str) -> Iterator[tuple[Place, int, int]]:
+def _places(file: str, source: str) -> Iterator[tuple[CodeLocation, int, int]]:
     """Every place in a file, and where its text begins and ends."""
     starts = _starts_of_lines(source)
     seen: Counter[tuple[str, str]] = Counter()
@@ -124,7 +124,7 @@ def _places(file: str, source: str) -> Iterator[tuple[Place, int, int]]:
             old = source[start:end]
             count = seen[within, old] = seen[within, old] + 1
             yield (
-                Place(
+                CodeLocation(
                     name=f"{file}, {within}: {' '.join(old.split())} ({count})",
                     layer="mechanical",
                     file=file,

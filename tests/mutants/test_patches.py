@@ -12,7 +12,7 @@ from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.cases import COLLECTIVES
 from collshim.conformance.mutants import tree
 from collshim.conformance.mutants.declared import LAYERS, Patch, declared
-from collshim.conformance.mutants.mechanical import Place, candidates, declared_harmless, mechanical
+from collshim.conformance.mutants.mechanical import CodeLocation, candidates, declared_harmless, mechanical
 from collshim.conformance.mutants.mutant import Mutant, PatchError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
@@ -98,6 +98,6 @@ def test_a_rule_says_the_opposite_or_shifts_an_index() -> None:
 
 
 def test_a_place_that_is_gone_says_so() -> None:
-    place: Place = mechanical()[0]
+    place: CodeLocation = mechanical()[0]
     with pytest.raises(PatchError, match="no such place"):
         place.applied("def nothing():\n    pass\n")

@@ -25,6 +25,6 @@ class MessageExchange(Exchange):
             self.outputs[1] = torch.empty(calls[0].shape or (), dtype=calls[0].dtype, device=device)
         self.source = send.rank
         self.outputs[1].copy_(self.inputs[0])
-        if self.crossing is not None:
-            self.crossing.finish()
+        if self.stream_order is not None:
+            self.stream_order.finish()
         self._finish()

@@ -20,7 +20,7 @@ from collshim.transports.compute import Computation, computation
 from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange
 from collshim.transports.threads.group import ThreadGroup
 from collshim.transports.threads.messages import MessageExchange
-from collshim.work import DeferredErrors, Settled, Work
+from collshim.work import CompletedWork, DeferredErrors, Work
 
 
 class ThreadTransport:
@@ -79,7 +79,7 @@ class ThreadTransport:
         if self._closed or self.group.failure is not None:
             self._refuse()
         if outputs is inputs and plan.call.factor is None:
-            return Settled(outputs, plan.call)
+            return CompletedWork(outputs, plan.call)
         try:
             results = _moved(plan, inputs, outputs)
         except Exception as error:
@@ -87,7 +87,7 @@ class ThreadTransport:
             arrival.place = 0
             Exchange(self.group, self.group.members).add(arrival).fail_with(error, 0)
             return arrival
-        return Settled(results, plan.call)
+        return CompletedWork(results, plan.call)
 
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.message``."""
@@ -116,7 +116,7 @@ class ThreadTransport:
             exchange.run(self.rank)
         elif group.closed or group.stalls.left:
             group.fail_if_hopeless(exchange)
-        return Settled(None, call=call) if is_eager else arrival
+        return CompletedWork(None, call=call) if is_eager else arrival
 
     def together(self) -> AbstractContextManager[None]:
         """See ``Transport.together``; here none waits for another in any case."""
