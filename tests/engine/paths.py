@@ -110,9 +110,9 @@ def _functions_reached(name: str) -> list[Function]:
     while new := [one for one in functions if one.mention in names and one[:2] not in reached]:
         for function in new:
             reached[function[:2]] = function
-            if not NO_PATH.search(function.node.name):
+            if not NO_PATH.search(function.name):
                 names |= _mentions(function.node)
-    return [function for function in reached.values() if not NO_PATH.search(function.node.name)]
+    return [function for function in reached.values() if not NO_PATH.search(function.name)]
 
 
 def _functions(file: str, tree: ast.AST, prefix: str = "") -> Iterator[Function]:

@@ -172,8 +172,10 @@ def reduce_scatter(call: Call, end: Endpoint) -> Transfer:
     sums_alone = SCATTERS_SUMS_ALONE and call.device == "cpu" and call.reduce_op not in ("sum", "avg")
     if not _is_native(call) or call.factor is not None or sums_alone:
         return _exchanged_reduce(call, end)
-    if call.device == "cpu":
-        return _reduced_and_cut(call, end)
+    return _reduced_and_cut(call, end) if call.device == "cpu" else _scattered_on_cuda(call, end)
+
+
+def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
     options, summand, finish = dist.ReduceScatterOptions(), _summand(call.dtype), _divided(call, end.size)
     options.reduceOp = _native_op(call)
 
