@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,27 @@ def recorded(fn: Callable[..., Any], *args: Any) -> list[tuple[str, str]]:
 
 
 def warnings_of(fn: Callable[..., Any], transport: str, *args: Any, kind: type[Warning] = UsageWarning) -> list[str]:
-    """The texts of all ranks; threads share what is recorded."""
+    """The texts of all ranks; threads share what is recorded, processes play all in one world."""
     if transport == "threads":
         seen = recorded(on_ranks, fn, 2, transport, *args)
     else:
-        seen = [each for rank in on_ranks(recorded, 2, transport, fn, *args) for each in rank]
+        seen = [each for rank in between_processes() for each in rank[PLAYS.index((fn, args))]]
     texts = [text for name, text in seen if name == kind.__name__]
     return sorted(texts, key=lambda text: text.rpartition("(rank ")[2])
+
+
+@cache
+def between_processes() -> list[list[list[tuple[str, str]]]]:
+    """By rank and play, what was warned of."""
+    return on_ranks(play, 2, "processes")
+
+
+def play() -> list[list[tuple[str, str]]]:
+    found = []
+    for fn, args in PLAYS:
+        found.append(recorded(fn, *args))
+        world().barrier().wait()
+    return found
 
 
 def two_into_one_buffer(count: int) -> None:
@@ -157,9 +172,10 @@ def changed_beside() -> None:
     comm.reduce_scatter(tensor, out=tensor[comm.rank]).wait()
 
 
-@pytest.mark.parametrize(
-    ("form", "count"), [("in place", LARGE), ("in place", SMALL), ("apart", LARGE), ("apart", SMALL), ("send", LARGE)]
-)
+FORMS = [("in place", LARGE), ("in place", SMALL), ("apart", LARGE), ("apart", SMALL), ("send", LARGE)]
+
+
+@pytest.mark.parametrize(("form", "count"), FORMS)
 def test_an_input_that_was_changed_before_the_wait_is_named(form: str, count: int) -> None:
     texts = warnings_of(changed, "processes", form, count)
     assert len(texts) == 2
@@ -246,7 +262,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("start", ["collshim.launch(main, 2)", "main()"])
+@pytest.mark.parametrize("start", ["collshim.launch(main, 2)", pytest.param("main()", marks=pytest.mark.slow)])
 def test_processes_that_end_name_what_they_leave(start: str, tmp_path: Path) -> None:
     script = tmp_path / "leaves.py"
     script.write_text(PROGRAM.format(start=start))
@@ -268,6 +284,20 @@ def from_two_lines() -> None:
             comm.all_reduce(torch.ones(count)).wait()
     comm.send(torch.ones(2), 1 - comm.rank).wait()
     comm.recv(1 - comm.rank).wait()
+
+
+PLAYS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    *((two_into_one_buffer, (count,)) for count in (SMALL, LARGE)),
+    (a_result_over_what_is_read, ()),
+    (a_read_of_what_is_written, ()),
+    (a_message_into_what_is_sent, ()),
+    (nothing_shared, ()),
+    *((changed, (form, count)) for form, count in FORMS),
+    (changed_beside, ()),
+    (never_waits, ()),
+    (from_two_lines, ()),
+]
+"""What is played between processes."""
 
 
 def with_sites(fn: Callable[..., Any], transport: str) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import collshim
-from collshim.transports.threads import exchange, transport
+from collshim.transports.threads import exchange, group, transport
 from collshim.world import local_worlds, use
 from tests.engine.worlds import on_ranks
 from tests.robustness.scenarios import interrupted, slices
@@ -170,15 +170,24 @@ def test_a_receive_from_any_rank_tells_by_the_deadline_where_all_of_them_are() -
 def test_an_exception_thrown_into_a_rank_as_it_posts_ends_the_group_for_the_others(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where = exchange.Exchange, "begin" if call == "all_reduce" else "add"
-    original, told = getattr(*where), list[str]()
+    original, told = exchange.Exchange.add, list[str]()
 
-    def throws(self: exchange.Exchange, *arguments: Any) -> Any:
+    class Thrown(list[Any]):
+        def append(self, item: Any) -> None:
+            throws(super().append, item)
+
+    def throws(does: Callable[..., Any], *arguments: Any) -> Any:
         if threading.current_thread().name.startswith("rank 1"):
             raise KeyboardInterrupt
-        return original(self, *arguments)
+        return does(*arguments)
 
-    monkeypatch.setattr(*where, throws)
+    class Thrower(exchange.Exchange):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.computing = Thrown()
+
+    monkeypatch.setattr(group, "Exchange", Thrower)
+    monkeypatch.setattr(exchange.Exchange, "add", lambda self, arrival: throws(original, self, arrival))
 
     def calls() -> None:
         comm = collshim.current().communicator
