@@ -97,14 +97,14 @@ def _meet(one: list[Span], other: list[Span]) -> bool:
 
 
 def version_of(inputs: Parts | None) -> int | None:
-    """What tells whether a tensor was changed since; None where a change elsewhere would tell the same."""
-    if type(inputs) is not Tensor or inputs.is_inference() or inputs.untyped_storage().nbytes() != inputs.nbytes:
-        return None
-    return inputs._version
+    """What tells whether a tensor, or another one of its storage, was changed since; None where nothing does."""
+    return inputs._version if type(inputs) is Tensor and not inputs.is_inference() else None
 
 
 def tell_change(work: Any) -> None:
-    """The wait warns that what the call reads was changed since the post; of NumPy's arrays nobody can tell."""
+    """The wait warns that what the call reads was changed since the post; where it may have been a neighbour, not."""
     work.version = None
+    if work.inputs.untyped_storage().nbytes() != work.inputs.nbytes:
+        return
     text = f"{work.call}: its input was changed before the wait, so what the ranks get of it is left to chance"
     work.warn(partial(warn_at, work.caller, f"{text} (rank {work.plan.rank} of {work.plan.size})"))

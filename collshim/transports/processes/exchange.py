@@ -157,7 +157,7 @@ class Exchange(GroupWork):
         work, gathered, number = self.fingerprints
         self.await_work(work, limit)
         try:
-            fingerprints = decode(gathered, self.group.signing_key, number)
+            fingerprints = decode(gathered, self.group.signing_key, number, self.group.rank)
         except (ValueError, struct.error) as error:
             raise self.group.end(PeerError, f"{self.call}: {error}") from error
         self.calls = [fingerprint.call for fingerprint in fingerprints]

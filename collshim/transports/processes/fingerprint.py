@@ -8,6 +8,7 @@ import struct
 import time
 import zlib
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import torch
@@ -72,19 +73,22 @@ def encode(header: bytes, inputs: Parts | None, size: int, key: bytes = b"", ran
         fingerprint[start : start + len(data)] = data
     if key:
         signed = b"".join((_SIGNED.pack(rank, number), prefix, header, data or b""))
-        fingerprint[-_SIGNATURE_BYTES:] = hmac.digest(key, signed, "sha256")[:_SIGNATURE_BYTES]
+        fingerprint[-_SIGNATURE_BYTES:] = blake2b(signed, key=key, digest_size=_SIGNATURE_BYTES).digest()
     return torch.frombuffer(fingerprint, dtype=torch.uint8)
 
 
-def decode(fingerprints: Tensor, key: bytes = b"", number: int = 0) -> list[Fingerprint]:
+def decode(fingerprints: Tensor, key: bytes = b"", number: int = 0, own: int = -1) -> list[Fingerprint]:
     """Every rank's fingerprint, in rank order, from the gathered bytes ``(size, fingerprint_bytes)``.
+
+    ``own`` is the rank whose own one needs no look at its signature.
 
     Raises:
         ValueError: what came from a rank is none of the group's, or not the one of this number.
     """
     size, length = fingerprints.shape
     memory = fingerprints.numpy().data.cast("B", (size * length,)) if fingerprints.numel() else memoryview(b"")
-    return [_decoded(memory[rank * length : (rank + 1) * length], key, rank, number) for rank in range(size)]
+    keys = [b"" if rank == own else key for rank in range(size)]
+    return [_decoded(memory[rank * length : (rank + 1) * length], keys[rank], rank, number) for rank in range(size)]
 
 
 def _decoded(memory: memoryview, key: bytes, rank: int, number: int) -> Fingerprint:
@@ -93,7 +97,7 @@ def _decoded(memory: memoryview, key: bytes, rank: int, number: int) -> Fingerpr
     text, data = bytes(memory[_PREFIX.size : end]), None if count == _NO_DATA else memory[start : start + count]
     if key:
         signed = b"".join((_SIGNED.pack(rank, number), memory[: _PREFIX.size], text, data or b""))
-        signature = hmac.digest(key, signed, "sha256")[:_SIGNATURE_BYTES]
+        signature = blake2b(signed, key=key, digest_size=_SIGNATURE_BYTES).digest()
         if not hmac.compare_digest(signature, memory[-_SIGNATURE_BYTES:]):
             raise ValueError(f"what came from rank {rank} is not signed with the world's secret")
     return Fingerprint(call_from(text), None if data is None else bytearray(data), posted)

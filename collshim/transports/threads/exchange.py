@@ -14,11 +14,12 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from collshim.calls.agreement import objection
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call, in_the_world
-from collshim.calls.pending import tell_change, version_of
+from collshim.calls.pending import tell_change
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import (
@@ -63,7 +64,8 @@ class Arrival(Work[Any], Watched):
         self.inputs = inputs
         self.outputs = outputs
         self.caller = caller
-        self.version = None if caller is None else version_of(inputs)
+        if caller is not None and type(inputs) is Tensor and not inputs.is_inference():
+            self.version = inputs._version
         self.deferred = deferred
         self._claim = True
         if not plan.on_cpu and plan.device.type == "cuda":
