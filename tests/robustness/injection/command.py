@@ -39,9 +39,8 @@ class Result(NamedTuple):
 
 def reproduction(trial: Trial) -> str:
     """The command that carries a trial out again; a class that is not drawn by itself is named."""
-    named = (
-        f" --transport {trial.transport} --kind {trial.kind!r}" if trial.fault.asked or trial.transport == RAW else ""
-    )
+    is_named = trial.fault.asked or trial.transport == RAW or trial.is_chosen
+    named = f" --transport {trial.transport} --kind {trial.kind!r}" if is_named else ""
     return f"python -m tests.robustness.injection --seeds {trial.seed}{named}"
 
 

@@ -1,4 +1,4 @@
-"""One process of a trial: a rank, or all ranks as threads; it tells the supervisor how each ended, and ends as a script."""
+"""One process of a trial: a rank, or all ranks as threads. It tells how each ended, and ends as a script does."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class _Run:
         self._started: dict[int, float] = {}
         self._processes: dict[int, BaseProcess] = {}
         self._ends: dict[Connection, int] = {}
-        self._store = serve_store("127.0.0.1") if trial.agent and not trial.transport == "threads" else None
+        self._store = serve_store("127.0.0.1") if trial.agent and trial.transport != "threads" else None
         self._port = free_port() if self._store is None else self._store.port
         (folder / "own").mkdir()
         for rank in [trial.victim] if trial.transport == "threads" else range(trial.size):
@@ -138,9 +138,8 @@ class _Run:
 
     def _missing(self) -> list[int]:
         """The ranks that have not ended, and are to."""
-        excused = (
-            self._trial.victim if self.fault_at is not None and self._trial.fault.fate in ("dies", "stays") else -1
-        )
+        may_be_missing = self.fault_at is not None and self._trial.fault.fate in ("dies", "stays")
+        excused = self._trial.victim if may_be_missing else -1
         return [rank for rank in range(self._trial.size) if rank not in self.endings and rank != excused]
 
     def _limit(self, limit: float) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.robustness.injection.calls import KINDS, PLAIN, WAITED
 from tests.robustness.injection.classes import CLASSES, FaultClass
-from tests.robustness.injection.points import POINTS, Point
+from tests.robustness.injection.points import ONCE, POINTS, SUBJECTS, Point
 from tests.robustness.injection.stream import Step, calls, one, steps
 
 TRANSPORTS = ("threads", "processes")
@@ -27,6 +27,8 @@ _LONG = 150
 """Steps in the midst of which a fault comes at any time."""
 
 _HEALTHY_DEADLINE = 12.0
+_LONGER = 2.0
+"""Of a world that is made, which takes a second on a machine that is busy."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Trial:
         kind: the name of the fault's class.
         victim: the rank at which it happens.
         at: the step at which it happens.
+        is_chosen: whether the class was asked for by name.
         detail: which of the class: an exception, a signal, a number.
         seconds: how long it lasts, or until it comes, where that matters.
         agent: whether the launcher's agent serves the store, else rank 0.
@@ -55,6 +58,7 @@ class Trial:
     check: bool
     agent: bool
     point: Point | None = None
+    is_chosen: bool = False
 
     @property
     def fault(self) -> FaultClass:
@@ -108,9 +112,14 @@ def drawn(
     (name,) = [kind] if kind else draw.choices(names, [CLASSES[each].weight for each in names])
     found, size = CLASSES[name], draw.randint(*sizes)
     fields: dict[str, Any] = {"moment": draw.choice(found.moments), "detail": draw.choice(found.details)}
-    if found.subject in ("world", "group", "message", "collective"):
-        fields["point"] = draw.choice(POINTS[found.subject, transport])
+    if found.subject in SUBJECTS:
+        points = POINTS[found.subject, transport]
+        fields["point"] = draw.choice([each for each in points if not (each.is_locked and found.fate == "stays")])
     deadline = _HEALTHY_DEADLINE if found.fate == "healthy" else round(draw.uniform(1.0, 2.0), 2)
+    if found.subject == "world":
+        deadline *= _LONGER
+    point = fields.get("point")
+    at = 0 if found.subject == "world" or (point is not None and point.name == ONCE) else draw.randint(1, 8)
     shortest, longest = found.seconds
     return Trial(
         seed=seed,
@@ -118,10 +127,11 @@ def drawn(
         size=size,
         kind=name,
         victim=0 if found.server else draw.randrange(size),
-        at=0 if found.subject == "world" else draw.randint(1, 8),
+        at=at,
         seconds=round(draw.uniform(shortest, longest) + (deadline if found.beyond else 0.0), 3),
         deadline=deadline,
         check=found.subject == "collective" or draw.random() < 0.7,
-        agent=not found.server and draw.random() < 0.5,
+        agent=not found.server and name != "partition" and draw.random() < 0.5,
+        is_chosen=bool(kind),
         **fields,
     )
