@@ -112,13 +112,11 @@ class Soak:
     def _now(self) -> Minute:
         store = current().store
         own, keys = held(), 0 if store is None else int(store.num_keys())
-        minute, everything = (time.monotonic() - self._begun) / 60, resident()
-        trim()
-        here = resident()
+        minute = (time.monotonic() - self._begun) / 60
         return Minute(
             minute,
-            here,
-            max(0, everything - here),
+            resident(),
+            0,
             own.descriptors,
             own.threads,
             keys,

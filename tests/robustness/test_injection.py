@@ -9,9 +9,9 @@ import pytest
 
 from collshim.conformance.effort import THOROUGH
 from tests.robustness.injection.classes import CLASSES
-from tests.robustness.injection.command import results
 from tests.robustness.injection.points import POINTS
 from tests.robustness.injection.rank import Ending
+from tests.robustness.injection.results import results
 from tests.robustness.injection.supervisor import Outcome
 from tests.robustness.injection.trial import Trial, drawn
 from tests.robustness.injection.verdict import judge

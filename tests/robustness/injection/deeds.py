@@ -46,8 +46,8 @@ class InjectedInterrupt(BaseException):
     """No ``Exception``, as KeyboardInterrupt is none."""
 
 
-_OWN = {kind.__name__: kind for kind in (InjectedError, InjectedRuntimeError, InjectedInterrupt)}
-_OWN["CancelledError"] = asyncio.CancelledError
+_KINDS: tuple[type[BaseException], ...] = (InjectedError, InjectedRuntimeError, InjectedInterrupt)
+_OWN = {kind.__name__: kind for kind in (*_KINDS, asyncio.CancelledError)}
 
 
 def exception(name: str) -> type[BaseException]:

@@ -23,6 +23,7 @@ MOMENTS = ("before", "between", "anywhere")
 _AFTER = 14
 """Steps after the fault: every rank comes to need the one at which it happened."""
 
+_SIZES = (2, 4)
 _LONG = 150
 """Steps in the midst of which a fault comes at any time."""
 
@@ -39,7 +40,7 @@ class Trial:
         kind: the name of the fault's class.
         victim: the rank at which it happens.
         at: the step at which it happens.
-        is_chosen: whether the class was asked for by name.
+        chosen: the words of the command line that it was drawn by, but for the seed.
         detail: which of the class: an exception, a signal, a number.
         seconds: how long it lasts, or until it comes, where that matters.
         agent: whether the launcher's agent serves the store, else rank 0.
@@ -58,7 +59,7 @@ class Trial:
     check: bool
     agent: bool
     point: Point | None = None
-    is_chosen: bool = False
+    chosen: str = ""
 
     @property
     def fault(self) -> FaultClass:
@@ -96,14 +97,16 @@ class Trial:
                 yield calls(draw, ["all_reduce", "ring", "barrier"], 0, world)
 
     def __str__(self) -> str:
-        fields = {name: value for name, value in asdict(self).items() if name not in ("seed", "transport", "size")}
+        fields = {
+            name: value for name, value in asdict(self).items() if name not in ("seed", "transport", "size", "chosen")
+        }
         fields["point"] = "" if self.point is None else str(self.point)
         told = ", ".join(f"{name} {value}" for name, value in fields.items() if value not in ("", None))
         return f"seed {self.seed}: {self.size} {self.transport}: {told}"
 
 
 def drawn(
-    seed: int, transports: tuple[str, ...] = TRANSPORTS, sizes: tuple[int, int] = (2, 4), kind: str = ""
+    seed: int, transports: tuple[str, ...] = TRANSPORTS, sizes: tuple[int, int] = _SIZES, kind: str = ""
 ) -> Trial:
     """The trial of a seed, from those transports, sizes, and class where one is given."""
     draw = random.Random(f"collshim {seed}")
@@ -132,6 +135,14 @@ def drawn(
         deadline=deadline,
         check=found.subject == "collective" or draw.random() < 0.7,
         agent=not found.server and name != "partition" and draw.random() < 0.5,
-        is_chosen=bool(kind),
+        chosen=_words(transports, sizes, kind),
         **fields,
     )
+
+
+def _words(transports: tuple[str, ...], sizes: tuple[int, int], kind: str) -> str:
+    """What ``drawn`` was asked for beside its defaults."""
+    words = [f" --transport {transports[0]}"] if transports != TRANSPORTS else []
+    words += [f" --ranks {sizes[0]}-{sizes[1]}"] if sizes != _SIZES else []
+    words += [f" --kind {kind!r}"] if kind else []
+    return "".join(words)
