@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from collshim.conformance.effort import THOROUGH
+from collshim.conformance.faults.page import INJECTED
 from tests.robustness.injection.classes import CLASSES
 from tests.robustness.injection.points import POINTS
 from tests.robustness.injection.rank import Ending
@@ -46,6 +48,12 @@ def test_every_class_that_is_not_asked_for_by_name_is_drawn() -> None:
 def test_every_stop_point_is_a_step_of_the_engine_or_of_torch() -> None:
     missing = [str(point) for points in POINTS.values() for point in points if not hasattr(point.holder(), point.name)]
     assert missing == []
+
+
+def test_the_page_of_faults_scores_every_class() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
+    missing = [name for name in CLASSES if f"\n| {name} | " not in page.partition(INJECTED)[2]]
+    assert missing == [], "write it with python -m tests.robustness.injection --seeds 0-3 --write docs/faults.md"
 
 
 def told(text: str = "rank 1 has left", **changes: Any) -> Ending:

@@ -34,8 +34,8 @@ is compared, and one fault. `python -m tests.robustness.injection --seeds 0-999`
 ```
 
 A trial holds where no result is wrong; every rank but the victim has an error of the library's own (from `{RAW}`, any
-error that it raises) that names the victim, within {ALLOWED:g} s after the deadline of one to two seconds, or in a
-healthy world none has any; no process ends by a signal or hangs; and no process, file or port is left. On a machine
+error that it raises) that names the victim, within {ALLOWED:g} s after the deadline, which is one to two seconds, two to
+four where a world is made; in a healthy world none has any; no process ends by a signal or hangs; and no process, file or port is left. On a machine
 that is late itself, as a thread that sleeps and wakes finds out meanwhile, eight times that is allowed on top; what is
 late beside others, or ends before its fault came, is carried out again alone. `{RAW}` is the same stream, of the calls
 that it has, on raw torch.distributed over gloo. A dot stands where a class means nothing: threads cannot be killed or
