@@ -34,12 +34,13 @@ is compared, and one fault. `python -m tests.robustness.injection --seeds 0-999`
 ```
 
 A trial holds where no result is wrong; every rank but the victim has an error of the library's own (from `{RAW}`, any
-error that it raises) that names the victim, within {ALLOWED:g} s after the deadline, which is one to two seconds, two to
-four where a world is made; in a healthy world none has any; no process ends by a signal or hangs; and no process, file or port is left. On a machine
-that is late itself, as a thread that sleeps and wakes finds out meanwhile, eight times that is allowed on top; what is
-late beside others, or ends before its fault came, is carried out again alone. `{RAW}` is the same stream, of the calls
-that it has, on raw torch.distributed over gloo. A dot stands where a class means nothing: threads cannot be killed or
-stopped one by one, and torch's steps within a message or a collective cannot be reached from Python.
+error that it raises) that names the victim, within {ALLOWED:g} s after the deadline, which is one to two seconds, and
+twice as long where a world is made; in a healthy world none has any; no process ends by a signal or hangs; and no
+process, file or port is left. On a machine that is late itself, as a thread that sleeps and wakes finds out meanwhile,
+eight times that is allowed on top; what is late beside others, or ends before its fault came, is carried out again
+alone. `{RAW}` is the same stream, of the calls that it has, on raw torch.distributed over gloo. A dot stands where a
+class means nothing: threads cannot be killed or stopped one by one, and torch's steps within a message or a collective
+cannot be reached from Python.
 
 Each cell has how many trials held, of how many; in brackets how many of the others had a rank that hung or was told
 nothing, had an error that did not name the victim, was told late, or went otherwise wrong.

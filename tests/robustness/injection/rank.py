@@ -104,7 +104,7 @@ def _settle(place: Place) -> None:
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     torch.set_num_threads(1)
-    store.LEAVE_SECONDS = 0.5  # nobody tells the store's server that a dead rank will not take its leave
+    store.LEAVE_SECONDS = 1.5  # nobody tells the store's server that a dead rank will not take its leave
 
 
 def _run_process(trial: Trial, rank: int, place: Place, send: Send) -> bool:
