@@ -113,6 +113,12 @@ def is_of_handler(error: BaseException) -> bool:
     return False
 
 
+def is_of_user(error: BaseException) -> bool:
+    """Whether this came into a wait for torch from outside: from a signal's handler, or thrown into the thread."""
+    module = type(error).__module__
+    return is_of_handler(error) or not (module == "builtins" or module.partition(".")[0] in ("torch", "collshim"))
+
+
 def local_failure(op: str, error: BaseException, where: str = "") -> CommunicationError:
     """For what one rank could not do, though the others may have."""
     failure = CommunicationError(f"{op}: {type(error).__name__}: {error}{where}")

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from collshim.conformance.faults.page import page
+from collshim.conformance.faults.page import merged, page
 from collshim.conformance.faults.program import Program, programs
 from collshim.conformance.faults.rank import FACES
 from collshim.conformance.faults.report import record
@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json is not None:
         options.json.write_text(json.dumps(list(map(record, results)), indent=1), encoding="utf-8")
     if options.write is not None:
-        options.write.write_text(page(results, options.faces), encoding="utf-8")
+        before = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
+        options.write.write_text(merged(page(results, options.faces), before), encoding="utf-8")
         print(f"written: {options.write}")
     return 0 if reached(results, options.faces) else 1
 

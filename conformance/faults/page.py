@@ -16,6 +16,9 @@ from collshim.conformance.faults.verdict import SLACK
 
 EXAMPLE = "op_other_collective"
 
+INJECTED = "## Faults at any moment"
+"""What the part of the page opens with that tests/robustness/injection writes."""
+
 _HEAD = f"""# Faults
 
 `conformance/faults/programs/` holds small programs that are wrong across three ranks, each with a corrected twin,
@@ -59,6 +62,12 @@ def page(results: Sequence[Result], faces: Sequence[str]) -> str:
         _listed(_programs(results)),
     ]
     return "\n".join(parts)
+
+
+def merged(text: str, before: str) -> str:
+    """This text, and what the page that was there ``before`` has of faults at any moment."""
+    _, heading, rest = before.partition(INJECTED)
+    return f"{text}\n{heading}{rest}" if heading else text
 
 
 def _where() -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from collshim.conformance.faults.page import INJECTED, merged
 from collshim.conformance.faults.program import Program, programs
 from collshim.conformance.faults.rank import OURS
 
@@ -97,3 +98,9 @@ def test_the_page_shows_every_program() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
     missing = [program.name for program in PROGRAMS if f"| {program.name} |" not in page]
     assert missing == [], "write it with python -m collshim.conformance.faults --write docs/faults.md"
+
+
+def test_a_page_that_is_written_again_keeps_what_others_wrote_of_it() -> None:
+    before = f"old\n\n{INJECTED}\n\n| class |\n"
+    assert merged("new\n", before) == f"new\n\n{INJECTED}\n\n| class |\n"
+    assert merged("new\n", "old\n") == "new\n"

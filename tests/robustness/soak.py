@@ -1,7 +1,8 @@
 """``python -m tests.robustness.soak``: mixed calls for many minutes, with communicators made, dropped and closed.
 
 Every minute each rank says what it holds. It fails where a result is wrong, or where after the last minute a rank holds
-more than after the second: a tenth more memory, or a key of the store, a descriptor or a thread more.
+more than after the second: a tenth more memory, or a key of the store, a descriptor or a thread more. What the program
+has freed, and the C library keeps for it, is told beside its memory.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collshim import Communicator
 from collshim.world import current
 from tests.robustness.injection.calls import KINDS
 from tests.robustness.injection.stream import Stream, steps
-from tests.robustness.scenarios.resources import SETTLE_SECONDS, held, resident
+from tests.robustness.scenarios.resources import SETTLE_SECONDS, held, resident, trim
 
 SETTLED_AFTER = 2
 """Minutes after which what a rank holds should grow no more."""
@@ -38,13 +39,15 @@ class Minute(NamedTuple):
     """What a rank has done, and holds at the end of a minute, when all its groups are closed.
 
     Attributes:
-        resident: bytes in memory.
+        resident: bytes in memory, without those that the program has freed and the C library kept.
+        kept: these.
         keys: of the store; 0 where ranks are threads.
         steps, groups: from the start.
     """
 
     minute: float
     resident: int
+    kept: int
     descriptors: int
     threads: int
     keys: int
@@ -54,8 +57,9 @@ class Minute(NamedTuple):
     def line(self, rank: int) -> str:
         megabytes = self.resident / _MEGABYTE
         what = f"{self.descriptors} descriptors, {self.threads} threads, {self.keys} keys"
+        kept = self.kept / _MEGABYTE
         return (
-            f"minute {self.minute:5.1f}, rank {rank}: {megabytes:7.1f} MiB, {what}; "
+            f"minute {self.minute:5.1f}, rank {rank}: {megabytes:.1f} MiB (and {kept:.1f} that malloc keeps), {what}; "
             f"{self.steps} steps, {self.groups} communicators"
         )
 
@@ -93,21 +97,32 @@ class Soak:
     def _settled(self) -> Minute:
         """What is held once the threads that end groups have had their time, while no rank has a call under way."""
         limit, now = time.monotonic() + SETTLE_SECONDS, self._now()
+        everything = now.resident
         while time.monotonic() < limit:
             time.sleep(0.2)
             before, now = now, self._now()
-            if before[2:5] == now[2:5]:
+            if before[3:6] == now[3:6]:
                 break
         self._comm.barrier().wait()
+        trim()
         found = self._now()
         self._comm.barrier().wait()
-        return found
+        return found._replace(kept=max(0, everything - found.resident))
 
     def _now(self) -> Minute:
         store = current().store
         own, keys = held(), 0 if store is None else int(store.num_keys())
         minute = (time.monotonic() - self._begun) / 60
-        return Minute(minute, resident(), own.descriptors, own.threads, keys, self._stream.number + 1, self._groups)
+        return Minute(
+            minute,
+            resident(),
+            0,
+            own.descriptors,
+            own.threads,
+            keys,
+            self._stream.number + 1,
+            self._groups,
+        )
 
 
 def soaked(seed: int, minutes: float, length: float) -> list[Minute]:

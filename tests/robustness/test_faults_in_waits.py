@@ -55,6 +55,15 @@ def test_a_call_whose_wait_a_handler_broke_off_can_be_waited_for_again(kind: str
     assert _broken_off(kind, call)[0][when][1] == (None if call == "barrier" else [3.0])
 
 
+@pytest.mark.parametrize("call", ["all_reduce", "barrier", "a large all_reduce"])
+@pytest.mark.parametrize("kind", PROCESSES)
+def test_what_is_thrown_into_a_thread_that_waits_is_what_the_caller_gets_though_it_is_a_runtime_error(
+    kind: str, call: str
+) -> None:
+    found = on_ranks(interrupted.thrown, 2, kind, call, wait=20.0, within=60)[0]
+    assert found == (("MineError",), "")
+
+
 class _Fault:
     """What happens in the first computation that begins: the thread that carries it out is ``thread``."""
 

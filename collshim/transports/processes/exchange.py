@@ -28,6 +28,7 @@ from collshim.errors import (
     DeadlineError,
     PeerError,
     is_of_handler,
+    is_of_user,
     local_failure,
 )
 from collshim.layout import Parts
@@ -228,7 +229,7 @@ class Exchange(GroupWork):
         try:
             work.wait(_FIRST_SLICE)
         except RuntimeError as error:  # it takes longer, or has failed
-            if is_of_handler(error):
+            if is_of_user(error):
                 raise
             self._first_slice = _OVER
             return super().wait(timeout)
@@ -310,7 +311,7 @@ class Exchange(GroupWork):
         try:
             watch(self, partial(_is_over, work), limit, first=self._first_slice)
         except RuntimeError as error:
-            if isinstance(error, CollshimError) or is_of_handler(error):
+            if isinstance(error, CollshimError) or is_of_user(error):
                 raise
             self._end(PeerError, f"the connection broke: {without_source(error)}", error)
 
@@ -347,7 +348,7 @@ def _is_over(work: Any, seconds: float) -> bool:
     try:
         work.wait(timedelta(seconds=seconds))
     except RuntimeError as error:
-        if is_of_handler(error):
+        if is_of_user(error):
             raise
         if not work.is_completed():
             return False

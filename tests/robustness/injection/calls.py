@@ -1,4 +1,4 @@
-"""Calls of every kind, each with what every rank must get: the same whole numbers from the seed, exact in all dtypes."""
+"""Calls of every kind, each with what every rank must get: numbers from the seed, exact in all dtypes."""
 
 from __future__ import annotations
 

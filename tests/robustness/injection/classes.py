@@ -19,6 +19,7 @@ EXCEPTIONS = (
     "ConnectionResetError",
     "StopIteration",
     "GeneratorExit",
+    "CancelledError",
     "InjectedError",
     "InjectedRuntimeError",
     "InjectedInterrupt",

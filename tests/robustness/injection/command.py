@@ -3,78 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
 
 from tests.robustness.injection import partitions
 from tests.robustness.injection.classes import CLASSES
-from tests.robustness.injection.supervisor import Outcome, carry_out
-from tests.robustness.injection.trial import RAW, TRANSPORTS, Trial, drawn
-from tests.robustness.injection.verdict import Verdict, judge
-
-JOBS = 3 * (os.cpu_count() or 1)
-"""Trials at once: they mostly wait for a deadline."""
-
-
-class Result(NamedTuple):
-    """A trial, what became of it, and whether it was carried out again, alone."""
-
-    trial: Trial
-    outcome: Outcome
-    verdict: Verdict
-    again: bool = False
-
-    @property
-    def holds(self) -> bool:
-        return not self.verdict.reasons
-
-    def line(self) -> str:
-        """What is wrong, and how to see it again."""
-        reasons = "; ".join(self.verdict.reasons)
-        return f"{reproduction(self.trial)}\n  {self.trial}\n  {reasons}"
-
-
-def reproduction(trial: Trial) -> str:
-    """The command that carries a trial out again; a class that is not drawn by itself is named."""
-    named = (
-        f" --transport {trial.transport} --kind {trial.kind!r}" if trial.fault.asked or trial.transport == RAW else ""
-    )
-    return f"python -m tests.robustness.injection --seeds {trial.seed}{named}"
-
-
-def tried(trial: Trial) -> Result:
-    """Carry a trial out."""
-    outcome = carry_out(trial)
-    return Result(trial, outcome, judge(trial, outcome))
-
-
-def results(
-    trials: Sequence[Trial], jobs: int = JOBS, report: Callable[[Result], None] = lambda result: None
-) -> list[Result]:
-    """Carry trials out, several at once. What was late beside the others alone is carried out again without them."""
-
-    def one(trial: Trial) -> Result:
-        result = tried(trial)
-        if not result.verdict.late or result.verdict.wrong or result.verdict.unnamed:
-            report(result)
-        return result
-
-    with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(one, trials))
-    for place, result in enumerate(found):
-        if result.verdict.late and not result.verdict.wrong and not result.verdict.unnamed:
-            found[place] = tried(result.trial)._replace(again=True)
-            report(found[place])
-    return found
+from tests.robustness.injection.page import FACES, write
+from tests.robustness.injection.results import JOBS, Result, results
+from tests.robustness.injection.trial import RAW, TRANSPORTS, drawn
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 1 where a trial does not hold."""
     chosen = _parsed(arguments)
     transports = (chosen.transport,) if chosen.transport else TRANSPORTS
+    if chosen.write is not None:
+        return _write(chosen)
     trials = [drawn(seed, transports, chosen.ranks, chosen.kind) for seed in chosen.seeds]
     if chosen.kind == "partition" and partitions.reason():
         print(f"no network can be cut here: {partitions.reason()}")
@@ -93,6 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     took = time.monotonic() - begun
     print(f"{len(found)} seeds, {len(failed)} failed, {took:.0f} s, {took / max(1, len(found)):.2f} s each")
     return 1 if failed else 0
+
+
+def _write(chosen: argparse.Namespace) -> int:
+    """Trials of every class on every transport, for the page."""
+    trials = [
+        drawn(seed, (face,), chosen.ranks, name)
+        for name, found in CLASSES.items()
+        for face in FACES
+        if face in found.transports and not (found.asked and partitions.reason())
+        for seed in chosen.seeds
+    ]
+
+    def report(result: Result) -> None:
+        if not result.holds and result.trial.transport != RAW:
+            print(result.line(), flush=True)
+
+    found = results(trials, chosen.jobs, report)
+    span = f"{chosen.seeds.start}-{chosen.seeds.stop - 1}"
+    write(chosen.write, found, f"python -m tests.robustness.injection --seeds {span} --write docs/faults.md")
+    return 1 if any(not result.holds and result.trial.transport != RAW for result in found) else 0
 
 
 def table(found: Sequence[Result]) -> str:
@@ -116,6 +81,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--ranks", type=_pair, default=(2, 4), metavar="A-B", help="2-4 by default")
     parser.add_argument("--kind", choices=list(CLASSES), default="", metavar="CLASS", help="of this class alone")
     parser.add_argument("--jobs", type=int, default=JOBS, help="trials at once")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="score every class by these seeds; docs/faults.md")
     parser.add_argument("--verbose", action="store_true", help="a line for every trial")
     parser.add_argument("--log", action="store_true", help="what the processes of failed trials printed")
     return parser.parse_args(arguments)

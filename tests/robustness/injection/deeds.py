@@ -27,6 +27,9 @@ _APART = 0.25
 _AROUND = 0.0015
 """Seconds around the end of a slice at which a rank arrives."""
 
+_LAST = 0.1
+"""Seconds by which a rank comes after the others."""
+
 _SOON = 0.05
 """Seconds within which a fault comes at any time."""
 
@@ -43,8 +46,8 @@ class InjectedInterrupt(BaseException):
     """No ``Exception``, as KeyboardInterrupt is none."""
 
 
-_OWN = {kind.__name__: kind for kind in (InjectedError, InjectedRuntimeError, InjectedInterrupt)}
-_OWN["CancelledError"] = asyncio.CancelledError
+_KINDS: tuple[type[BaseException], ...] = (InjectedError, InjectedRuntimeError, InjectedInterrupt)
+_OWN = {kind.__name__: kind for kind in (*_KINDS, asyncio.CancelledError)}
 
 
 def exception(name: str) -> type[BaseException]:
@@ -82,13 +85,13 @@ class Deed:
         if trial.fault.subject == "edge" and trial.at <= number < trial.at + 6 and self.is_victim:
             self._report()
             time.sleep(FIRST_SLICE + self._delays.uniform(-_AROUND, _AROUND))
+        if self.is_victim and trial.point is not None and trial.at <= number < trial.at + 3:
+            time.sleep(_LAST if trial.transport == "threads" else 0.0)  # it comes last, and computes for all
+            self._is_armed = True
         if number != trial.at:
             return
         if trial.fault.waits and not self.is_victim:
             time.sleep(trial.seconds + _APART)
-        if trial.fault.subject in ("message", "collective", "group") and self.is_victim:
-            time.sleep(0.02 if trial.transport == "threads" else 0.0)  # it comes last, and computes for all
-            self._is_armed = True
         if self.is_victim and self._is_timed("before"):
             self._happen()
 
@@ -122,11 +125,14 @@ class Deed:
 
     def _is_timed(self, moment: str) -> bool:
         trial = self.trial
-        if trial.fault.subject in ("world", "group", "message", "collective", "edge") or trial.fault.waits:
+        if (
+            trial.point is not None
+            or trial.fault.subject == "edge"
+            or trial.fault.waits
+            or trial.kind == "random delays"
+        ):
             return False
-        return trial.kind != "random delays" and (
-            trial.moment == moment or (trial.moment, moment) == ("anywhere", "before")
-        )
+        return trial.moment == moment or (trial.moment, moment) == ("anywhere", "before")
 
     def _happen(self) -> None:
         if self.trial.moment != "anywhere":

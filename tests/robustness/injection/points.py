@@ -9,13 +9,20 @@ _PROCESSES = "collshim.transports.processes"
 
 
 class Point(NamedTuple):
-    """A method or function, and whether the rank ends before it or after it; and at the how manieth time."""
+    """A method or function at which a rank ends.
+
+    Attributes:
+        when: "before" it or "after" it.
+        time: at the how manieth time.
+        is_locked: whether a lock is held there that all ranks need, in which no thread of a program stays.
+    """
 
     module: str
     owner: str
     name: str
     when: str
     time: int = 1
+    is_locked: bool = False
 
     def __str__(self) -> str:
         place = f"{self.owner or self.module.rpartition('.')[2]}.{self.name}"
@@ -51,7 +58,6 @@ _MESSAGE = [
     *_around("connections", "Connections", "accept"),
     *_around("connections", "Connections", "release"),
     *_around("connections", "Connections", "_connection"),
-    *_around("connection", "Connection", "flush"),
     *_around("connection", "Connection", "read"),
     *_around("messages", "Messages", "_deliver"),
     *_around("request", "MessageRequest", "end"),
@@ -67,12 +73,15 @@ _COLLECTIVE = [
 _THREADS = "collshim.transports.threads.exchange"
 _OF_THREADS = [
     Point(_THREADS, "Exchange", name, when)
-    for name in ("run", "add", "_take_shares", "_finish")
+    for name in ("run", "_take_shares", "_finish")
     for when in ("before", "after")
 ]
-_OF_TORCH = [
-    Point("torch.distributed.distributed_c10d", "", "_new_process_group_helper", when) for when in ("before", "after")
-]
+_OF_THREADS += [Point(_THREADS, "Exchange", "begin", when, is_locked=True) for when in ("before", "after")]
+_C10D = "torch.distributed.distributed_c10d"
+_OF_TORCH = [Point(_C10D, "", "_new_process_group_helper", when) for when in ("before", "after")]
+
+ONCE = "_connection"
+"""What happens with the first message alone."""
 
 POINTS: dict[tuple[str, str], list[Point]] = {
     ("world", "processes"): _WORLD + _GROUP,
@@ -84,3 +93,5 @@ POINTS: dict[tuple[str, str], list[Point]] = {
     ("group", "torch"): _OF_TORCH,
 }
 """The stop points of each subject on each transport."""
+
+SUBJECTS = {subject for subject, _ in POINTS}

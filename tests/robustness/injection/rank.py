@@ -1,4 +1,4 @@
-"""One process of a trial: a rank, or all ranks as threads; it tells the supervisor how each ended, and ends as a script."""
+"""One process of a trial: a rank, or all ranks as threads. It tells how each ended, and ends as a script does."""
 
 from __future__ import annotations
 
@@ -98,11 +98,13 @@ def _settle(place: Place) -> None:
         os.dup2(log, stream)
     os.close(log)
     os.environ["TMPDIR"] = place.folder
+    if place.interface:
+        os.environ["GLOO_SOCKET_IFNAME"] = place.interface
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     torch.set_num_threads(1)
-    store.LEAVE_SECONDS = 0.5  # nobody tells the store's server that a dead rank will not take its leave
+    store.LEAVE_SECONDS = 1.5  # nobody tells the store's server that a dead rank will not take its leave
 
 
 def _run_process(trial: Trial, rank: int, place: Place, send: Send) -> bool:
@@ -136,8 +138,6 @@ def _join(trial: Trial, rank: int, place: Place, seconds: float) -> Any:
         COLLSHIM_CHECK=str(int(trial.check)),
         TORCHELASTIC_USE_AGENT_STORE=str(trial.agent),
     )
-    if place.interface:
-        os.environ["GLOO_SOCKET_IFNAME"] = place.interface
     comm = collshim.current().communicator
     comm.barrier().wait()
     comm.timeout = trial.deadline
@@ -149,7 +149,8 @@ def _join(trial: Trial, rank: int, place: Place, seconds: float) -> Any:
 def _join_raw(trial: Trial, rank: int, place: Place, seconds: float) -> Any:
     from tests.robustness.injection.raw import joined
 
-    comm = joined(rank, trial.size, place.port, serves=rank == 0 and not trial.agent, seconds=trial.deadline)
+    serves = rank == 0 and not trial.agent
+    comm = joined(rank, trial.size, place.address, place.port, serves=serves, seconds=trial.deadline)
     comm.barrier().wait()
     return comm
 

@@ -61,7 +61,7 @@ class RawCommunicator:
 
     def scatter(self, parts: Tensor | None, root: int, like: Tensor | None = None) -> RawWork:
         given = None if parts is None else list(parts)
-        result = torch.empty_like(like if given is None else given[0])
+        result = torch.empty_like(like) if like is not None else torch.empty_like((given or [])[0])
         work = dist.scatter(result, given, self.ranks[root], self.group, async_op=True)
         return RawWork(work, lambda: result)
 
@@ -81,18 +81,16 @@ class RawCommunicator:
         return RawWork(dist.irecv(result, self.ranks[source], self.group, tag), lambda: result)
 
     def subgroup(self, ranks: Sequence[int]) -> RawCommunicator | None:
-        """torch's own rule: the members alone make it, where the group is local to them."""
-        group = dist.new_group(
-            list(ranks), timedelta(seconds=self._seconds), "gloo", use_local_synchronization=True, sort_ranks=False
-        )
-        return RawCommunicator(group, ranks, self._seconds) if dist.get_rank() in ranks else None
+        """torch's own rule: every rank of the world calls it, and the group has its ranks in rising order."""
+        group = dist.new_group(sorted(ranks), timedelta(seconds=self._seconds), "gloo")
+        return RawCommunicator(group, sorted(ranks), self._seconds) if dist.get_rank() in ranks else None
 
     def close(self) -> None:
         dist.destroy_process_group(self.group)
 
 
-def joined(rank: int, size: int, port: int, *, serves: bool, seconds: float) -> RawCommunicator:
+def joined(rank: int, size: int, host: str, port: int, *, serves: bool, seconds: float) -> RawCommunicator:
     """The world's."""
-    store = dist.TCPStore("127.0.0.1", port, None, serves, timedelta(seconds=seconds), wait_for_workers=False)
-    dist.init_process_group("gloo", timedelta(seconds=seconds), "", size, rank, store)
+    store = dist.TCPStore(host, port, None, serves, timedelta(seconds=seconds), wait_for_workers=False)
+    dist.init_process_group("gloo", timeout=timedelta(seconds=seconds), world_size=size, rank=rank, store=store)
     return RawCommunicator(dist.group.WORLD, range(size), seconds)

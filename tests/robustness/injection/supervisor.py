@@ -35,7 +35,9 @@ _PORTS = itertools.cycle(range(15_000 + os.getpid() % 97 * 150, 31_000))
 """Below those that systems give away."""
 
 _CHILDREN = threading.Lock()
-"""Held where a process starts or is closed: in Python 3.10 the one looks at what the other takes apart."""
+"""Held where a process starts, is looked at or closed: a start looks at all of them, and an exit code is read once."""
+
+_PAUSE = 0.01
 
 
 class Outcome(NamedTuple):
@@ -89,7 +91,7 @@ class _Run:
         self._started: dict[int, float] = {}
         self._processes: dict[int, BaseProcess] = {}
         self._ends: dict[Connection, int] = {}
-        self._store = serve_store("127.0.0.1") if trial.agent and not trial.transport == "threads" else None
+        self._store = serve_store("127.0.0.1") if trial.agent and trial.transport != "threads" else None
         self._port = free_port() if self._store is None else self._store.port
         (folder / "own").mkdir()
         for rank in [trial.victim] if trial.transport == "threads" else range(trial.size):
@@ -138,9 +140,8 @@ class _Run:
 
     def _missing(self) -> list[int]:
         """The ranks that have not ended, and are to."""
-        excused = (
-            self._trial.victim if self.fault_at is not None and self._trial.fault.fate in ("dies", "stays") else -1
-        )
+        may_be_missing = self.fault_at is not None and self._trial.fault.fate in ("dies", "stays")
+        excused = self._trial.victim if may_be_missing else -1
         return [rank for rank in range(self._trial.size) if rank not in self.endings and rank != excused]
 
     def _limit(self, limit: float) -> float:
@@ -169,13 +170,14 @@ class _Run:
         limit = time.monotonic() + (0.3 if missing else LEAVING_SECONDS)
         for rank, process in self._processes.items():
             if not (stays and rank == self._trial.victim):
-                process.join(max(0.0, limit - time.monotonic()))
-        self.codes = {rank: process.exitcode for rank, process in self._processes.items()}
+                while _exit_code(process) is None and time.monotonic() < limit:
+                    time.sleep(_PAUSE)
+        self.codes = {rank: _exit_code(process) for rank, process in self._processes.items()}
 
     def _print_stacks(self) -> None:
         """Where the ranks that hang are, into their logs."""
         for rank, process in self._processes.items():
-            if rank not in self.endings and process.is_alive():
+            if rank not in self.endings and _exit_code(process) is None:
                 with suppress(ProcessLookupError):
                     os.kill(process.pid or 0, signal.SIGUSR1)
 
@@ -183,9 +185,9 @@ class _Run:
         """End all of it."""
         self._pids = [process.pid or 0 for process in self._processes.values()]
         for process in self._processes.values():
-            process.kill()
-            process.join()
             with _CHILDREN:
+                process.kill()
+                process.join()
                 process.close()
         for end in self._ends:
             end.close()
@@ -203,6 +205,11 @@ class _Run:
     def log(self) -> str:
         texts = {path.name: path.read_text(errors="replace") for path in sorted(self._folder.glob("log*"))}
         return "".join(f"--- {name}\n{text}" for name, text in texts.items() if text.strip())
+
+
+def _exit_code(process: BaseProcess) -> int | None:
+    with _CHILDREN:
+        return process.exitcode
 
 
 def free_port() -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.robustness.injection.calls import KINDS, PLAIN, WAITED
 from tests.robustness.injection.classes import CLASSES, FaultClass
-from tests.robustness.injection.points import POINTS, Point
+from tests.robustness.injection.points import ONCE, POINTS, SUBJECTS, Point
 from tests.robustness.injection.stream import Step, calls, one, steps
 
 TRANSPORTS = ("threads", "processes")
@@ -23,10 +23,13 @@ MOMENTS = ("before", "between", "anywhere")
 _AFTER = 14
 """Steps after the fault: every rank comes to need the one at which it happened."""
 
+_SIZES = (2, 4)
 _LONG = 150
 """Steps in the midst of which a fault comes at any time."""
 
 _HEALTHY_DEADLINE = 12.0
+_LONGER = 2.0
+"""Of a world that is made, which takes a second on a machine that is busy."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Trial:
         kind: the name of the fault's class.
         victim: the rank at which it happens.
         at: the step at which it happens.
+        chosen: the words of the command line that it was drawn by, but for the seed.
         detail: which of the class: an exception, a signal, a number.
         seconds: how long it lasts, or until it comes, where that matters.
         agent: whether the launcher's agent serves the store, else rank 0.
@@ -55,6 +59,7 @@ class Trial:
     check: bool
     agent: bool
     point: Point | None = None
+    chosen: str = ""
 
     @property
     def fault(self) -> FaultClass:
@@ -92,14 +97,16 @@ class Trial:
                 yield calls(draw, ["all_reduce", "ring", "barrier"], 0, world)
 
     def __str__(self) -> str:
-        fields = {name: value for name, value in asdict(self).items() if name not in ("seed", "transport", "size")}
+        fields = {
+            name: value for name, value in asdict(self).items() if name not in ("seed", "transport", "size", "chosen")
+        }
         fields["point"] = "" if self.point is None else str(self.point)
         told = ", ".join(f"{name} {value}" for name, value in fields.items() if value not in ("", None))
         return f"seed {self.seed}: {self.size} {self.transport}: {told}"
 
 
 def drawn(
-    seed: int, transports: tuple[str, ...] = TRANSPORTS, sizes: tuple[int, int] = (2, 4), kind: str = ""
+    seed: int, transports: tuple[str, ...] = TRANSPORTS, sizes: tuple[int, int] = _SIZES, kind: str = ""
 ) -> Trial:
     """The trial of a seed, from those transports, sizes, and class where one is given."""
     draw = random.Random(f"collshim {seed}")
@@ -108,9 +115,14 @@ def drawn(
     (name,) = [kind] if kind else draw.choices(names, [CLASSES[each].weight for each in names])
     found, size = CLASSES[name], draw.randint(*sizes)
     fields: dict[str, Any] = {"moment": draw.choice(found.moments), "detail": draw.choice(found.details)}
-    if found.subject in ("world", "group", "message", "collective"):
-        fields["point"] = draw.choice(POINTS[found.subject, transport])
+    if found.subject in SUBJECTS:
+        points = POINTS[found.subject, transport]
+        fields["point"] = draw.choice([each for each in points if not (each.is_locked and found.fate == "stays")])
     deadline = _HEALTHY_DEADLINE if found.fate == "healthy" else round(draw.uniform(1.0, 2.0), 2)
+    if found.subject == "world":
+        deadline *= _LONGER
+    point = fields.get("point")
+    at = 0 if found.subject == "world" or (point is not None and point.name == ONCE) else draw.randint(1, 8)
     shortest, longest = found.seconds
     return Trial(
         seed=seed,
@@ -118,10 +130,19 @@ def drawn(
         size=size,
         kind=name,
         victim=0 if found.server else draw.randrange(size),
-        at=0 if found.subject == "world" else draw.randint(1, 8),
+        at=at,
         seconds=round(draw.uniform(shortest, longest) + (deadline if found.beyond else 0.0), 3),
         deadline=deadline,
         check=found.subject == "collective" or draw.random() < 0.7,
-        agent=not found.server and draw.random() < 0.5,
+        agent=not found.server and name != "partition" and draw.random() < 0.5,
+        chosen=_words(transports, sizes, kind),
         **fields,
     )
+
+
+def _words(transports: tuple[str, ...], sizes: tuple[int, int], kind: str) -> str:
+    """What ``drawn`` was asked for beside its defaults."""
+    words = [f" --transport {transports[0]}"] if transports != TRANSPORTS else []
+    words += [f" --ranks {sizes[0]}-{sizes[1]}"] if sizes != _SIZES else []
+    words += [f" --kind {kind!r}"] if kind else []
+    return "".join(words)

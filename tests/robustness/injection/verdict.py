@@ -96,10 +96,14 @@ def _judge_other(trial: Trial, outcome: Outcome, rank: int, verdict: Verdict) ->
 
 
 def _names(trial: Trial, ending: Ending) -> bool:
-    """Whether the text has the victim's number, in the world or in the group of the call."""
+    """Whether the text has the victim's number, in the world or in the group of the call.
+
+    Of a network that is cut it has any rank's, or that all came and the data did not move: who hears nothing may
+    still be heard.
+    """
     named = ranks_named(ending.text)
     if trial.kind == "partition":
-        return bool(named)
+        return bool(named) or "the data did not move" in ending.text
     return trial.victim in named or (trial.victim in ending.group and ending.group.index(trial.victim) in named)
 
 
@@ -119,7 +123,7 @@ def _of_processes(trial: Trial, outcome: Outcome) -> list[str]:
         of_victim = rank == trial.victim or trial.transport == "threads"
         if of_victim and trial.fault.fate in ("dies", "stays"):
             continue
-        if code is None and len(outcome.endings) == len(outcome.codes):
+        if code is None and rank in outcome.endings:
             found.append(f"rank {rank} has ended, its process has not")
         elif code is not None and code not in (0, 1):
             found.append(f"rank {rank}'s process ended by {_signal(code)}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
+import threading
 import time
 from collections.abc import Callable
 from types import FrameType
@@ -81,6 +83,27 @@ def _broken_off(start: Callable[[Communicator, int], Any], length: int, seconds:
         signal.signal(signal.SIGALRM, before)
     again = attempt(work.wait)
     return [raised, again.text if again.raised else None if again.value is None else sorted(set(again.value.tolist()))]
+
+
+def thrown(name: str) -> Any:
+    """What rank 0's wait raised into which another thread threw, and what it gave when it was resumed."""
+    comm, (start, length) = world(), CALLS[name]
+    comm.barrier().wait()
+    if comm.rank:
+        time.sleep(SECONDS["late"] + 1.0 + APART)
+        start(comm, length).wait()
+        return None
+    here = ctypes.c_ulong(threading.get_ident())
+
+    def throws() -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(here, ctypes.py_object(MineError))
+
+    work, timer = start(comm, length), threading.Timer(SECONDS["late"], throws)
+    timer.start()
+    raised = attempt(work.wait).raised
+    timer.join()
+    again = attempt(work.wait)
+    return raised[:1], again.text
 
 
 def awaits_any() -> Any:

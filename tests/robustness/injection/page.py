@@ -1,0 +1,96 @@
+"""The section of ``docs/faults.md`` about faults at any moment: a table of classes, from one run of many trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from collshim.conformance.faults.page import INJECTED, merged
+from tests.robustness.injection.classes import CLASSES
+from tests.robustness.injection.results import Result
+from tests.robustness.injection.trial import RAW, TRANSPORTS
+from tests.robustness.injection.verdict import ALLOWED
+
+FACES = (*TRANSPORTS, RAW)
+NOT_THERE = "·"
+
+_FATES = {
+    "dies": "its process ends without a word",
+    "raises": "it raises what was injected",
+    "told": "it is told by an error itself",
+    "may be told": "it may be told by an error itself",
+    "stays": "it neither ends nor goes on",
+    "healthy": "nobody notices",
+}
+
+_TEXT = f"""{INJECTED}
+
+`tests/robustness/injection/` draws worlds of two to four ranks from seeds: a stream of mixed calls whose every result
+is compared, and one fault. `python -m tests.robustness.injection --seeds 0-999` carries them out, `make test` some,
+`make thorough` more. This section is written by
+
+```
+{{command}}
+```
+
+A trial holds where no result is wrong; every rank but the victim has an error of the library's own (from `{RAW}`, any
+error that it raises) that names the victim, within {ALLOWED:g} s after the deadline, which is one to two seconds, and
+twice as long where a world is made; in a healthy world none has any; no process ends by a signal or hangs; and no
+process, file or port is left. On a machine that is late itself, as a thread that sleeps and wakes finds out meanwhile,
+eight times that is allowed on top; what is late beside others, or ends before its fault came, is carried out again
+alone. `{RAW}` is the same stream, of the calls that it has, on raw torch.distributed over gloo. A dot stands where a
+class means nothing: threads cannot be killed or stopped one by one, and torch's steps within a message or a collective
+cannot be reached from Python.
+
+Each cell has how many trials held, of how many; in brackets how many of the others had a rank that hung or was told
+nothing, had an error that did not name the victim, was told late, or went otherwise wrong.
+
+"""
+
+
+def section(found: Sequence[Result], command: str) -> str:
+    """The section's text."""
+    lines = ["| class | the victim | " + " | ".join(FACES) + " |\n", "| --- | --- |" + " --- |" * len(FACES) + "\n"]
+    for name, each in CLASSES.items():
+        cells = [
+            _cell([one for one in found if one.trial.kind == name and one.trial.transport == face]) for face in FACES
+        ]
+        lines.append(f"| {name} | {_FATES[each.fate]} | {' | '.join(cells)} |\n")
+    totals = [_cell([one for one in found if one.trial.transport == face], brief=True) for face in FACES]
+    lines.append(f"| **all** |  | {' | '.join(totals)} |\n")
+    slowest = max((one.verdict.seconds - one.trial.deadline for one in found if _is_ours(one)), default=0.0)
+    told = f"\nThe slowest rank of collshim's was told {max(0.0, slowest):.2f} s after its deadline.\n"
+    return _TEXT.format(command=command) + "".join(lines) + told
+
+
+def _is_ours(result: Result) -> bool:
+    return result.trial.transport != RAW and result.trial.fault.fate != "healthy"
+
+
+def _cell(found: Sequence[Result], *, brief: bool = False) -> str:
+    if not found:
+        return NOT_THERE
+    text = f"{sum(one.holds for one in found)} of {len(found)}"
+    counts: dict[str, int] = {}
+    for one in found:
+        if not one.holds:
+            counts[_miss(one)] = counts.get(_miss(one), 0) + 1
+    missed = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+    return f"{text} ({missed})" if missed and not brief else text
+
+
+def _miss(result: Result) -> str:
+    """What was worst about a trial that did not hold."""
+    reasons = "; ".join(result.verdict.wrong)
+    words = {"hang": "hang", "ended by": "signal", "told nothing": "silent", "in step": "wrong error"}
+    if result.trial.fault.fate == "healthy" and reasons:
+        return "false alarm"
+    if reasons:
+        return next((word for part, word in words.items() if part in reasons), "other")
+    return "unnamed" if result.verdict.unnamed else "late"
+
+
+def write(path: Path, found: Sequence[Result], command: str) -> None:
+    """Put the section in its place on the page."""
+    before = path.read_text(encoding="utf-8").partition(INJECTED)[0].rstrip("\n")
+    path.write_text(merged(f"{before}\n", section(found, command)), encoding="utf-8")

@@ -1,0 +1,107 @@
+"""Faults at any moment, drawn from seeds: no wrong result, no hang, and the rank to blame is named to all in time."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collshim.conformance.effort import THOROUGH
+from collshim.conformance.faults.page import INJECTED
+from tests.robustness.injection.classes import CLASSES
+from tests.robustness.injection.points import POINTS
+from tests.robustness.injection.rank import Ending
+from tests.robustness.injection.results import results
+from tests.robustness.injection.supervisor import Outcome
+from tests.robustness.injection.trial import Trial, drawn
+from tests.robustness.injection.verdict import judge
+
+SEEDS = range(200) if THOROUGH else range(20)
+JOBS = 8
+LIMIT = 600 if THOROUGH else 150
+
+FIELDS: dict[str, Any] = {"seed": 0, "transport": "processes", "size": 2, "victim": 1, "at": 3, "moment": "before"}
+FIELDS |= {"detail": "SIGKILL", "seconds": 0.0, "deadline": 2.0, "check": True, "agent": True}
+KILLED = Trial(kind="killed rank", **FIELDS)
+HEALTHY = Trial(kind="random delays", **FIELDS)
+
+
+@pytest.mark.timeout(LIMIT)
+def test_every_drawn_fault_ends_as_its_class_must(record_property: Any) -> None:
+    found = results([drawn(seed) for seed in SEEDS], JOBS)
+    record_property("injected faults", {result.trial.kind: 1 for result in found})
+    assert "\n".join(result.line() for result in found if not result.holds) == ""
+
+
+def test_a_seed_stands_for_one_trial_and_one_stream() -> None:
+    for seed in range(50):
+        assert drawn(seed) == drawn(seed)
+        assert [*islice(drawn(seed).steps(), 40)] == [*islice(drawn(seed).steps(), 40)]
+
+
+def test_every_class_that_is_not_asked_for_by_name_is_drawn() -> None:
+    assert {drawn(seed).kind for seed in range(1000)} == {name for name, found in CLASSES.items() if not found.asked}
+
+
+def test_every_stop_point_is_a_step_of_the_engine_or_of_torch() -> None:
+    missing = [str(point) for points in POINTS.values() for point in points if not hasattr(point.holder(), point.name)]
+    assert missing == []
+
+
+def test_the_page_of_faults_scores_every_class() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
+    missing = [name for name in CLASSES if f"\n| {name} | " not in page.partition(INJECTED)[2]]
+    assert missing == [], "write it with python -m tests.robustness.injection --seeds 0-3 --write docs/faults.md"
+
+
+def told(text: str = "rank 1 has left", **changes: Any) -> Ending:
+    ending = Ending("PeerError", text, True, False, False, 4, (0, 1), 10.0, 11.0)
+    return ending._replace(**changes)
+
+
+def came(**changes: Any) -> Ending:
+    return told("", error="", ours=False, **changes)
+
+
+def outcome(*endings: Ending | None, **changes: Any) -> Outcome:
+    found = {rank: ending for rank, ending in enumerate(endings) if ending is not None}
+    return Outcome(found, 10.0, None, {0: 0, 1: -9}, 0.0, [], "", 1.0)._replace(**changes)
+
+
+def test_a_rank_that_is_told_in_time_who_died_is_all_that_is_asked() -> None:
+    assert judge(KILLED, outcome(told(), None)).reasons == []
+    assert judge(KILLED, outcome(told(ended=12.9), None)).seconds == pytest.approx(2.9)
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (outcome(None, None), "rank 0 hangs"),
+        (outcome(came(), None), "rank 0 is told nothing"),
+        (outcome(told(wrong=True, ours=False), None), "rank 0 got a foreign PeerError"),
+        (outcome(told(ours=False), None), "rank 0 got a foreign PeerError"),
+        (outcome(told("the connection broke"), None), "rank 0 does not name rank 1"),
+        (outcome(told(ended=13.1), None), "rank 0 is told after 3.10 s"),
+        (outcome(told(), came()), "rank 1, the victim, came to the end, should die"),
+        (outcome(told(), None, codes={0: -11, 1: -9}), "rank 0's process ended by SIGSEGV"),
+        (outcome(told(), None, codes={0: None, 1: -9}), "rank 0 has ended, its process has not"),
+        (outcome(told(), None, left=["port 1"]), "left behind: port 1"),
+        (outcome(told(), None, fault_at=None), "the fault did not come to pass"),
+    ],
+)
+def test_what_is_wrong_with_an_outcome_is_told(seen: Outcome, reason: str) -> None:
+    found = judge(KILLED, seen).reasons
+    assert reason in "; ".join(found)
+    assert len(found) == 1
+
+
+def test_a_machine_that_is_late_itself_is_allowed_for() -> None:
+    assert judge(KILLED, outcome(told(ended=13.1), None, lag=0.05)).reasons == []
+
+
+def test_any_error_in_a_healthy_world_is_a_false_alarm() -> None:
+    whole = {0: 0, 1: 0}
+    assert judge(HEALTHY, outcome(came(), came(), codes=whole)).reasons == []
+    assert len(judge(HEALTHY, outcome(told(), came(), codes=whole)).wrong) == 1

@@ -1,0 +1,39 @@
+"""The soak program, for some seconds: it tells every minute, and sees what grows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.robustness.soak import Minute, growth, soak
+
+SHORT = 2.0
+"""Seconds of a minute."""
+
+SETTLED = Minute(2.0, 100, 0, 30, 5, 10, 900, 40)
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("transport", ["threads", "processes"])
+def test_mixed_calls_with_communicators_made_dropped_and_closed_leave_no_key_descriptor_or_thread(
+    transport: str,
+) -> None:
+    grown = soak(transport, 3, 4 * SHORT / 60, length=SHORT)
+    assert [text for text in grown if "MiB" not in text] == []  # memory has not settled after some seconds
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"resident": 111}, "0.0 MiB after 0.0 MiB"),
+        ({"descriptors": 31}, "31 descriptors after 30"),
+        ({"threads": 6}, "6 threads after 5"),
+        ({"keys": 11}, "11 keys after 10"),
+    ],
+)
+def test_what_is_more_than_after_the_second_minute_is_told(change: dict[str, int], text: str) -> None:
+    assert growth([SETTLED, SETTLED._replace(minute=3.0, **change)]) == [text]
+
+
+def test_what_was_more_before_the_second_minute_and_a_tenth_of_memory_are_none() -> None:
+    first = SETTLED._replace(minute=1.0, resident=1, descriptors=1)
+    assert growth([first, SETTLED, SETTLED._replace(minute=3.0, resident=110)]) == []
