@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import count
 from typing import Any
-from weakref import ref
 
 import numpy as np
 import torch
@@ -27,8 +25,6 @@ from collshim.options import block_options
 from collshim.options import get as current_options
 from collshim.transports import Transport
 from collshim.work import DeferredErrors, Work
-
-_numbers = count()
 
 
 class Posting:
@@ -173,13 +169,13 @@ class Posting:
         earlier = self._earlier() if self._deferred else None
         start, site = self._transport.message if plan.is_message else self._transport.start, None
         if self._tells_site:
-            site = caller()
-            if self._pending:
-                self._pending.compare(plan, inputs, outputs, site)
+            site, pending = caller(), self._pending
+            if pending.latest is not None or pending.entries:
+                pending.compare(plan, inputs, outputs, site)
         work = start(plan, inputs, outputs, site)
         if site is not None:
-            work._pending, work._number = self._pending, next(_numbers)
-            self._pending[work._number] = ref(work), self._transport.key, plan, site
+            work._pending = pending
+            pending.latest = work, self._transport.key, plan, site
         work._timeout = self.timeout
         if out is not None:
             work._out = out

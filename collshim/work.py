@@ -74,8 +74,8 @@ class Work(Generic[T]):
 
     _earlier: tuple[DeferredErrors, list[Work[Any]]] | None = None
     _warnings: tuple[Callable[[], None], ...] = ()
-    _pending: dict[int, Any] | None = None
-    _number = 0
+    _pending: Any = None
+    _number = -1
     _claim: bool | None = None
     _settled = False
     _raw: Any = None
@@ -133,8 +133,12 @@ class Work(Generic[T]):
                     raise
                 self._keep(failure)
             self._settled = True
-        if self._pending is not None:
-            self._pending.pop(self._number, None)
+        pending = self._pending
+        if pending is not None:
+            if pending.latest is not None and pending.latest[0] is self:
+                pending.latest = None
+            else:
+                self.free()
         if self._failure is not None:
             self._raise(self._failure)
         return self._result  # type: ignore[no-any-return]
@@ -145,14 +149,17 @@ class Work(Generic[T]):
         Polling counts as waiting: when the communicator's deadline has passed since the first time, the work fails.
         """
         is_done = self._settled or (self._claim is not None and (self._is_over() or self._is_late()))
-        if is_done:
+        if is_done and self._pending is not None:
             self.free()
         return is_done
 
     def free(self) -> None:
         """Nobody will wait for it, as with MPI_Request_free: the call completes, and no warning names it."""
-        if self._pending is not None:
-            self._pending.pop(self._number, None)
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            if pending.latest is not None and pending.latest[0] is self:
+                pending.latest = None
+            pending.entries.pop(self._number, None)
 
     def warn(self, warning: Callable[[], None]) -> None:
         """The wait gives this warning, once the call is over."""
@@ -262,7 +269,7 @@ class CompletedWork(Work[T]):
         if timeout is not None or not self._is_simple:
             return super().wait(timeout)
         if self._pending is not None:
-            self._pending.pop(self._number, None)
+            self.free()
         return cast("T", self.outputs if self._out is None else self._out)
 
     def _complete(self, timeout: float | None) -> Any:

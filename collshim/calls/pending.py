@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from typing import Any, TypeAlias
 from weakref import ref
 
@@ -23,14 +23,24 @@ _COMPARED = 32
 """Calls, the latest ones, whose memory is compared with that of a new one."""
 
 
-class PendingCalls(dict[int, Entry]):
-    """By number: the work, its group's key, its plan, and where it was called; of all groups of a rank.
+class PendingCalls:
+    """A rank's, of all its groups.
 
-    ``Posting`` adds a call where the ranks tell each other their lines, and its wait removes it.
+    ``Posting`` sets the latest call where the ranks tell each other their lines, and its wait takes it out. Only where
+    another one comes first it is entered here: most calls are waited for at once.
+
+    Attributes:
+        latest: the last call that was posted: its work, its group's key, its plan, and where it was called; None where
+            it was waited for.
+        entries: those before it, by number, with a reference to the work that does not keep it.
     """
 
+    __slots__ = ("_dropped", "_most", "_numbers", "entries", "latest")
+
     def __init__(self) -> None:
-        super().__init__()
+        self.latest: tuple[Work[Any], str, Plan, Caller] | None = None
+        self.entries: dict[int, Entry] = {}
+        self._numbers = count()
         self._dropped: dict[str, Counter[str]] = {}
         self._most = 2 * _COMPARED
 
@@ -39,30 +49,39 @@ class PendingCalls(dict[int, Entry]):
 
         The result would depend on which is quicker; on CUDA their stream orders them.
         """
+        self._enter_latest()
         if plan.on_cpu:
             read, written = spans(inputs), spans(outputs)
-            for entry in tuple(islice(reversed(self.values()), _COMPARED)):
+            for entry in tuple(islice(reversed(self.entries.values()), _COMPARED)):
                 work = entry[0]()
                 if work is not None and entry[2].on_cpu:
                     _warn_of_overlap(plan, read, written, caller, work)
-        if len(self) > self._most:
+        if len(self.entries) > self._most:
             self._forget_dropped()
-            self._most = 2 * max(len(self), _COMPARED)
+            self._most = 2 * max(len(self.entries), _COMPARED)
+
+    def _enter_latest(self) -> None:
+        latest, self.latest = self.latest, None
+        if latest is not None:
+            work, key, plan, caller = latest
+            work._number = next(self._numbers)
+            self.entries[work._number] = ref(work), key, plan, caller
 
     def _forget_dropped(self) -> None:
         """The program let go of a work that it did not wait for: what is to be told of it takes no more room."""
-        for number, (work, key, plan, caller) in list(self.items()):
-            if work() is None and self.pop(number, None) is not None:
+        for number, (work, key, plan, caller) in list(self.entries.items()):
+            if work() is None and self.entries.pop(number, None) is not None:
                 self._dropped.setdefault(key, Counter())[_told(plan, caller)] += 1
 
     def leaks(self, key: str, told: Iterable[Work[Any]] = ()) -> list[str]:
         """The calls of a group that were not waited for, but those of which all is ``told``; once."""
         for work in told:
-            self.pop(work._number, None)
+            work.free()
+        self._enter_latest()
         self._forget_dropped()
         texts = self._dropped.pop(key, Counter())
-        for number, (_, other, plan, caller) in list(self.items()):
-            if other == key and self.pop(number, None) is not None:
+        for number, (_, other, plan, caller) in list(self.entries.items()):
+            if other == key and self.entries.pop(number, None) is not None:
                 texts[_told(plan, caller)] += 1
         return [f"{text}{times(count)} was not waited for" for text, count in texts.items()]
 

@@ -16,16 +16,16 @@ Bound = tuple[tuple[int, int], tuple[int, int]]
 # python -m tests.engine.test_call_counts prints today's.
 BOUNDS: dict[str, dict[str, Bound]] = {
     "threads": {
-        "engine all_reduce 16 B, out=": ((15, 12), (15, 13)),
-        "engine all_reduce 4 B": ((15, 12), (15, 13)),
-        "engine all_reduce 16 B, avg": ((15, 12), (16, 13)),
-        "engine all_gather 16 B, out=list": ((19, 12), (26, 15)),
-        "torch all_reduce 16 B": ((21, 17), (21, 18)),
-        "torch all_gather 16 B, list": ((25, 17), (32, 20)),
-        "torch all_gather_single 16 B": ((24, 17), (35, 20)),
+        "engine all_reduce 16 B, out=": ((14, 10), (14, 11)),
+        "engine all_reduce 4 B": ((14, 10), (14, 11)),
+        "engine all_reduce 16 B, avg": ((14, 10), (15, 11)),
+        "engine all_gather 16 B, out=list": ((18, 10), (25, 13)),
+        "torch all_reduce 16 B": ((20, 15), (20, 16)),
+        "torch all_gather 16 B, list": ((25, 15), (32, 18)),
+        "torch all_gather_single 16 B": ((23, 15), (34, 18)),
         "mindspore all_gather_into_tensor 16 B": ((45, 33), (46, 33)),
-        "megengine all_gather 16 B": ((36, 30), (37, 30)),
-        "oneflow all_gather_into_tensor 16 B": ((42, 31), (53, 34)),
+        "megengine all_gather 16 B": ((35, 28), (36, 28)),
+        "oneflow all_gather_into_tensor 16 B": ((41, 29), (52, 32)),
         "torch all_reduce 4 MB": ((50, 38), (50, 38)),
     },
     "processes": {

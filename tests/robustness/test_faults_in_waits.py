@@ -175,28 +175,33 @@ def test_a_receive_from_any_rank_tells_by_the_deadline_where_all_of_them_are() -
     assert "no rank sent anything: rank 1 is in no collective; rank 2 is in no collective" in found[0].text
 
 
+def _thrown_on_rank_1(does: Callable[..., Any], *arguments: Any) -> Any:
+    if threading.current_thread().name.startswith("rank 1"):
+        raise KeyboardInterrupt
+    return does(*arguments)
+
+
+class Thrower(exchange.Exchange):
+    """An exception comes to rank 1 when it is about to compute for all."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.computing = Computing()
+
+
+class Computing(list[Any]):
+    def append(self, item: Any) -> None:
+        _thrown_on_rank_1(super().append, item)
+
+
 @pytest.mark.parametrize("call", ["all_reduce", "recv"])
 def test_an_exception_thrown_into_a_rank_as_it_posts_ends_the_group_for_the_others(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, told = exchange.Exchange.add, list[str]()
-
-    class Thrown(list[Any]):
-        def append(self, item: Any) -> None:
-            throws(super().append, item)
-
-    def throws(does: Callable[..., Any], *arguments: Any) -> Any:
-        if threading.current_thread().name.startswith("rank 1"):
-            raise KeyboardInterrupt
-        return does(*arguments)
-
-    class Thrower(exchange.Exchange):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            self.computing = Thrown()
-
+    told = list[str]()
     monkeypatch.setattr(group, "Exchange", Thrower)
-    monkeypatch.setattr(exchange.Exchange, "add", lambda self, arrival: throws(original, self, arrival))
+    original = exchange.Exchange.add
+    monkeypatch.setattr(exchange.Exchange, "add", lambda self, arrival: _thrown_on_rank_1(original, self, arrival))
 
     def calls() -> None:
         comm = collshim.current().communicator

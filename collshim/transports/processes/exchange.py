@@ -241,7 +241,7 @@ class Exchange(GroupWork):
         self._result = result = self.outputs if self._out is None else self._out
         self._settled = True
         if self._pending is not None:
-            self._pending.pop(self._number, None)
+            self.free()
         return result
 
     def _complete(self, timeout: float | None) -> Parts | None:

@@ -121,7 +121,7 @@ class MessageRequest(GroupWork):
                 self._result = result = self.outputs if self._out is None else self._out
                 self._settled = True
                 if self._pending is not None:
-                    self._pending.pop(self._number, None)
+                    self.free()
                 return result
         return super().wait(timeout)
 
