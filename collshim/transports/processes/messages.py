@@ -111,7 +111,7 @@ class Messages:
         except OSError as error:
             message.end(error.strerror or str(error))
         if call.device == "cuda" and message.failure is None:
-            self._start(message, partial(self._data_group().send, [_movable(tensor)], peer, 0))
+            self._start(message, partial(self._data_group().send, [_movable(tensor)], peer, 0), peer)
 
     def _post(self, message: MessageRequest, owner: int, tensor: Tensor) -> None:
         """The envelope is on its way, and with it the data where small."""
@@ -223,15 +223,17 @@ class Messages:
                 raise AssertionError("without the check the receiver gives shape and dtype")
             target = message.target = torch.empty(call.shape, dtype=call.dtype, device=message.device)
         message.arrived = True
-        self._start(message, partial(self._data_group().recv, [_movable(target)], source, 0))
+        self._start(message, partial(self._data_group().recv, [_movable(target)], source, 0), source)
 
-    def _start(self, message: MessageRequest, start: _Start) -> None:
+    def _start(self, message: MessageRequest, start: _Start, peer: int) -> None:
         """Start NCCL's data, now or with the rest of its batch; where that fails, so does ``message``."""
         if self._batch is not None:
             self._batch.append((message, start))
             return
         with _failing(message):
+            self._group.launches.meet_peer(message, peer)
             message.work = start()
+            message.launch = self._group.launches.add(message, message.work)
             message.moved = True
 
     def _data_group(self) -> Any:
