@@ -60,6 +60,7 @@ class Messages:
         target = outputs if isinstance(outputs, Tensor) else None
         message = MessageRequest(group, self._connections, plan, target, caller)
         in_envelope = not on_cuda or group.checks_on_cuda or call.discovers or call.root == group.rank
+        in_envelope = in_envelope and (self._batch is None or not on_cuda or call.root == group.rank)
         if call.op == "send" and isinstance(inputs, Tensor):
             self._send(message, inputs, in_envelope)
         elif in_envelope:
@@ -73,15 +74,30 @@ class Messages:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Data on CUDA that starts inside does so in one NCCL group call."""
+        """Data on CUDA that starts inside does so in one NCCL group call; where something raises, none does."""
         with self._lock:
             batch = self._batch = list[tuple[MessageRequest, _Start]]()
             try:
                 yield
             finally:
                 self._batch = None
-                if batch:
-                    _start_together(self._data_group(), batch)
+        for device in {message.device for message, _ in batch}:
+            self._start_together(device, [entry for entry in batch if entry[0].device == device])
+
+    def refuse_batch(self, calls: Sequence[Call]) -> None:
+        """Refuse what cannot start together; on CUDA both sides know the shapes, since no envelope goes before."""
+        group = self._group
+        if group.size == 1 or not any(call.device == "cuda" for call in calls):
+            return
+        for call in calls:
+            if call.device == "cuda":
+                self._refuse_on_cuda(call)
+            if call.root is None and call.device != "cpu":
+                expected = "a rank in a batch on CUDA"
+                raise ArgumentValueError(refusal(call.op, "source", None, expected, group.rank, group.size))
+            if (call.device == "any" or call.discovers) and call.root != group.rank:
+                got, expected = "to be discovered", "known in a batch on CUDA: give like or out, and no discovers"
+                raise ArgumentValueError(refusal(call.op, "shape", got, expected, group.rank, group.size))
 
     def _refuse_on_cuda(self, call: Call) -> None:
         """NCCL has no tags and no receive from any rank: it would deliver one message for another."""
@@ -236,6 +252,21 @@ class Messages:
             message.launch = self._group.launches.add(message, message.work)
             message.moved = True
 
+    def _start_together(self, device: torch.device, batch: Sequence[tuple[MessageRequest, _Start]]) -> None:
+        """One group call: NCCL runs what it holds at the same time, and gives one work for all of it."""
+        launches = self._group.launches
+        try:
+            launches.meet(batch[0][0], device)
+            work = _coalesced(self._data_group(), device, [start for _, start in batch])
+        except Exception as error:
+            failure = error if isinstance(error, CollshimError) else batch[0][0].broken(str(error))
+            for message, _ in batch:
+                message.fail(failure)
+            return
+        for message, _ in batch:
+            message.work, message.moved = work, True
+            message.launch = launches.add(message, work)
+
     def _data_group(self) -> Any:
         self._group.refuse_if_broken()
         return self._group.data_group
@@ -287,13 +318,12 @@ def _failing(message: MessageRequest) -> Iterator[None]:
         message.end(without_source(error))
 
 
-def _start_together(group: Any, batch: Sequence[tuple[MessageRequest, _Start]]) -> None:
-    """One group call per device: NCCL runs what it holds at the same time, and gives one work for all of it."""
-    for device in {message.device for message, _ in batch}:
-        messages = [(message, start) for message, start in batch if message.device == device]
-        group._start_coalescing(device)
-        for _, start in messages:
+def _coalesced(group: Any, device: torch.device, starts: Sequence[_Start]) -> Any:
+    """torch's work of all that ``starts`` give to NCCL; ended in any case, since else later calls would be held too."""
+    group._start_coalescing(device)
+    try:
+        for start in starts:
             start()
+    finally:
         work = group._end_coalescing(device)
-        for message, _ in messages:
-            message.work, message.moved = work, True
+    return work

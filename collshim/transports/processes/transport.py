@@ -199,6 +199,10 @@ class ProcessTransport:
         self.refuse_if_broken()
         return self._messages.start(plan, inputs, outputs, caller)
 
+    def refuse_batch(self, calls: Sequence[Call]) -> None:
+        """See ``Transport.refuse_batch``."""
+        self._messages.refuse_batch(calls)
+
     def together(self) -> AbstractContextManager[None]:
         """See ``Transport.together``."""
         return self._messages.together()
@@ -333,7 +337,7 @@ class ProcessTransport:
                 time.sleep(0.01)
             end_nccl(groups[0], failed=not self.launches.are_over())
             self.world.ending_nccl.pop(threading.current_thread(), None)
-        while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
+        while not ((is_nccl_left or self._is_made()) and self._is_idle()) and time.monotonic() < limit:
             time.sleep(0.01)
         if not self._is_idle():  # torch 2.6 waits in the destructor, and no other thread runs meanwhile
             never_free(groups)

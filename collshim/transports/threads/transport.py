@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from collshim.calls.call import EAGER_BYTES
+from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError
@@ -96,6 +96,9 @@ class ThreadTransport:
         elif group.closed or group.stalls.left:
             group.fail_if_hopeless(exchange)
         return Settled(None, call=call) if is_eager else arrival
+
+    def refuse_batch(self, calls: Sequence[Call]) -> None:
+        """See ``Transport.refuse_batch``; here any may."""
 
     def together(self) -> AbstractContextManager[None]:
         """See ``Transport.together``; here none waits for another in any case."""
