@@ -13,7 +13,7 @@ from collshim.calls.call import Call
 from collshim.calls.collective import RECV, SEND
 from collshim.calls.plan import Plan, dense
 from collshim.errors import ArgumentTypeError
-from collshim.posting import Posting
+from collshim.posting import Posting, needs_grad
 from collshim.work import Work
 
 
@@ -119,7 +119,8 @@ class Messages(Posting):
             return partial(self._post, Call("recv", root=rank, tag=tag, discovers=discovers), None, None, None, None)
         tensor = self._tensor("recv", known)
         target = None if out is None else validation.output_of(self, "recv", out, tensor.shape, tensor)
-        call = self._call("recv", tensor, root=rank, tag=tag, discovers=discovers, needs_grad=False)
+        graph = tensor.is_cuda and needs_grad(tensor)  # where no envelope goes before, which says it of the sender's
+        call = self._call("recv", tensor, root=rank, tag=tag, discovers=discovers, needs_grad=graph)
         return partial(self._post, call, None, target, known, out, tensor.device)
 
 

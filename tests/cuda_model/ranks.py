@@ -76,7 +76,8 @@ def among_gpus(
 
 def values(outcomes: list[Outcome]) -> list[Any]:
     """What every rank returned; none may have raised."""
-    assert [outcome.text for outcome in outcomes if outcome.raised] == []
+    failed = [f"rank {rank}: {told.raised[0]}: {told.text}" for rank, told in enumerate(outcomes) if told.raised]
+    assert not failed, "\n".join(failed)
     return [outcome.value for outcome in outcomes]
 
 

@@ -69,6 +69,7 @@ class Messages:
                 if envelope is not None:  # it has come already
                     self._deliver(envelope, message)
         else:
+            message.joint = call.needs_grad
             self._receive_by_nccl(message, call.root or 0)
         return message
 
