@@ -31,7 +31,7 @@ from collshim.transports.processes.fingerprint import (
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
 from collshim.transports.processes.progress import ProgressThread
-from collshim.transports.processes.store import ProcessWorld, end_nccl, never_free
+from collshim.transports.processes.store import ProcessWorld, end_nccl, nccl_is_there, never_free
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
 
@@ -68,6 +68,7 @@ class ProcessTransport:
         self.key = key
         self.rank = self.ranks.index(world.rank)
         self.size = len(self.ranks)
+        self._has_nccl = nccl_is_there()
         self.checks, self.checks_on_cuda = checks is not False, checks is True
         self.deferred = DeferredErrors()
         self.launches = Launches(self, world)
@@ -158,9 +159,11 @@ class ProcessTransport:
     def _start_without_wait(self, exchange: Exchange) -> None:
         """Data that follows fingerprints must start though this rank does not wait.
 
-        NCCL wants the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns.
+        NCCL wants the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns,
+        also on a rank that gives nothing and cannot know yet where the data is.
         """
-        if exchange.plan.call.device != "cuda":
+        call = exchange.plan.call
+        if call.device == "cpu" or call.content == "object" or not (call.device == "cuda" or self._has_nccl):
             ProgressThread.watch(self)
             return
         try:
