@@ -64,7 +64,15 @@ def _is_native(call: Call) -> bool:
     return call.dtype in FLOATS | INTEGERS
 
 
+def _averages(call: Call) -> bool:
+    """Whether the backend averages itself: NCCL does, and multiplies before it adds, so that no sum overflows."""
+    is_float = call.dtype is not None and (call.dtype.is_floating_point or call.dtype.is_complex)
+    return call.reduce_op == "avg" and call.device == "cuda" and is_float
+
+
 def _native_op(call: Call) -> Any:
+    if _averages(call):
+        return ReduceOp.AVG
     return (_OF_BOOLEANS if call.dtype is torch.bool else _NATIVE_OPS)[call.reduce_op or "sum"]
 
 
@@ -77,7 +85,7 @@ def _summand(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor] | None:
 
 def _divided(call: Call, size: int) -> Finish | None:
     """What makes an average of a sum."""
-    if call.reduce_op != "avg" or call.dtype is None:
+    if call.reduce_op != "avg" or call.dtype is None or _averages(call):
         return None
     if call.dtype.is_floating_point or call.dtype.is_complex:
         return lambda target: target.div_(size)
