@@ -25,7 +25,7 @@ from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts, as_bytes, buffer
 from collshim.transports.matching import MessageQueues
-from collshim.transports.processes.backend import MOVABLE
+from collshim.transports.processes.backend import MOVABLE, coalesced
 from collshim.transports.processes.connection import LONGEST_HEADER
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.exchange import without_source
@@ -258,7 +258,7 @@ class Messages:
         launches = self._group.launches
         try:
             launches.meet(batch[0][0], device)
-            work = _coalesced(self._data_group(), device, [start for _, start in batch])
+            _, work = coalesced(self._data_group(), device, [start for _, start in batch])
         except Exception as error:
             failure = error if isinstance(error, CollshimError) else batch[0][0].broken(str(error))
             for message, _ in batch:
@@ -317,14 +317,3 @@ def _failing(message: MessageRequest) -> Iterator[None]:
         message.fail(failure)
     except RuntimeError as error:
         message.end(without_source(error))
-
-
-def _coalesced(group: Any, device: torch.device, starts: Sequence[_Start]) -> Any:
-    """torch's work of all that ``starts`` give to NCCL; ended in any case, since else later calls would be held too."""
-    group._start_coalescing(device)
-    try:
-        for start in starts:
-            start()
-    finally:
-        work = group._end_coalescing(device)
-    return work

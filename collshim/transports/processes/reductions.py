@@ -25,6 +25,7 @@ from collshim.transports.processes.backend import (
     all_gather_single,
     all_to_all_single,
     carrier_of,
+    coalesced,
     reduce_scatter_single,
 )
 
@@ -179,11 +180,11 @@ def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
-        moving = [
-            reduction(group, part, target if owner == end.rank else None)
-            for owner, (reduction, part) in enumerate(zip(reductions, listed(source), strict=True))
-        ]
-        return target, Works([work for _, work, _ in moving]), moving[end.rank][2]
+        places = [target if owner == end.rank else None for owner in range(end.size)]
+        given = zip(reductions, listed(source), places, strict=True)
+        starts = [partial(reduction, group, part, place) for reduction, part, place in given]
+        moving, work = coalesced(group, target.device, starts)
+        return target, work or Works([work for _, work, _ in moving]), moving[end.rank][2]
 
     return start
 
