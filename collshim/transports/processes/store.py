@@ -161,8 +161,11 @@ class ProcessWorld:
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():
-            nccl = _nccl(PrefixStore("nccl", store), rank, size, self.timeout)
+            nccl = _nccl(PrefixStore("nccl", store), key, ranks, rank, self.timeout)
             group._register_backend(torch.device("cuda"), ProcessGroup.BackendType.NCCL, nccl)
+            named: Any = group  # its stubs have a type for names that older releases lack
+            named._set_group_name(key)
+            group._set_group_desc("collshim")
         return group
 
     @contextmanager
@@ -312,12 +315,14 @@ def nccl_is_there() -> bool:
     return torch.distributed.is_nccl_available() and torch.cuda.is_available()
 
 
-def _nccl(store: Any, rank: int, size: int, timeout: float) -> Any:
+def _nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: float) -> Any:
+    """NCCL's ProcessGroup; torch's log, its flight recorder and its profiler name it by ``key``."""
     from torch.distributed import ProcessGroupNCCL
 
-    options = ProcessGroupNCCL.Options()
+    options: Any = ProcessGroupNCCL.Options()
+    options.group_name, options.global_ranks_in_group = key, [*ranks]
     options._timeout = timedelta(seconds=_PATIENCE * timeout)  # then torch's watchdog ends the process: ours is first
-    return ProcessGroupNCCL(store, rank, size, options)
+    return ProcessGroupNCCL(store, rank, len(ranks), options)
 
 
 def never_free(groups: Sequence[ProcessGroup]) -> None:
