@@ -17,7 +17,6 @@ import torch
 from torch.distributed import HashStore
 
 import collshim
-from collshim import Communicator
 from collshim.calls.site import how_it_failed
 from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.processes.transport import ProcessTransport

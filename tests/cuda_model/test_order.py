@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
-from collshim import Communicator
+from collshim import Communicator, Work
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import among_gpus, device, values
@@ -29,7 +31,8 @@ def of_two_groups(comm: Communicator) -> None:
     for _ in range(TURNS):
         first = comm.broadcast(ones() if comm.rank == 0 else None, 0, discovers=True)
         second = part.all_reduce(ones())
-        third = comm.scatter(ones().view(2, -1) if comm.rank == 1 else None, 1, discovers=True)
+        parts = ones().view(2, -1) if comm.rank == 1 else None
+        third: Work[Any] = comm.scatter(parts, 1, discovers=True)
         for work in (third, second, first):
             work.wait()
         torch.cuda.synchronize()
@@ -42,6 +45,7 @@ def test_calls_of_two_groups_start_in_the_order_of_their_posts() -> None:
 
 def to_the_current_gpu(comm: Communicator) -> tuple[torch.device, torch.device]:
     found = comm.broadcast(ones() if comm.rank == 0 else None, 0, discovers=True).wait()
+    assert found is not None
     return found.device, device()
 
 
