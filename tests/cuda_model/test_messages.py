@@ -26,10 +26,8 @@ def exchanged(comm: Communicator) -> list[list[float]]:
     for _ in range(2):
         sends = [Send(x, rank) for rank in range(comm.size)]
         receives = [Recv(rank, like=x) for rank in range(comm.size)]
-        on_cpu = [
-            Send(torch.ones(2), (comm.rank + 1) % comm.size),
-            Recv((comm.rank - 1) % comm.size, like=torch.ones(2)),
-        ]
+        after, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        on_cpu: list[Send | Recv] = [Send(torch.ones(2), after), Recv(before, like=torch.ones(2))]
         works = comm.batch([*sends, *on_cpu, *receives])
         found.append([work.wait() for work in works[comm.size + 2 :]])
     return [[tensor[0].item() for tensor in turn] for turn in found]
