@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
+from tests.engine.worlds import attempt
 
 require_model()
 
@@ -163,6 +165,25 @@ def test_a_capture_that_leaves_a_stream_behind_is_told(aside: torch.cuda.Stream)
     x = ones()
     with pytest.raises(torch.AcceleratorError):
         left_behind(aside, x)
+
+
+def asked_elsewhere(mode: str) -> None:
+    x, event = ones(), torch.cuda.Event()
+    event.record()
+    with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode=mode):
+        thread = threading.Thread(target=lambda: attempt(event.query))
+        thread.start()
+        thread.join()
+        x.mul_(2)
+
+
+@pytest.mark.reports("CAPTURE")
+def test_an_event_that_another_thread_asks_for_breaks_a_strict_capture() -> None:
+    asked_elsewhere("global")
+
+
+def test_it_does_not_break_a_capture_of_its_own_thread_alone() -> None:
+    asked_elsewhere("thread_local")
 
 
 def test_a_wait_of_the_host_is_seen_by_torchs_debug_mode() -> None:
