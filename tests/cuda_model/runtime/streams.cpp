@@ -244,7 +244,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t on) {
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) { return cudaEventRecord(event, stream); }
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
   LOCKED;
-  if (all_captures > captures && capture_mode != cudaStreamCaptureModeRelaxed) {
+  if (all_captures > captures && capture_mode == cudaStreamCaptureModeGlobal) {
     report("CAPTURE: an event is asked for while another thread captures");
     return failed(cudaErrorStreamCaptureUnsupported);
   }
