@@ -72,9 +72,8 @@ def _averages(call: Call) -> bool:
 
 
 def _native_op(call: Call) -> Any:
-    if _averages(call):
-        return ReduceOp.AVG
-    return (_OF_BOOLEANS if call.dtype is torch.bool else _NATIVE_OPS)[call.reduce_op or "sum"]
+    ops = _OF_BOOLEANS if call.dtype is torch.bool else _NATIVE_OPS
+    return ReduceOp.AVG if _averages(call) else ops[call.reduce_op or "sum"]
 
 
 def _summand(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor] | None:
