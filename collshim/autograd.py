@@ -40,7 +40,7 @@ from collshim.layout import Parts, listed
 from collshim.work import Work
 
 Gradients = Sequence["Tensor | None"]
-Rule = Callable[["Joint", list[Tensor], list[Tensor], list[Tensor]], Gradients]
+Rule = Callable[["NodeContext", list[Tensor], list[Tensor], list[Tensor]], Gradients]
 
 Collectives: TypeAlias = Any
 """A ``Communicator``, of which this module knows no more than the names of its methods: it is built on this module."""
@@ -50,7 +50,7 @@ class _Node(torch.autograd.Function):
     """One collective in torch's graph; its results were computed before and come in a box."""
 
     @staticmethod
-    def forward(ctx: Any, joint: Joint, *inputs: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, joint: NodeContext, *inputs: Tensor) -> tuple[Tensor, ...]:
         ctx.joint = joint
         results = tuple(joint.results)
         joint.results = []  # the graph holds the joint: it must not hold the graph's outputs
@@ -60,7 +60,7 @@ class _Node(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        joint: Joint = ctx.joint
+        joint: NodeContext = ctx.joint
         saved = list(ctx.saved_tensors) if ctx.kept else []  # to ask for nothing too is refused in a second backward
         own = joint.rule(joint, saved[: joint.inputs], saved[joint.inputs :], list(gradients))
         return (None, *own, *[None] * (joint.inputs - len(own)))
@@ -95,7 +95,7 @@ class _Last(torch.autograd.Function):
         raise also(ArgumentError, RuntimeError)(ctx.text)
 
 
-class Joint:
+class NodeContext:
     """What a node needs of the call that it stands for."""
 
     def __init__(self, comm: Collectives, call: Call, inputs: list[Tensor], is_list: bool) -> None:
@@ -128,7 +128,7 @@ def attach(communicator: Collectives, work: Work[Any], parts: Parts | None, resu
     is_list = parts is not None and not isinstance(parts, Tensor)
     if not any(tensor.requires_grad for tensor in inputs):
         inputs.append(torch.zeros((), requires_grad=True))  # this rank joins without a gradient of its own
-    joint = Joint(communicator, call, inputs, is_list)
+    joint = NodeContext(communicator, call, inputs, is_list)
     results = [torch.zeros(())] if result is None else [result] if isinstance(result, Tensor) else list(result)
     joint.results = [tensor.detach() for tensor in results]
     outputs: tuple[Tensor, ...] = _Node.apply(joint, *inputs)  # type: ignore[no-untyped-call]
@@ -138,23 +138,23 @@ def attach(communicator: Collectives, work: Work[Any], parts: Parts | None, resu
     return outputs[0] if isinstance(result, Tensor) else list(outputs)
 
 
-def _all_gather(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _all_gather(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     return [joint.comm.reduce_scatter(grads if joint.call.expects is not None else grads[0]).wait()]
 
 
-def _gather(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _gather(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, root = joint.comm, joint.root
     if comm.rank != root:
         return [comm.scatter(None, root, like=joint.blank(), discovers=True).wait()]
     return [comm.scatter(grads if joint.call.expects is not None else grads[0], root, discovers=True).wait()]
 
 
-def _all_reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _all_reduce(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     total = joint.comm.all_reduce(grads[0]).wait()
     return [_through_reduction(joint, inputs, lambda: results[0], total)]
 
 
-def _reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _reduce(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, root = joint.comm, joint.root
 
     def of_root(tensors: list[Tensor]) -> Tensor:
@@ -164,7 +164,7 @@ def _reduce(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: li
     return [_through_reduction(joint, inputs, partial(of_root, results), of_root(grads))]
 
 
-def _through_reduction(joint: Joint, inputs: list[Tensor], result: Callable[[], Tensor], total: Tensor) -> Tensor:
+def _through_reduction(joint: NodeContext, inputs: list[Tensor], result: Callable[[], Tensor], total: Tensor) -> Tensor:
     """dL/dx from dL/dy of a reduction that every rank's input went into."""
     comm, call = joint.comm, joint.call
     if call.reduce_op in ("min", "max"):
@@ -189,7 +189,7 @@ def _product_of_others(comm: Collectives, everything: Tensor) -> Tensor:
     return product
 
 
-def _reduce_scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _reduce_scatter(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.comm, joint.call
     parts = inputs[: comm.size] if joint.is_list or not inputs else list(inputs[0].unbind(0))
     totals = _gathered(joint, grads[0])
@@ -203,7 +203,7 @@ def _reduce_scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], g
     return own if joint.is_list else [torch.stack(own)]
 
 
-def _gathered(joint: Joint, tensor: Tensor) -> list[Tensor]:
+def _gathered(joint: NodeContext, tensor: Tensor) -> list[Tensor]:
     ragged, comm = joint.call.sends is not None, joint.comm
     return comm.all_gather_ragged(tensor).wait() if ragged else listed(comm.all_gather(tensor).wait())
 
@@ -220,12 +220,12 @@ def _products_sent_back(comm: Collectives, parts: Sequence[Tensor], gradient: Te
     return list(comm.all_to_all(for_each, discovers=True).wait())
 
 
-def _broadcast(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _broadcast(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     total = joint.comm.reduce(grads[0], joint.root).wait()
     return [] if total is None else [_last(joint, total)]
 
 
-def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _scatter(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     parts = joint.comm.gather_ragged(grads[0], joint.root).wait()
     if parts is None:
         return []
@@ -233,7 +233,7 @@ def _scatter(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: l
     return parts if joint.is_list else [torch.stack(parts)]
 
 
-def _last(joint: Joint, gradient: Tensor) -> Tensor:
+def _last(joint: NodeContext, gradient: Tensor) -> Tensor:
     """A gradient that other ranks took part in, and whose own backward they could not join."""
     if not gradient.requires_grad:
         return gradient
@@ -245,19 +245,19 @@ def _last(joint: Joint, gradient: Tensor) -> Tensor:
     return last
 
 
-def _all_to_all(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _all_to_all(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     if joint.call.sends is not None:
         return list(joint.comm.all_to_all(grads, discovers=True).wait())
     return [joint.comm.all_to_all(grads[0]).wait()]
 
 
-def _send(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _send(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     call = joint.call
     gradient = joint.comm.recv(joint.root, like=joint.blank(), tag=call.tag, discovers=call.discovers).wait()
     return [_last(joint, gradient)]
 
 
-def _recv(joint: Joint, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
+def _recv(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     call = joint.call
     joint.comm.send(grads[0].clone(), joint.root, tag=call.tag, discovers=call.discovers)  # waiting could deadlock
     return []

@@ -58,7 +58,7 @@ _TEXTS = ("address",)
 _LAST_PORT = 2**16 - 1
 
 
-class Place(NamedTuple):
+class LaunchedRank(NamedTuple):
     """A rank's place among the processes of its world.
 
     ``agent_store`` tells that the launcher serves the store at that port, as torch's elastic agent does.
@@ -74,7 +74,7 @@ class Place(NamedTuple):
 
 
 class LauncherValue(NamedTuple):
-    """What one source, a launcher mostly, says of a field of ``Place``."""
+    """What one source, a launcher mostly, says of a field of ``LaunchedRank``."""
 
     field: str
     value: Any
@@ -94,7 +94,7 @@ def read(
     needs_address: bool,
     overrides: bool = False,
     environment: Environment = os.environ,
-) -> Place:
+) -> LaunchedRank:
     """What is given, completed by the environment; a single rank where nothing says otherwise.
 
     With ``overrides`` what is given, or what the first launcher says, holds against the others.
@@ -122,11 +122,11 @@ def read(
     return _with_address(place, host, _first("port", values), is_one_machine, environment)
 
 
-def _place(values: Sequence[LauncherValue], choose: Callable[..., Choice], environment: Environment) -> Place:
+def _place(values: Sequence[LauncherValue], choose: Callable[..., Choice], environment: Environment) -> LaunchedRank:
     """Whose place this is; where rank 0 listens is not looked at."""
     rank, size = _value(choose("rank", values)), _value(choose("size", values))
     if rank is None and size is None:
-        return Place(0, 1, "", 0, 0, 1)
+        return LaunchedRank(0, 1, "", 0, 0, 1)
     if rank is None or size is None:
         raise WorldError(_half(environment, "rank" if rank is None else "size"))
     if not 0 <= rank < size:
@@ -135,10 +135,12 @@ def _place(values: Sequence[LauncherValue], choose: Callable[..., Choice], envir
     local_size = _value(choose("local_size", values), size)
     host, port = _value(_first("address", values), ""), _value(_first("port", values), 0)
     agent = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    return Place(rank, size, host, port, local_rank, local_size, agent)
+    return LaunchedRank(rank, size, host, port, local_rank, local_size, agent)
 
 
-def _with_address(place: Place, host: Choice, port: Choice, is_one_machine: bool, environment: Environment) -> Place:
+def _with_address(
+    place: LaunchedRank, host: Choice, port: Choice, is_one_machine: bool, environment: Environment
+) -> LaunchedRank:
     """``place`` with where rank 0 listens."""
     if host is None and is_one_machine:
         host, port = LauncherValue("", "127.0.0.1", ""), port or LauncherValue("", _DERIVED_PORT, "")

@@ -151,7 +151,7 @@ class Work(Generic[T]):
         """This work with ``view`` applied to its torch result, once; the caller's array kind is made after it."""
         if self._settled:
             self.wait()
-            again = Settled[U](self._result if self._kind is None else self._raw, self._call)
+            again = CompletedWork[U](self._result if self._kind is None else self._raw, self._call)
             again.token, again.source, again._kind, again._views = self.token, self.source, self._kind, (view,)
             again._is_simple = False
             return again
@@ -222,7 +222,7 @@ class DeferredErrors(list[Work[Any]]):
         return pending[0]._own_failure() if pending else None
 
 
-class Settled(Work[T]):
+class CompletedWork(Work[T]):
     """A call that is over."""
 
     def __init__(self, outputs: Any, call: Any = None) -> None:

@@ -19,7 +19,7 @@ from torch.distributed import HashStore
 
 from collshim.calls.site import how_it_failed
 from collshim.communicator import Communicator
-from collshim.environment import Place, read
+from collshim.environment import LaunchedRank, read
 from collshim.errors import WorldError
 from collshim.forks import INHERITED, no_rank
 from collshim.options import get as current_options
@@ -289,7 +289,7 @@ class LocalWorlds(Sequence[World]):
                 _Process.local_worlds -= 1
 
 
-def _joined(place: Place, store: Any, timeout: float | None, secret: str | None) -> World:
+def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str | None) -> World:
     seconds = current_options().timeout if timeout is None else timeout
     if place.size == 1:
         alone = World(ThreadTransport(ThreadWorld(1).group((0,), "world"), 0), 0, 1, (0,))

@@ -10,7 +10,7 @@ from functools import cache
 from typing import NoReturn
 
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.bindings.places import MissingFunctionError, placed, resolve
+from collshim.conformance.bindings.rank_context import MissingFunctionError, placed, resolve
 
 
 @cache

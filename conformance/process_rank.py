@@ -11,7 +11,7 @@ import torch
 
 from collshim import world
 from collshim.conformance.bindings import bindings
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.ranks import ENGINE_SECONDS, Request, serve
 
 bindings()  # imported with this module, for the processes that are forked after it
@@ -24,7 +24,7 @@ def main(pipe: Connection, prefix: str, environment: Mapping[str, str]) -> None:
     torch.set_num_threads(1)
     here = world.current()
     here.communicator.timeout = ENGINE_SECONDS
-    place = Place(here.rank, here.size, prefix, os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+    place = RankContext(here.rank, here.size, prefix, os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     with pipe, suppress(EOFError, ConnectionResetError, BrokenPipeError):  # the asking process is gone
 
         def receive() -> Request:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from collshim.conformance.bindings import find
 from collshim.conformance.bindings.answers import Answer, Failure
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.cases import Case
 
 Reply: TypeAlias = "Answer | Failure"
@@ -18,17 +18,17 @@ START_SECONDS = 60.0  # for the ranks to find each other
 ENGINE_SECONDS = 10.0  # for a wait inside collshim; less than a pool's, so that its error text is seen
 
 
-def serve(place: Place, receive: Callable[[], Request], send: Callable[[Reply], None]) -> None:
+def serve(context: RankContext, receive: Callable[[], Request], send: Callable[[Reply], None]) -> None:
     """Answer every request, in order, until None comes."""
     request = receive()
     while request is not None:
-        send(reply(place, *request))
+        send(reply(context, *request))
         request = receive()
 
 
-def reply(place: Place, name: str, case: Case) -> Reply:
+def reply(context: RankContext, name: str, case: Case) -> Reply:
     """The answer to one case through the binding of this name, or what it raised."""
     try:
-        return find(name).answer(place, case)
+        return find(name).answer(context, case)
     except Exception as error:
         return Failure.of(error)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import collshim
-from collshim.conformance.bindings.places import MissingFunctionError, resolve
+from collshim.conformance.bindings.rank_context import MissingFunctionError, resolve
 from collshim.conformance.recorder.dialects import dialect
 from collshim.conformance.recorder.dialects.torch import TorchArrays
 from collshim.conformance.recorder.performing import Answer, perform, raised

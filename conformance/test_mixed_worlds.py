@@ -14,7 +14,7 @@ from collshim import MismatchError, RankError, current, launch
 from collshim.conformance.bindings import find
 from collshim.conformance.bindings.answers import Failure
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.bindings.places import resolve
+from collshim.conformance.bindings.rank_context import resolve
 from collshim.conformance.bindings.results import Returns
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import check

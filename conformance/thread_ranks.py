@@ -8,7 +8,7 @@ from threading import Thread
 from time import monotonic
 
 from collshim import options
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.ranks import ENGINE_SECONDS, Reply, Request, serve
 from collshim.world import local_worlds, use
 
@@ -21,7 +21,7 @@ class ThreadRanks:
             self._worlds = local_worlds(size)
         self._requests: list[SimpleQueue[Request]] = [SimpleQueue() for _ in range(size)]
         self._replies: SimpleQueue[tuple[int, Reply]] = SimpleQueue()
-        self._threads = [self._started(Place(rank, size, prefix)) for rank in range(size)]
+        self._threads = [self._started(RankContext(rank, size, prefix)) for rank in range(size)]
 
     def ask(self, requests: Sequence[Request]) -> None:
         """Hand each rank its request."""
@@ -50,18 +50,18 @@ class ThreadRanks:
         self._worlds.close()
         return self._join(seconds / 2)
 
-    def _started(self, place: Place) -> Thread:
-        name = f"conformance rank {place.rank} of {place.size}"
-        thread = Thread(target=self._run, args=(place,), name=name, daemon=True)
+    def _started(self, context: RankContext) -> Thread:
+        name = f"conformance rank {context.rank} of {context.size}"
+        thread = Thread(target=self._run, args=(context,), name=name, daemon=True)
         thread.start()
         return thread
 
-    def _run(self, place: Place) -> None:
+    def _run(self, context: RankContext) -> None:
         def send(reply: Reply) -> None:
-            self._replies.put((place.rank, reply))
+            self._replies.put((context.rank, reply))
 
-        with use(self._worlds[place.rank]):
-            serve(place, self._requests[place.rank].get, send)
+        with use(self._worlds[context.rank]):
+            serve(context, self._requests[context.rank].get, send)
 
     def _join(self, seconds: float) -> list[str]:
         """The names of the threads that have not ended in time."""

@@ -21,7 +21,7 @@ from collshim.layout import Parts, listed, split
 T = TypeVar("T")
 
 
-class Place(Protocol):
+class Member(Protocol):
     """The rank, in a group of so many, whose arguments are validated."""
 
     rank: int
@@ -51,152 +51,154 @@ class Target(NamedTuple):
         return out
 
 
-def error_text(place: Place, op: str, what: str, got: object, expected: object) -> str:
+def error_text(member: Member, op: str, what: str, got: object, expected: object) -> str:
     """The error sentence of an argument of ``place``'s call."""
-    return refusal(op, what, got, expected, place.rank, place.size)
+    return refusal(op, what, got, expected, member.rank, member.size)
 
 
-def tensor_of(place: Place, op: str, array: Array, what: str = "input") -> Tensor:
+def tensor_of(member: Member, op: str, array: Array, what: str = "input") -> Tensor:
     """One array as a torch tensor to read from."""
-    return array if type(array) is Tensor else _named(place, op, lambda: as_torch(array, what=what))
+    return array if type(array) is Tensor else _named(member, op, lambda: as_torch(array, what=what))
 
 
-def kind_of(place: Place, op: str, array: Array) -> FromTorch | None:
+def kind_of(member: Member, op: str, array: Array) -> FromTorch | None:
     """How a result becomes the kind of ``array``; refused here where there is no way back."""
-    return _named(place, op, lambda: like(array))
+    return _named(member, op, lambda: like(array))
 
 
-def parts_of(place: Place, op: str, parts: Array, what: str = "input", *, joined: bool = False) -> Parts:
+def parts_of(member: Member, op: str, parts: Array, what: str = "input", *, joined: bool = False) -> Parts:
     """One part per rank: a rank-leading array, or a list or tuple of ``size`` arrays of one dtype and device.
 
     With ``joined`` an array of parts end to end along axis 0 too, seen as a rank-leading one.
     """
     if not isinstance(parts, list | tuple):
-        stacked = tensor_of(place, op, parts, what)
-        refuse_kind(place, op, stacked)
-        if joined and stacked.dim() > 0 and stacked.shape[0] != place.size and stacked.shape[0] % place.size == 0:
-            return split(stacked, place.size)
-        if stacked.dim() == 0 or stacked.shape[0] != place.size:
-            expected = f"({place.size}, ...), one part per rank"
-            raise ArgumentValueError(error_text(place, op, f"{what}'s shape", tuple(stacked.shape), expected))
+        stacked = tensor_of(member, op, parts, what)
+        refuse_kind(member, op, stacked)
+        if joined and stacked.dim() > 0 and stacked.shape[0] != member.size and stacked.shape[0] % member.size == 0:
+            return split(stacked, member.size)
+        if stacked.dim() == 0 or stacked.shape[0] != member.size:
+            expected = f"({member.size}, ...), one part per rank"
+            raise ArgumentValueError(error_text(member, op, f"{what}'s shape", tuple(stacked.shape), expected))
         return stacked
-    tensors = [tensor_of(place, op, part, f"{what}[{index}]") for index, part in enumerate(parts)]
-    require_length(place, op, tensors, what)
-    _require_alike(place, op, tensors, what)
+    tensors = [tensor_of(member, op, part, f"{what}[{index}]") for index, part in enumerate(parts)]
+    require_length(member, op, tensors, what)
+    _require_alike(member, op, tensors, what)
     for tensor in tensors:
-        refuse_kind(place, op, tensor)
+        refuse_kind(member, op, tensor)
     return tensors
 
 
-def output_of(place: Place, op: str, out: Array, shape: Sequence[int], like: Tensor, *, joined: bool = False) -> Target:
+def output_of(
+    member: Member, op: str, out: Array, shape: Sequence[int], like: Tensor, *, joined: bool = False
+) -> Target:
     """``out`` as the place of one tensor of this shape, and of the dtype and device of ``like``.
 
     With ``joined`` the shape is rank-leading, and the parts may lie end to end along axis 0 instead.
     """
-    own = own_memory_of(place, op, out)
+    own = own_memory_of(member, op, out)
     if own.dim() == len(shape) - 1 and tuple(own.shape) == (shape[0] * shape[1], *shape[2:]):
         own = own.view(tuple(shape)) if joined else own
-    _require_fit(place, op, own, shape, like, "output")
+    _require_fit(member, op, own, shape, like, "output")
     own = own.detach()
     return Target(_writable(own), own)
 
 
-def outputs_of(place: Place, op: str, out: Array, shapes: Sequence[Shape] | None, like: Tensor) -> Target:
+def outputs_of(member: Member, op: str, out: Array, shapes: Sequence[Shape] | None, like: Tensor) -> Target:
     """``out`` as the place of one part per rank: rank-leading, or a list; shapes None takes any of the other ranks."""
     if not isinstance(out, list | tuple):
         shape = shapes[0] if shapes else tuple(like.shape)
-        return output_of(place, op, out, (place.size, *shape), like, joined=True)
-    own = [_named(place, op, lambda part=part: as_output(part)) for part in out]  # type: ignore[misc]
-    require_length(place, op, own, "output")
+        return output_of(member, op, out, (member.size, *shape), like, joined=True)
+    own = [_named(member, op, lambda part=part: as_output(part)) for part in out]  # type: ignore[misc]
+    require_length(member, op, own, "output")
     for index, part in enumerate(own):
-        shape = shapes[index] if shapes is not None else like.shape if index == place.rank else part.shape
-        _require_fit(place, op, part, shape, like, f"output[{index}]")
-    require_apart(place, op, own)
+        shape = shapes[index] if shapes is not None else like.shape if index == member.rank else part.shape
+        _require_fit(member, op, part, shape, like, f"output[{index}]")
+    require_apart(member, op, own)
     own = [part.detach() for part in own]
     return Target([_writable(part) for part in own], own)
 
 
-def rank_of(place: Place, op: str, what: str, rank: Any) -> int:
+def rank_of(member: Member, op: str, what: str, rank: Any) -> int:
     """A rank of the group."""
-    number = _int_of(place, op, what, rank)
-    if not 0 <= number < place.size:
-        raise ArgumentIndexError(error_text(place, op, what, number, f"from 0 to {place.size - 1}"))
+    number = _int_of(member, op, what, rank)
+    if not 0 <= number < member.size:
+        raise ArgumentIndexError(error_text(member, op, what, number, f"from 0 to {member.size - 1}"))
     return number
 
 
-def tag_of(place: Place, op: str, tag: Any) -> int:
+def tag_of(member: Member, op: str, tag: Any) -> int:
     """A message's tag."""
-    number = _int_of(place, op, "tag", tag)
+    number = _int_of(member, op, "tag", tag)
     if not 0 <= number < TAGS:
-        raise ArgumentValueError(error_text(place, op, "tag", number, f"from 0 to {TAGS - 1}"))
+        raise ArgumentValueError(error_text(member, op, "tag", number, f"from 0 to {TAGS - 1}"))
     return number
 
 
-def reduce_op_of(place: Place, op: str, reduce_op: Any, dtype: torch.dtype) -> tuple[str, float | None]:
+def reduce_op_of(member: Member, op: str, reduce_op: Any, dtype: torch.dtype) -> tuple[str, float | None]:
     """The reduce operation's name and, for premul_sum, its factor."""
     name, factor = reduce_op if isinstance(reduce_op, tuple) and len(reduce_op) == 2 else (reduce_op, None)
     number = isinstance(factor, float | int) and not isinstance(factor, bool)
     fitting = number if name == "premul_sum" else factor is None
     if not isinstance(name, str) or name not in REDUCE_OPS or not fitting:
         expected = f'one of {", ".join(REDUCE_OPS[:-1])} or ("premul_sum", factor)'
-        raise ArgumentValueError(error_text(place, op, "reduce op", repr(reduce_op), expected))
+        raise ArgumentValueError(error_text(member, op, "reduce op", repr(reduce_op), expected))
     lacking = undefined_for(name, dtype)
     if lacking is not None:
-        raise ArgumentValueError(error_text(place, op, "dtype", name_of(dtype), f"one with {lacking}, for op {name}"))
-    return name, None if factor is None else _factor_of(place, op, factor, dtype)
+        raise ArgumentValueError(error_text(member, op, "dtype", name_of(dtype), f"one with {lacking}, for op {name}"))
+    return name, None if factor is None else _factor_of(member, op, factor, dtype)
 
 
-def flag_of(place: Place, op: str, what: str, value: Any) -> bool:
+def flag_of(member: Member, op: str, what: str, value: Any) -> bool:
     """True or False, of Python or of an array library."""
     kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
     if isinstance(value, bool) or (kind == "bool" and tuple(value.shape) == ()):
         return bool(value)
-    raise ArgumentTypeError(error_text(place, op, what, repr(value), "True or False"))
+    raise ArgumentTypeError(error_text(member, op, what, repr(value), "True or False"))
 
 
-def awaited_of(place: Place, op: str, shapes: Any, out: Array | None, own: Tensor | None) -> tuple[Shape, ...]:
+def awaited_of(member: Member, op: str, shapes: Any, out: Array | None, own: Tensor | None) -> tuple[Shape, ...]:
     """The shape awaited from each rank, as ``out`` or else ``shapes`` tells it; ``()`` where neither was given.
 
     ``own`` is what this rank gives itself, where the check does not compare that with what it awaits later on.
     """
-    awaited = () if shapes is None else _shapes_of(place, op, shapes)
+    awaited = () if shapes is None else _shapes_of(member, op, shapes)
     if out is not None:
-        awaited = tuple(tuple(part.shape) for part in listed(parts_of(place, op, out, "output")))
-    if awaited and own is not None and awaited[place.rank] != tuple(own.shape):
-        what = f"shape of {'shapes' if out is None else 'output'}[{place.rank}]"
-        expected = f"{tuple(own.shape)} as input[{place.rank}]"
-        raise ArgumentValueError(error_text(place, op, what, awaited[place.rank], expected))
+        awaited = tuple(tuple(part.shape) for part in listed(parts_of(member, op, out, "output")))
+    if awaited and own is not None and awaited[member.rank] != tuple(own.shape):
+        what = f"shape of {'shapes' if out is None else 'output'}[{member.rank}]"
+        expected = f"{tuple(own.shape)} as input[{member.rank}]"
+        raise ArgumentValueError(error_text(member, op, what, awaited[member.rank], expected))
     return awaited
 
 
-def splits_of(place: Place, op: str, splits: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def splits_of(member: Member, op: str, splits: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The lengths along axis 0 of an input's parts, and of an output's."""
     expected = "two lists of ints, the lengths of the input's parts and of the output's"
     try:
         lengths = tuple(tuple(map(operator.index, numbers)) for numbers in splits)
     except TypeError as error:
-        raise ArgumentTypeError(error_text(place, op, "splits", repr(splits), expected)) from error
+        raise ArgumentTypeError(error_text(member, op, "splits", repr(splits), expected)) from error
     if len(lengths) != 2:
-        raise ArgumentValueError(error_text(place, op, "splits", repr(splits), expected))
+        raise ArgumentValueError(error_text(member, op, "splits", repr(splits), expected))
     return lengths
 
 
-def cut_of(place: Place, op: str, tensor: Tensor, lengths: Sequence[int], what: str) -> list[Tensor]:
+def cut_of(member: Member, op: str, tensor: Tensor, lengths: Sequence[int], what: str) -> list[Tensor]:
     """A tensor cut along axis 0 into one part per rank, of these lengths."""
-    require_length(place, op, lengths, f"{what} splits")
+    require_length(member, op, lengths, f"{what} splits")
     rows = tensor.shape[0] if tensor.dim() else 0
     if tensor.dim() == 0 or sum(lengths) != rows or min(lengths) < 0:
         got, expected = list(lengths), f"0 or more, {rows} in all, as the {what}'s axis 0"
-        raise ArgumentValueError(error_text(place, op, f"splits of the {what}", got, expected))
+        raise ArgumentValueError(error_text(member, op, f"splits of the {what}", got, expected))
     return list(tensor.split(list(lengths)))
 
 
-def own_memory_of(place: Place, op: str, out: Array) -> Tensor:
+def own_memory_of(member: Member, op: str, out: Array) -> Tensor:
     """``out`` as a tensor to write into."""
-    own = _named(place, op, lambda: as_output(out))
+    own = _named(member, op, lambda: as_output(out))
     if own.is_inference() and not torch.is_inference_mode_enabled():
         expected = "an ordinary one, or the call inside of the mode"
-        raise ArgumentValueError(error_text(place, op, "output", "a tensor of torch.inference_mode", expected))
+        raise ArgumentValueError(error_text(member, op, "output", "a tensor of torch.inference_mode", expected))
     return own
 
 
@@ -213,45 +215,47 @@ def readable_parts(parts: Parts) -> Parts:
     return readable(parts) if isinstance(parts, Tensor) else [readable(part) for part in parts]
 
 
-def refuse_kind(place: Place, op: str, tensor: Tensor) -> None:
+def refuse_kind(member: Member, op: str, tensor: Tensor) -> None:
     """Dense tensors with memory only."""
     layout = unsupported(tensor)
     if layout is not None:
-        raise ArgumentTypeError(error_text(place, op, "input", layout, DENSE))
+        raise ArgumentTypeError(error_text(member, op, "input", layout, DENSE))
 
 
-def _int_of(place: Place, op: str, what: str, value: Any) -> int:
+def _int_of(member: Member, op: str, what: str, value: Any) -> int:
     try:
         return operator.index(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError as error:
-        raise ArgumentTypeError(error_text(place, op, what, repr(value), "an int")) from error
+        raise ArgumentTypeError(error_text(member, op, what, repr(value), "an int")) from error
 
 
-def _factor_of(place: Place, op: str, factor: float, dtype: torch.dtype) -> float:
+def _factor_of(member: Member, op: str, factor: float, dtype: torch.dtype) -> float:
     """In float64, which all ranks can compare; integers are multiplied with nothing that it would round."""
     try:
         number = float(factor)
     except OverflowError as error:
         got = f"an int of {int(factor).bit_length()} bits"
-        raise ArgumentValueError(error_text(place, op, "factor", got, "a number that float64 holds")) from error
+        raise ArgumentValueError(error_text(member, op, "factor", got, "a number that float64 holds")) from error
     counts = not dtype.is_floating_point and not dtype.is_complex
     if counts and not (math.isfinite(number) and number == factor):
         expected = f"a finite number that float64 holds, for {name_of(dtype)}"
-        raise ArgumentValueError(error_text(place, op, "factor", factor, expected))
+        raise ArgumentValueError(error_text(member, op, "factor", factor, expected))
     return number
 
 
-def _shapes_of(place: Place, op: str, shapes: Any) -> tuple[Shape, ...]:
+def _shapes_of(member: Member, op: str, shapes: Any) -> tuple[Shape, ...]:
     try:
         lengths = tuple(tuple(operator.index(length) for length in shape) for shape in shapes)
     except TypeError as error:
-        expected = f"{place.size} shapes of ints, one per rank"
-        raise ArgumentTypeError(error_text(place, op, "shapes", repr(shapes), expected)) from error
-    if len(lengths) != place.size:
-        raise ArgumentValueError(error_text(place, op, "length of shapes", len(lengths), f"{place.size}, one per rank"))
+        expected = f"{member.size} shapes of ints, one per rank"
+        raise ArgumentTypeError(error_text(member, op, "shapes", repr(shapes), expected)) from error
+    if len(lengths) != member.size:
+        raise ArgumentValueError(
+            error_text(member, op, "length of shapes", len(lengths), f"{member.size}, one per rank")
+        )
     if any(not 0 <= length < 2**63 for shape in lengths for length in shape):
         raise ArgumentValueError(
-            error_text(place, op, "shapes", list(lengths), "shapes with lengths from 0 to 2**63 - 1")
+            error_text(member, op, "shapes", list(lengths), "shapes with lengths from 0 to 2**63 - 1")
         )
     return lengths
 
@@ -262,45 +266,45 @@ def _writable(own: Tensor) -> Tensor:
     return torch.empty(own.shape, dtype=own.dtype, device=own.device)
 
 
-def require_length(place: Place, op: str, parts: Sequence[Any], what: str) -> None:
+def require_length(member: Member, op: str, parts: Sequence[Any], what: str) -> None:
     """Refuse a list that has not one item per rank."""
-    if len(parts) != place.size:
+    if len(parts) != member.size:
         raise ArgumentValueError(
-            error_text(place, op, f"length of {what} list", len(parts), f"{place.size}, one per rank")
+            error_text(member, op, f"length of {what} list", len(parts), f"{member.size}, one per rank")
         )
 
 
-def _require_alike(place: Place, op: str, parts: Sequence[Tensor], what: str) -> None:
+def _require_alike(member: Member, op: str, parts: Sequence[Tensor], what: str) -> None:
     for index, part in enumerate(parts):
         if part.dtype is not parts[0].dtype:
             expected = f"{name_of(parts[0].dtype)} as {what}[0]"
-            raise ArgumentTypeError(error_text(place, op, f"dtype of {what}[{index}]", name_of(part.dtype), expected))
+            raise ArgumentTypeError(error_text(member, op, f"dtype of {what}[{index}]", name_of(part.dtype), expected))
         if part.device != parts[0].device:
             expected = f"{parts[0].device} as {what}[0]"
-            raise ArgumentValueError(error_text(place, op, f"device of {what}[{index}]", part.device, expected))
+            raise ArgumentValueError(error_text(member, op, f"device of {what}[{index}]", part.device, expected))
 
 
-def require_apart(place: Place, op: str, own: Sequence[Tensor]) -> None:
+def require_apart(member: Member, op: str, own: Sequence[Tensor]) -> None:
     """Refuse outputs that share memory."""
     shared = sharing(own)
     if shared is not None:
         got = f"shared with output[{shared[0]}]"
-        raise ArgumentValueError(error_text(place, op, f"memory of output[{shared[1]}]", got, "its own"))
+        raise ArgumentValueError(error_text(member, op, f"memory of output[{shared[1]}]", got, "its own"))
 
 
-def _require_fit(place: Place, op: str, own: Tensor, shape: Sequence[int], like: Tensor, what: str) -> None:
+def _require_fit(member: Member, op: str, own: Tensor, shape: Sequence[int], like: Tensor, what: str) -> None:
     if own.dtype is not like.dtype:
         got, expected = name_of(own.dtype), f"{name_of(like.dtype)} as the input"
-        raise ArgumentTypeError(error_text(place, op, f"dtype of {what}", got, expected))
+        raise ArgumentTypeError(error_text(member, op, f"dtype of {what}", got, expected))
     if own.device != like.device:
-        raise ArgumentValueError(error_text(place, op, f"device of {what}", own.device, f"{like.device} as the input"))
+        raise ArgumentValueError(error_text(member, op, f"device of {what}", own.device, f"{like.device} as the input"))
     if tuple(own.shape) != tuple(shape):
-        raise ArgumentValueError(error_text(place, op, f"shape of {what}", tuple(own.shape), tuple(shape)))
+        raise ArgumentValueError(error_text(member, op, f"shape of {what}", tuple(own.shape), tuple(shape)))
 
 
-def _named(place: Place, op: str, convert: Callable[[], T]) -> T:
+def _named(member: Member, op: str, convert: Callable[[], T]) -> T:
     """Run a conversion; where it refuses, name the collective and the rank."""
     try:
         return convert()
     except ArgumentError as error:
-        raise type(error)(f"{op}: {error} (rank {place.rank} of {place.size})") from error.__cause__
+        raise type(error)(f"{op}: {error} (rank {member.rank} of {member.size})") from error.__cause__

@@ -46,7 +46,7 @@ def follow(stream: torch.cuda.Stream, parts: Parts | None) -> None:
         hold(parts, here)
 
 
-class Crossing:
+class StreamOrder:
     """The order between the ranks' streams, all of one GPU, and that of the thread that does a call's work.
 
     Made by that thread before the work. It keeps memory from being handed out again while another stream uses it.

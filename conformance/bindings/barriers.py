@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from collshim.conformance.bindings.answers import Answer, Handle, Tree, waited
 from collshim.conformance.bindings.binding import Binding, place_in
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 APART_SECONDS = 0.002  # between the ranks' coming, so that one who does not wait is seen to leave first
 
@@ -29,10 +29,10 @@ class Barrier(Binding):
     done: Tree = None
     made: bool = False
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Call later the higher the rank, and return when."""
-        function = place.function(self.path)
-        time.sleep(APART_SECONDS * place_in(case, place))
+        function = context.function(self.path)
+        time.sleep(APART_SECONDS * place_in(case, context))
         came = time.monotonic()
         found = function(**self.with_group(group), **self.options)
         returned = waited(found() if self.made else found)

@@ -1,6 +1,6 @@
 """What a binding is: one spelling of one collective, and how its answer is read.
 
-A binding serves the real framework and collshim's adapter alike: a ``Place`` finds functions by import path
+A binding serves the real framework and collshim's adapter alike: a ``RankContext`` finds functions by import path
 under a prefix, "" for the framework and "collshim." for the adapter. This folder imports the standard library
 and NumPy only.
 """
@@ -19,7 +19,7 @@ from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.answers import OUTSIDE, Answer, Refusal, Tree, seen
 from collshim.conformance.bindings.differentiation import by_backward
 from collshim.conformance.bindings.kinds import KINDS
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Framework:
     """
 
     name: str
-    enter: Callable[[Place], object]
-    group: Callable[[Place, Any], Any]
+    enter: Callable[[RankContext], object]
+    group: Callable[[RankContext, Any], Any]
     differentiate: Callable[..., Tree] = by_backward
 
 
@@ -86,13 +86,13 @@ class Binding(ABC):
         """Whether the real framework admits ``case``."""
         return case.collective == self.collective and self.admits.case(case)
 
-    def answer(self, place: Place, case: Any) -> Answer:
+    def answer(self, context: RankContext, case: Any) -> Answer:
         """What the rank at ``place`` holds after the call, read; every rank of the world runs this."""
-        place.once(("entered", self.framework.name), lambda: self.framework.enter(place))
-        group = self.framework.group(place, case)
-        if place.rank not in case.ranks:
+        context.once(("entered", self.framework.name), lambda: self.framework.enter(context))
+        group = self.framework.group(context, case)
+        if context.rank not in case.ranks:
             return OUTSIDE
-        given = self.call(place, case, group)
+        given = self.call(context, case, group)
         return replace(given, returned=seen(given.returned), arguments=seen(dict(given.arguments)))
 
     def refusal(self, case: Any) -> Refusal | None:
@@ -110,7 +110,7 @@ class Binding(ABC):
         return answer.returned if self.result == "returned" else answer.arguments[self.result]
 
     @abstractmethod
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Make the arguments, call the function, and return what is held then; on ranks of the group only."""
 
     @abstractmethod
@@ -133,19 +133,19 @@ def group_root_as(parameter: str) -> Callable[[Any], Mapping[str, Any]]:
     return lambda case: {parameter: case.root}
 
 
-def own(place: Place, case: Any) -> Any:
+def own(context: RankContext, case: Any) -> Any:
     """This rank's array, of the case's kind and layout."""
-    return made(case, case.arrays()[place_in(case, place)])
+    return made(case, case.arrays()[place_in(case, context)])
 
 
-def own_parts(place: Place, case: Any) -> list[Any]:
+def own_parts(context: RankContext, case: Any) -> list[Any]:
     """This rank's arrays, one per rank of the group."""
-    return [made(case, part) for part in case.parts()[place_in(case, place)]]
+    return [made(case, part) for part in case.parts()[place_in(case, context)]]
 
 
-def place_in(case: Any, place: Place) -> int:
+def place_in(case: Any, context: RankContext) -> int:
     """The rank that this place has in the case's group."""
-    rank: int = case.ranks.index(place.rank)
+    rank: int = case.ranks.index(context.rank)
     return rank
 
 

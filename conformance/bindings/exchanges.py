@@ -11,7 +11,7 @@ from collshim.conformance.bindings.answers import Answer
 from collshim.conformance.bindings.binding import blank, made, place_in
 from collshim.conformance.bindings.joined_outputs import joined_input
 from collshim.conformance.bindings.outputs import Writes
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +21,12 @@ class AllToAllSingle(Writes):
     collective: ClassVar[str] = "all_to_all"
     result: ClassVar[str] = "output"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Exchange into one blank tensor."""
-        rank = place_in(case, place)
+        rank = place_in(case, context)
         whole = made(case, joined_input(case, rank))
         output = blank(case, joined_output_shape(case, rank))
-        returned = self.speak(place, case, group, output, whole, *split_sizes(case, rank))
+        returned = self.speak(context, case, group, output, whole, *split_sizes(case, rank))
         return Answer(returned, {"output": output, "input": whole})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
@@ -42,14 +42,14 @@ class AllToAllCounts(Writes):
     collective: ClassVar[str] = "all_to_all"
     result: ClassVar[str] = "output"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Exchange into one blank flat tensor."""
-        rank, ranks = place_in(case, place), range(len(case.ranks))
+        rank, ranks = place_in(case, context), range(len(case.ranks))
         counts = [[int(np.prod(case.part_shape(giver, taker))) for taker in ranks] for giver in ranks]
         whole = made(case, self._input(case, rank))
         output = blank(case, (sum(row[rank] for row in counts),))
         matrix = [count for row in counts for count in row]
-        return Answer(self.speak(place, case, group, output, whole, matrix), {"output": output, "input": whole})
+        return Answer(self.speak(context, case, group, output, whole, matrix), {"output": output, "input": whole})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """Every rank's part for this one, end to end."""

@@ -10,7 +10,7 @@ import numpy as np
 from collshim.conformance.bindings.answers import Answer
 from collshim.conformance.bindings.binding import address, blank, blank_values, made, own, place_in
 from collshim.conformance.bindings.outputs import Writes
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +25,12 @@ class AllGatherInto(Writes):
     result: ClassVar[str] = "output_tensor"
     output: str = "concatenated"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Gather into one blank tensor."""
-        tensor = own(place, case)
+        tensor = own(context, case)
         whole = blank(case, joined_shape(case, self.output))
         before = address(whole, case)
-        returned = self.speak(place, case, group, whole, tensor)
+        returned = self.speak(context, case, group, whole, tensor)
         return Answer(
             returned, {"output_tensor": whole, "input_tensor": tensor}, {KEPT: address(whole, case) == before}
         )
@@ -49,13 +49,13 @@ class AllGatherUneven(Writes):
     collective: ClassVar[str] = "all_gather"
     result: ClassVar[str] = "output"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Gather into one blank tensor, of which each rank's rows are known."""
-        tensor = own(place, case)
+        tensor = own(context, case)
         shapes = [case.part_shape(giver) for giver in range(len(case.ranks))]
         output = blank(case, (sum(shape[0] for shape in shapes), *shapes[0][1:]))
         sizes = {"output_split_sizes": [shape[0] for shape in shapes]}
-        return Answer(self.speak(place, case, group, output, tensor, **sizes), {"output": output, "input": tensor})
+        return Answer(self.speak(context, case, group, output, tensor, **sizes), {"output": output, "input": tensor})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """All ranks' rows, in rank order."""
@@ -77,15 +77,15 @@ class ReduceScatterInto(Writes):
     input: str = "concatenated"
     sized: bool = False
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Reduce and scatter into a blank tensor."""
-        rank = place_in(case, place)
+        rank = place_in(case, context)
         whole = made(case, self._whole(case, rank))
         output = blank(case, case.part_shape(rank, rank))
         before = address(output, case)
         rows = [case.part_shape(rank, taker)[0] for taker in range(len(case.ranks))] if self.sized else None
         sizes = {} if rows is None else {"input_split_sizes": rows}
-        returned = self.speak(place, case, group, output, whole, **sizes)
+        returned = self.speak(context, case, group, output, whole, **sizes)
         kept = {} if 0 in case.part_shape(rank, rank) else {KEPT: address(output, case) == before}
         return Answer(returned, {"output": output, "input": whole}, kept)
 
@@ -108,10 +108,10 @@ class GatherInto(Writes):
     collective: ClassVar[str] = "gather"
     result: ClassVar[str] = "output_tensor"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Gather into one blank tensor."""
-        tensor, whole = own(place, case), blank(case, joined_shape(case))
-        returned = self.speak(place, case, group, whole, tensor)
+        tensor, whole = own(context, case), blank(case, joined_shape(case))
+        returned = self.speak(context, case, group, whole, tensor)
         return Answer(returned, {"output_tensor": whole, "input_tensor": tensor})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
@@ -128,11 +128,11 @@ class ScatterInto(Writes):
     collective: ClassVar[str] = "scatter"
     result: ClassVar[str] = "output_tensor"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Scatter into a blank tensor."""
-        whole = made(case, joined_input(case, place_in(case, place)))
+        whole = made(case, joined_input(case, place_in(case, context)))
         output = blank(case, case.shape)
-        returned = self.speak(place, case, group, output, whole)
+        returned = self.speak(context, case, group, output, whole)
         return Answer(returned, {"output_tensor": output, "input_tensor": whole})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:

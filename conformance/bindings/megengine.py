@@ -16,7 +16,7 @@ from collshim.conformance.bindings.barriers import Barrier
 from collshim.conformance.bindings.binding import Binding, Framework, Refused, refuses
 from collshim.conformance.bindings.differentiation import Weights, loss_of, outputs
 from collshim.conformance.bindings.messages import Neighbours, Ring
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.bindings.results import AllGatherJoined, AllReduced, AllToAllAxes, Asked
 from collshim.conformance.bindings.rooted_results import (
     Broadcasted,
@@ -30,24 +30,24 @@ _DTYPES = ("int8", "uint8", "int32", "float16", "float32")
 _PATH = "megengine.functional.distributed."
 
 
-def _enter(place: Place) -> None:
-    if not place.function("megengine.distributed.is_distributed")():
-        init = place.function("megengine.distributed.init_process_group")
-        init(place.address, place.port, place.size, place.rank, place.rank)
+def _enter(context: RankContext) -> None:
+    if not context.function("megengine.distributed.is_distributed")():
+        init = context.function("megengine.distributed.init_process_group")
+        init(context.address, context.port, context.size, context.rank, context.rank)
 
 
-def _group(place: Place, case: Any) -> Any:
-    if case.group is None or place.rank not in case.group:
+def _group(context: RankContext, case: Any) -> Any:
+    if case.group is None or context.rank not in case.group:
         return None
-    new_group = place.function("megengine.distributed.new_group")
-    return place.once(("megengine", case.group), lambda: new_group(list(case.group)))
+    new_group = context.function("megengine.distributed.new_group")
+    return context.once(("megengine", case.group), lambda: new_group(list(case.group)))
 
 
 def _differentiate(
-    place: Place, inputs: Sequence[Any], forward: Callable[[], Tree], weigh: Callable[[], Weights]
+    context: RankContext, inputs: Sequence[Any], forward: Callable[[], Tree], weigh: Callable[[], Weights]
 ) -> Tree:
     """By a ``GradManager``, through which a rank without a result joins the others' backward."""
-    manager = place.function("megengine.autodiff.GradManager")()
+    manager = context.function("megengine.autodiff.GradManager")()
     if inputs:
         manager.attach(list(inputs))
     with manager:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from collshim.conformance.bindings.answers import Answer, Tree, waited
 from collshim.conformance.bindings.binding import Binding, blank, blank_values, own, place_in
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 
 class Neighbours(NamedTuple):
@@ -22,7 +22,7 @@ class Neighbours(NamedTuple):
         first: "send" or "recv": what to call first, so that calls that wait for each other meet.
     """
 
-    place: Place
+    place: RankContext
     case: Any
     group: Any
     given: Any
@@ -59,13 +59,13 @@ class Ring(Binding):
         """Whether the real framework admits ``case``; no rank sends to itself."""
         return super().supports(case) and case.shift % len(case.ranks) != 0
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Send and receive."""
-        rank, size = place_in(case, place), len(case.ranks)
-        given, buffer = own(place, case), blank(case, case.shape)
+        rank, size = place_in(case, context), len(case.ranks)
+        given, buffer = own(context, case), blank(case, case.shape)
         to, source = (rank + case.shift) % size, (rank - case.shift) % size
         first = "recv" if source < rank else "send"
-        asked = Neighbours(place, case, group, given, buffer, case.ranks[to], case.ranks[source], first)
+        asked = Neighbours(context, case, group, given, buffer, case.ranks[to], case.ranks[source], first)
         returned = waited(self.speak(asked))
         return Answer(returned, {"sent": given, self._buffer: buffer})
 

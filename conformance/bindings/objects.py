@@ -10,7 +10,7 @@ from collshim.conformance.bindings.answers import Answer, Tree
 from collshim.conformance.bindings.binding import place_in
 from collshim.conformance.bindings.messages import Neighbours
 from collshim.conformance.bindings.outputs import Writes
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 BLANK = "nobody wrote here"
 
@@ -22,10 +22,10 @@ class AllGatherObject(Writes):
     collective: ClassVar[str] = "all_gather_object"
     result: ClassVar[str] = "object_list"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Gather into a list of blanks."""
-        given, held = case.objects()[place_in(case, place)], [BLANK] * len(case.ranks)
-        return Answer(self.speak(place, case, group, held, given), {"object_list": held, "obj": given})
+        given, held = case.objects()[place_in(case, context)], [BLANK] * len(case.ranks)
+        return Answer(self.speak(context, case, group, held, given), {"object_list": held, "obj": given})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """Every rank's object, in rank order."""
@@ -44,11 +44,11 @@ class GatherObject(Writes):
     result: ClassVar[str] = "object_gather_list"
     lists_everywhere: bool = False
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Gather into a list of blanks."""
-        rank = place_in(case, place)
+        rank = place_in(case, context)
         held = [BLANK] * len(case.ranks) if self.lists_everywhere or rank == case.root else None
-        returned = self.speak(place, case, group, case.objects()[rank], held)
+        returned = self.speak(context, case, group, case.objects()[rank], held)
         return Answer(returned, {"object_gather_list": held})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
@@ -64,11 +64,11 @@ class BroadcastObjects(Writes):
     collective: ClassVar[str] = "broadcast_object"
     result: ClassVar[str] = "object_list"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Broadcast into a list of blanks."""
-        rank = place_in(case, place)
+        rank = place_in(case, context)
         held = [case.objects()[rank], rank] if rank == case.root else [BLANK, BLANK]
-        return Answer(self.speak(place, case, group, held), {"object_list": held})
+        return Answer(self.speak(context, case, group, held), {"object_list": held})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """The root's objects."""
@@ -82,11 +82,11 @@ class ScatterObjects(Writes):
     collective: ClassVar[str] = "scatter_object"
     result: ClassVar[str] = "scatter_object_output_list"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Scatter into a list of two blanks."""
-        rank = place_in(case, place)
+        rank = place_in(case, context)
         given, held = case.object_parts()[rank] if rank == case.root else None, [BLANK, BLANK]
-        returned = self.speak(place, case, group, held, given)
+        returned = self.speak(context, case, group, held, given)
         return Answer(returned, {"scatter_object_output_list": held, "scatter_object_input_list": given})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
@@ -117,13 +117,13 @@ class RingObjects(Writes):
         """Whether the real framework admits ``case``; no rank sends to itself."""
         return super().supports(case) and case.shift % len(case.ranks) != 0
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Send and receive, into a list of blanks."""
-        rank, size = place_in(case, place), len(case.ranks)
+        rank, size = place_in(case, context), len(case.ranks)
         given, held = [case.objects()[rank], rank], [BLANK, BLANK]
         to, source = (rank + case.shift) % size, (rank - case.shift) % size
         first = "recv" if source < rank else "send"
-        asked = Neighbours(place, case, group, given, held, case.ranks[to], case.ranks[source], first)
+        asked = Neighbours(context, case, group, given, held, case.ranks[to], case.ranks[source], first)
         return Answer(self._exchanged(asked), {"sent": given, "received": held})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:

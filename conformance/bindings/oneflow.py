@@ -26,18 +26,18 @@ from collshim.conformance.bindings.output_lists import (
     ScatterList,
 )
 from collshim.conformance.bindings.outputs import NO_OPTIONS, AllReduceInPlace, BroadcastInPlace, ReduceInPlace
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 _SUMMED = ("bool", "uint8", "int8", "int32", "int64", "float32", "float64")  # float16 ends the process
 _GATHERED = ("bool", "uint8", "int8", "int32", "int64", *FLOATS)
 
 
-def _enter(place: Place) -> None:
+def _enter(context: RankContext) -> None:
     """Importing oneflow joins the world."""
-    place.function("oneflow")
+    context.function("oneflow")
 
 
-def _group(place: Place, case: Any) -> None:
+def _group(context: RankContext, case: Any) -> None:
     """There are no groups."""
 
 

@@ -10,7 +10,7 @@ from collshim.conformance.bindings.answers import Answer, Tree
 from collshim.conformance.bindings.binding import address, blank, own, own_parts, place_in
 from collshim.conformance.bindings.differentiation import Weighing, expected_gradient, weights_of
 from collshim.conformance.bindings.outputs import Writes, blanks_of
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 Ranks = Literal["root", "everywhere"]
 
@@ -29,16 +29,16 @@ class AllGatherList(Writes):
     replaces: bool = False
     loose: bool = False
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Gather into a list of blank tensors."""
-        tensor, size = own(place, case), len(case.ranks)
+        tensor, size = own(context, case), len(case.ranks)
         given = [blank(case, case.part_shape(giver), loose=self.loose) for giver in range(size)]
         tensor_list = list(given)
 
         def gather() -> Tree:
-            return self.speak(place, case, group, tensor_list, tensor), tensor_list
+            return self.speak(context, case, group, tensor_list, tensor), tensor_list
 
-        returned = self._differentiated(place, case, tensor, gather) if case.gradient else gather()[0]
+        returned = self._differentiated(context, case, tensor, gather) if case.gradient else gather()[0]
         arguments = {"tensor_list": tensor_list, "tensor": tensor, "the tensors first in tensor_list": given}
         if case.gradient:
             arguments["the gradient of tensor"] = tensor.grad
@@ -53,11 +53,11 @@ class AllGatherList(Writes):
         first = {"the tensors first in tensor_list": blanks_of(case, gathered) if self.replaces else gathered}
         return Answer(self.returned, arguments | first, {"tensor_list holds the tensors given": not self.replaces})
 
-    def _differentiated(self, place: Place, case: Any, tensor: Any, gather: Callable[[], Tree]) -> Tree:
+    def _differentiated(self, context: RankContext, case: Any, tensor: Any, gather: Callable[[], Tree]) -> Tree:
         """What the call returned, after a backward through the tensors in the list."""
-        rank = place_in(case, place)
+        rank = place_in(case, context)
         weights = weights_of(Weighing().all_gather(case.arrays())[rank])
-        return self.framework.differentiate(place, [tensor], gather, lambda: weights)[0]
+        return self.framework.differentiate(context, [tensor], gather, lambda: weights)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +76,12 @@ class GatherList(Writes):
     fills: Ranks = "root"
     replaces: bool = False
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Gather into a list of blank tensors."""
-        tensor, listed = own(place, case), self.lists == "everywhere" or place_in(case, place) == case.root
+        tensor, listed = own(context, case), self.lists == "everywhere" or place_in(case, context) == case.root
         given = [blank(case, case.part_shape(giver)) for giver in range(len(case.ranks))] if listed else None
         gather_list = None if given is None else list(given)
-        returned = self.speak(place, case, group, tensor, gather_list)
+        returned = self.speak(context, case, group, tensor, gather_list)
         arguments = {"gather_list": gather_list, "tensor": tensor}
         return Answer(returned, arguments, {} if given is None else {_KEPT: _same(gather_list, given)})
 
@@ -111,13 +111,13 @@ class ScatterList(Writes):
     lists: Ranks = "root"
     aliases_own: bool = False
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Scatter into a blank tensor."""
-        rank = place_in(case, place)
-        parts = own_parts(place, case) if self.lists == "everywhere" or rank == case.root else None
+        rank = place_in(case, context)
+        parts = own_parts(context, case) if self.lists == "everywhere" or rank == case.root else None
         own_part = parts[rank] if parts is not None else None
         tensor = blank(case, case.part_shape(case.root, rank))
-        returned = self.speak(place, case, group, tensor, parts)
+        returned = self.speak(context, case, group, tensor, parts)
         shares = self._shares(case, rank)
         if shares:
             shares = {_SHARES_PART: address(tensor, case) == address(own_part, case)}
@@ -152,12 +152,12 @@ class ReduceScatterList(Writes):
     result: ClassVar[str] = "output"
     rebinds: bool = False
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Reduce and scatter into a blank tensor."""
-        rank, parts = place_in(case, place), own_parts(place, case)
+        rank, parts = place_in(case, context), own_parts(context, case)
         output = blank(case, case.part_shape(rank, rank))
         before = address(output, case)
-        returned = self.speak(place, case, group, output, parts)
+        returned = self.speak(context, case, group, output, parts)
         kept = {} if 0 in case.part_shape(rank, rank) else {_KEPT_OUTPUT: address(output, case) == before}
         return Answer(returned, {"output": output, "input_list": parts}, kept)
 
@@ -182,14 +182,14 @@ class AllToAllList(Writes):
     result: ClassVar[str] = "output_tensor_list"
     aliases_own: bool = False
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Exchange into a list of blank tensors."""
-        rank = place_in(case, place)
-        sent = own_parts(place, case)
+        rank = place_in(case, context)
+        sent = own_parts(context, case)
         own_part = sent[rank]
         given = [blank(case, case.part_shape(giver, rank)) for giver in range(len(case.ranks))]
         received = list(given)
-        returned = self.speak(place, case, group, received, sent)
+        returned = self.speak(context, case, group, received, sent)
         facts = {"output_tensor_list holds the tensors given": _same(received, given)}
         aliased = address(given[rank], case) == address(own_part, case)
         shares = {} if 0 in case.part_shape(rank, rank) else {_SHARES: aliased}

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from collshim.conformance.bindings.answers import Answer, Handle, Tree, waited
 from collshim.conformance.bindings.binding import Binding, address, blank, blank_values, own, place_in
 from collshim.conformance.bindings.invalid import invalidated
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 NO_OPTIONS: Mapping[str, Any] = {}
 
@@ -30,14 +30,14 @@ class Writes(Binding):
     """
 
     with_group: Callable[[Any], Mapping[str, Any]] = lambda group: {"group": group}
-    with_op: Callable[[Place, str], Mapping[str, Any]] = lambda place, op: NO_OPTIONS
+    with_op: Callable[[RankContext, str], Mapping[str, Any]] = lambda place, op: NO_OPTIONS
     with_root: Callable[[Any], Mapping[str, Any]] = lambda case: NO_OPTIONS
     done: Tree = None
 
-    def speak(self, place: Place, case: Any, group: Any, *arguments: Any, **keywords: Any) -> Tree:
+    def speak(self, context: RankContext, case: Any, group: Any, *arguments: Any, **keywords: Any) -> Tree:
         """Call the function, and wait for the handle that it may return."""
-        function = place.function(self.path)
-        said = {**self.with_root(case), **self.with_op(place, case.reduce_op), **self.with_group(group)}
+        function = context.function(self.path)
+        said = {**self.with_root(case), **self.with_op(context, case.reduce_op), **self.with_group(group)}
         return waited(function(*invalidated(case.fault, arguments), **keywords, **said, **self.options))
 
     @property
@@ -53,11 +53,11 @@ class AllReduceInPlace(Writes):
     collective: ClassVar[str] = "all_reduce"
     result: ClassVar[str] = "tensor"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Reduce in place."""
-        tensor = own(place, case)
+        tensor = own(context, case)
         before = address(tensor, case)
-        returned = self.speak(place, case, group, tensor)
+        returned = self.speak(context, case, group, tensor)
         return Answer(returned, {"tensor": tensor}, {KEPT: address(tensor, case) == before})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
@@ -73,12 +73,12 @@ class ReduceInPlace(Writes):
     collective: ClassVar[str] = "reduce"
     result: ClassVar[str] = "tensor"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Reduce to the root, in place; where the others' tensors lie is not said."""
-        tensor = own(place, case)
+        tensor = own(context, case)
         before = address(tensor, case)
-        returned = self.speak(place, case, group, tensor)
-        there = place_in(case, place) == case.root
+        returned = self.speak(context, case, group, tensor)
+        there = place_in(case, context) == case.root
         facts = {KEPT: address(tensor, case) == before} if there else {}
         return Answer(returned, {"tensor": tensor}, facts)
 
@@ -97,11 +97,11 @@ class BroadcastInPlace(Writes):
     collective: ClassVar[str] = "broadcast"
     result: ClassVar[str] = "tensor"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Broadcast in place; a blank tensor of the case's layout off the root."""
-        tensor = own(place, case) if place_in(case, place) == case.root else blank(case, case.shape, loose=True)
+        tensor = own(context, case) if place_in(case, context) == case.root else blank(case, case.shape, loose=True)
         before = address(tensor, case)
-        returned = self.speak(place, case, group, tensor)
+        returned = self.speak(context, case, group, tensor)
         return Answer(returned, {"tensor": tensor}, {KEPT: address(tensor, case) == before})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
@@ -117,10 +117,10 @@ class AllReduceCoalesced(Writes):
     collective: ClassVar[str] = "all_reduce"
     result: ClassVar[str] = "tensors"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Reduce the rank's tensor and a second one of the same values."""
-        tensors = [own(place, case), own(place, case)]
-        return Answer(self.speak(place, case, group, tensors), {"tensors": tensors})
+        tensors = [own(context, case), own(context, case)]
+        return Answer(self.speak(context, case, group, tensors), {"tensors": tensors})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """Both reductions, on every rank."""
@@ -134,11 +134,11 @@ class AllGatherCoalesced(Writes):
     collective: ClassVar[str] = "all_gather"
     result: ClassVar[str] = "output_tensor_lists"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Gather the rank's tensor and a second one of the same values: ``output_tensor_lists[rank][tensor]``."""
-        given = [own(place, case), own(place, case)]
+        given = [own(context, case), own(context, case)]
         lists = [[blank(case, case.shape) for _ in given] for _ in case.ranks]
-        return Answer(self.speak(place, case, group, lists, given), {"output_tensor_lists": lists})
+        return Answer(self.speak(context, case, group, lists, given), {"output_tensor_lists": lists})
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """For every rank a list of its two tensors."""

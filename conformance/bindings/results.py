@@ -14,7 +14,7 @@ from collshim.conformance.bindings.binding import Binding, made, own, own_parts,
 from collshim.conformance.bindings.differentiation import Rule, Weighing, expected_gradient, weights_of
 from collshim.conformance.bindings.invalid import invalidated
 from collshim.conformance.bindings.joined_outputs import joined_input
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 
 class Asked(NamedTuple):
@@ -25,7 +25,7 @@ class Asked(NamedTuple):
     group: Any
     given: Any
     rank: int
-    place: Place
+    place: RankContext
 
 
 def _as_it_is(value: Tree) -> Tree:
@@ -48,11 +48,11 @@ class Returns(Binding):
     rule: Rule = "sum"
     elsewhere: Literal["none", "zeros"] = "none"
 
-    def call(self, place: Place, case: Any, group: Any) -> Answer:
+    def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Call the function, and wait for the handle that it may return."""
-        given, function = self.given(place, case), place.function(self.path)
+        given, function = self.given(context, case), context.function(self.path)
         (argument,) = invalidated(case.fault, (given,))
-        asked = Asked(function, case, group, argument, place_in(case, place), place)
+        asked = Asked(function, case, group, argument, place_in(case, context), context)
         if not case.gradient:
             return Answer(waited(self.speak(asked, **self.options)), {"input": given})
         returned = self._differentiated(asked)
@@ -67,7 +67,7 @@ class Returns(Binding):
         return Answer(self.wrap(self.value(case, rank, reference)), arguments)
 
     @abstractmethod
-    def given(self, place: Place, case: Any) -> Tree:
+    def given(self, context: RankContext, case: Any) -> Tree:
         """This rank's input."""
 
     @abstractmethod
@@ -99,9 +99,9 @@ def _gradients_of(given: Tree) -> Tree:
 class OfOneArray(Returns):
     """A call whose input is one array, the same on the way in as in the case."""
 
-    def given(self, place: Place, case: Any) -> Tree:
+    def given(self, context: RankContext, case: Any) -> Tree:
         """This rank's array."""
-        return own(place, case)
+        return own(context, case)
 
     def source(self, case: Any, rank: int) -> Tree:
         """The rank's array."""
@@ -112,9 +112,9 @@ class OfOneArray(Returns):
 class OfParts(Returns):
     """A call whose input is a list of one array per rank."""
 
-    def given(self, place: Place, case: Any) -> Tree:
+    def given(self, context: RankContext, case: Any) -> Tree:
         """This rank's arrays."""
-        return own_parts(place, case)
+        return own_parts(context, case)
 
     def source(self, case: Any, rank: int) -> Tree:
         """The rank's arrays."""
@@ -125,9 +125,9 @@ class OfParts(Returns):
 class OfJoined(Returns):
     """A call whose input is one array that is cut along ``split_axis``."""
 
-    def given(self, place: Place, case: Any) -> Tree:
+    def given(self, context: RankContext, case: Any) -> Tree:
         """This rank's pieces, end to end along the axis that they are cut along."""
-        return made(case, self.source(case, place_in(case, place)))
+        return made(case, self.source(case, place_in(case, context)))
 
     def source(self, case: Any, rank: int) -> Tree:
         """The rank's pieces, end to end along the axis that they are cut along."""
@@ -184,9 +184,9 @@ class AllToAllJoined(Returns):
 
     collective: ClassVar[str] = "all_to_all"
 
-    def given(self, place: Place, case: Any) -> Tree:
+    def given(self, context: RankContext, case: Any) -> Tree:
         """This rank's pieces, end to end."""
-        return made(case, self.source(case, place_in(case, place)))
+        return made(case, self.source(case, place_in(case, context)))
 
     def source(self, case: Any, rank: int) -> Tree:
         """The rank's pieces, end to end."""

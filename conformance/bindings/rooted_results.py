@@ -10,7 +10,7 @@ import numpy as np
 
 from collshim.conformance.bindings.answers import Tree
 from collshim.conformance.bindings.binding import made, own, place_in
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.bindings.results import OfJoined, OfOneArray, OfParts
 
 
@@ -47,9 +47,9 @@ class Broadcasted(OfOneArray):
     collective: ClassVar[str] = "broadcast"
     withheld: bool = False
 
-    def given(self, place: Place, case: Any) -> Tree:
+    def given(self, context: RankContext, case: Any) -> Tree:
         """This rank's array, of which only the root's is read."""
-        return None if self._withheld(case, place_in(case, place)) else own(place, case)
+        return None if self._withheld(case, place_in(case, context)) else own(context, case)
 
     def source(self, case: Any, rank: int) -> Tree:
         """The rank's array."""
@@ -103,9 +103,9 @@ class ScatteredJoined(OfJoined):
     collective: ClassVar[str] = "scatter"
     withheld: bool = False
 
-    def given(self, place: Place, case: Any) -> Tree:
+    def given(self, context: RankContext, case: Any) -> Tree:
         """This rank's array, of which only the root's is read."""
-        source = self.source(case, place_in(case, place))
+        source = self.source(case, place_in(case, context))
         return None if source is None else made(case, source)
 
     def source(self, case: Any, rank: int) -> Tree:

@@ -15,7 +15,7 @@ import numpy as np
 from collshim.conformance.bindings.admits import FLOATS, Admits
 from collshim.conformance.bindings.answers import Tree
 from collshim.conformance.bindings.binding import Binding, Framework, Refused
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.bindings.results import AllGatherJoined, AllReduced, Asked
 
 _DTYPES = ("int32", "int64", *FLOATS)
@@ -24,18 +24,18 @@ _REPLICA = "tensorflow.distribute.ReplicaContext."
 _STRATEGY = "tensorflow.distribute.Strategy."
 
 
-def _enter(place: Place) -> None:
+def _enter(context: RankContext) -> None:
     """A strategy over several workers is made before anything else; TensorFlow demands it."""
-    _strategy(place)
+    _strategy(context)
 
 
-def _group(place: Place, case: Any) -> None:
+def _group(context: RankContext, case: Any) -> None:
     """There are no groups."""
 
 
-def _strategy(place: Place) -> Any:
-    strategy = place.function("tensorflow.distribute.MultiWorkerMirroredStrategy")
-    return place.once(("tensorflow", "strategy"), strategy)
+def _strategy(context: RankContext) -> Any:
+    strategy = context.function("tensorflow.distribute.MultiWorkerMirroredStrategy")
+    return context.once(("tensorflow", "strategy"), strategy)
 
 
 def _in_replica(asked: Asked, collective: Callable[[Any], Tree]) -> Tree:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.bindings.places import Place, resolve
+from collshim.conformance.bindings.rank_context import RankContext, resolve
 
 PREFIX = "collshim."
 Notes: TypeAlias = "list[tuple[str, str]]"  # the path of a function that was called, and what it was given
@@ -23,7 +23,7 @@ PARTNERS = {
 
 
 @dataclass(frozen=True)
-class Noting(Place):
+class Noting(RankContext):
     """A place that notes the calls of some functions: path and arguments, the tested function's own first."""
 
     watched: tuple[str, ...] = ()

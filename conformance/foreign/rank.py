@@ -59,13 +59,13 @@ def _end_with(asker: int) -> None:
 
 
 def _serve(framework: str, prefix: str, rank: int, size: int, pipe: Connection) -> None:
-    from collshim.conformance.bindings.places import Place
+    from collshim.conformance.bindings.rank_context import RankContext
     from collshim.conformance.foreign.wire import packed
 
     if not prefix:
         _speak_natively(framework)
     address, port = os.environ.get("MASTER_ADDR", "127.0.0.1"), int(os.environ.get("MASTER_PORT", "29500"))
-    place = Place(rank, size, prefix, address, port)
+    place = RankContext(rank, size, prefix, address, port)
     request = pipe.recv()
     while request is not None:
         pipe.send_bytes(packed(_reply(place, *request)))

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from collshim.conformance.bindings.answers import Answer, Failure
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.bindings.places import placed
+from collshim.conformance.bindings.rank_context import placed
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import differences, left_too_early
 from collshim.conformance.missing import is_missing

@@ -28,7 +28,7 @@ import torch
 
 from collshim import Communicator, transports
 from collshim.conformance.bindings import bindings
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.corners import corners
 from collshim.transports import compute
 from collshim.transports.processes import transport as processes
@@ -200,7 +200,7 @@ def _lines(is_process: bool) -> frozenset[Line]:
 
 def _ask_corners() -> None:
     comm = world()
-    place = Place(comm.rank, comm.size, port=int(os.environ.get("MASTER_PORT", "0")))
+    place = RankContext(comm.rank, comm.size, port=int(os.environ.get("MASTER_PORT", "0")))
     for binding in bindings():
         if binding.framework.name == FRAMEWORK and not binding.form:
             for case in corners(binding, comm.size):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collshim import WorldError
-from collshim.environment import Place, forget_others, read
+from collshim.environment import LaunchedRank, forget_others, read
 
 TORCHRUN = {
     "RANK": "5",
@@ -20,7 +20,7 @@ TORCHRUN = {
 }
 
 
-def place(environment: dict[str, str], rank: int | None = None, size: int | None = None, **more: Any) -> Place:
+def place(environment: dict[str, str], rank: int | None = None, size: int | None = None, **more: Any) -> LaunchedRank:
     given: dict[str, Any] = {"address": None, "port": None, "needs_address": True, **more}
     return read(rank, size, environment=environment, **given)
 
@@ -31,30 +31,30 @@ def tf_config(kind: str, index: int, **cluster: list[str]) -> str:
 
 WORKERS = ["host0:2222", "host1:2222"]
 LAUNCHERS = {
-    "torchrun": (TORCHRUN, Place(5, 8, "host0", 29500, 1, 4)),
+    "torchrun": (TORCHRUN, LaunchedRank(5, 8, "host0", 29500, 1, 4)),
     "an elastic agent": (
         {**TORCHRUN, "TORCHELASTIC_USE_AGENT_STORE": "True"},
-        Place(5, 8, "host0", 29500, 1, 4, agent_store=True),
+        LaunchedRank(5, 8, "host0", 29500, 1, 4, agent_store=True),
     ),
     "four variables": (
         {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "7"},
-        Place(1, 2, "h", 7, 1, 2),
+        LaunchedRank(1, 2, "h", 7, 1, 2),
     ),
     "msrun": (
         {"RANK_ID": "1", "RANK_SIZE": "2", "MS_SCHED_HOST": "h", "MS_SCHED_PORT": "8118"},
-        Place(1, 2, "h", 8118, 1, 2),
+        LaunchedRank(1, 2, "h", 8118, 1, 2),
     ),
     "msrun before it has numbered its ranks": (
         {"MS_NODE_ID": "1", "MS_WORKER_NUM": "2", "MS_SCHED_HOST": "h", "MS_SCHED_PORT": "8118"},
-        Place(1, 2, "h", 8118, 1, 2),
+        LaunchedRank(1, 2, "h", 8118, 1, 2),
     ),
     "a TensorFlow worker": (
         {"TF_CONFIG": tf_config("worker", 1, worker=WORKERS)},
-        Place(1, 2, "host0", 2222, 1, 2),
+        LaunchedRank(1, 2, "host0", 2222, 1, 2),
     ),
     "a TensorFlow chief": (
         {"TF_CONFIG": tf_config("worker", 0, chief=["c:1"], worker=WORKERS)},
-        Place(1, 3, "c", 1, 1, 3),
+        LaunchedRank(1, 3, "c", 1, 1, 3),
     ),
     "mpirun on one machine": (
         {
@@ -63,11 +63,11 @@ LAUNCHERS = {
             "OMPI_COMM_WORLD_LOCAL_RANK": "1",
             "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
         },
-        Place(1, 2, "127.0.0.1", 29400, 1, 2),
+        LaunchedRank(1, 2, "127.0.0.1", 29400, 1, 2),
     ),
     "mpiexec with an address": (
         {"PMI_RANK": "1", "PMI_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "9"},
-        Place(1, 2, "h", 9, 1, 2),
+        LaunchedRank(1, 2, "h", 9, 1, 2),
     ),
     "srun on one machine": (
         {
@@ -77,26 +77,26 @@ LAUNCHERS = {
             "SLURM_LOCALID": "1",
             "SLURM_NNODES": "1",
         },
-        Place(1, 2, "127.0.0.1", 29400, 1, 2),
+        LaunchedRank(1, 2, "127.0.0.1", 29400, 1, 2),
     ),
-    "nobody": ({}, Place(0, 1, "", 0, 0, 1)),
-    "an address alone": ({"MASTER_ADDR": "h", "MASTER_PORT": "7"}, Place(0, 1, "", 0, 0, 1)),
-    "a batch script of Slurm": ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, Place(0, 1, "", 0, 0, 1)),
-    "a single rank": ({"RANK": "0", "WORLD_SIZE": "1"}, Place(0, 1, "", 0, 0, 1)),
+    "nobody": ({}, LaunchedRank(0, 1, "", 0, 0, 1)),
+    "an address alone": ({"MASTER_ADDR": "h", "MASTER_PORT": "7"}, LaunchedRank(0, 1, "", 0, 0, 1)),
+    "a batch script of Slurm": ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, LaunchedRank(0, 1, "", 0, 0, 1)),
+    "a single rank": ({"RANK": "0", "WORLD_SIZE": "1"}, LaunchedRank(0, 1, "", 0, 0, 1)),
 }
 
 
 @pytest.mark.parametrize(("environment", "wanted"), LAUNCHERS.values(), ids=LAUNCHERS)
-def test_every_launcher_tells_where_this_process_stands(environment: dict[str, str], wanted: Place) -> None:
+def test_every_launcher_tells_where_this_process_stands(environment: dict[str, str], wanted: LaunchedRank) -> None:
     assert place(environment) == wanted
 
 
 def test_arguments_complete_the_environment() -> None:
-    assert place({"WORLD_SIZE": "2"}, rank=1, address="h", port=7) == Place(1, 2, "h", 7, 1, 2)
+    assert place({"WORLD_SIZE": "2"}, rank=1, address="h", port=7) == LaunchedRank(1, 2, "h", 7, 1, 2)
 
 
 def test_arguments_stand_alone() -> None:
-    assert place({}, 1, 2, address="h", port=7) == Place(1, 2, "h", 7, 1, 2)
+    assert place({}, 1, 2, address="h", port=7) == LaunchedRank(1, 2, "h", 7, 1, 2)
 
 
 def test_an_address_that_is_given_goes_before_the_environments() -> None:

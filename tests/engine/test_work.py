@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from collshim import ArgumentError, CollshimError, Communicator, DeadlineError, MismatchError, Work
-from collshim.work import DeferredErrors, Settled, Together
+from collshim.work import CompletedWork, DeferredErrors, Together
 from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
 
 
@@ -198,7 +198,7 @@ def test_who_polls_waits_until_the_deadline() -> None:
 
 
 def test_a_settled_work_is_done() -> None:
-    work = Settled[Any](4)
+    work = CompletedWork[Any](4)
     assert (work.done(), work.exception(), work.wait()) == (True, None, 4)
 
 

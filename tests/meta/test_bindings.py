@@ -13,7 +13,7 @@ import pytest
 from collshim import conformance
 from collshim.conformance import missing
 from collshim.conformance.bindings import FRAMEWORKS, bindings, find
-from collshim.conformance.bindings.places import MissingFunctionError, Place, resolve
+from collshim.conformance.bindings.rank_context import MissingFunctionError, RankContext, resolve
 from collshim.conformance.cases import OBJECTS, ONE_PART, PART_PER_RANK
 
 SUITE = Path(conformance.__file__).resolve().parent
@@ -107,5 +107,5 @@ def test_what_is_missing_is_skipped() -> None:
 
 
 def test_one_binding_serves_any_prefix() -> None:
-    assert Place(0, 1, prefix="").function("os.path.join") is resolve("posixpath.join")
-    assert Place(0, 1, prefix="os.").function("path.join") is resolve("posixpath.join")
+    assert RankContext(0, 1, prefix="").function("os.path.join") is resolve("posixpath.join")
+    assert RankContext(0, 1, prefix="os.").function("path.join") is resolve("posixpath.join")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from collshim.conformance.bindings.places import resolve
+from collshim.conformance.bindings.rank_context import resolve
 from collshim.world import World
 from tests.robustness.context import RankContext
 

@@ -19,7 +19,7 @@ from collshim.torch.distributed.membership import Group, ProcessGroup, group_of,
 from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.posting import Call, posted, started
 from collshim.torch.distributed.work import Work
-from collshim.work import Settled, Together
+from collshim.work import CompletedWork, Together
 from collshim.work import Work as EngineWork
 
 
@@ -40,7 +40,7 @@ class _IllegalWork(Work):
     """What ``async_op=True`` gives inside a ``_coalescing_manager``: only the manager can be waited for."""
 
     def __init__(self) -> None:
-        super().__init__(Settled(None), None, [])
+        super().__init__(CompletedWork(None), None, [])
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("is_success", "exception", "wait", "source_rank", "_source_rank", "result", "synchronize"):

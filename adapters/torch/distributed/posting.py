@@ -197,7 +197,7 @@ def started(
     """Post a call; its work. See ``posted`` for the arguments."""
     limit = group.deadline if deadline is None else deadline
     if without_memory(outputs or inputs):
-        return Work(collshim.work.Settled(None), limit, outputs)
+        return Work(collshim.work.CompletedWork(None), limit, outputs)
     work, event = _watched(group, title, call, arguments, outputs if inputs is None else inputs)
     return Work(work, limit, outputs, event)
 

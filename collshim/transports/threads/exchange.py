@@ -32,7 +32,7 @@ from collshim.errors import (
 )
 from collshim.layout import Parts
 from collshim.transports.compute import Outputs, Share, computation, shares
-from collshim.transports.streams import Crossing
+from collshim.transports.streams import StreamOrder
 from collshim.transports.threads.members import Members
 from collshim.transports.waiting import (
     FIRST_SLICE,
@@ -108,8 +108,8 @@ class Arrival(Work[Any], Watched):
         if exchange.source is not None and self.place == 1:
             self.source = exchange.source
         self.outputs = exchange.outputs[self.place]
-        if exchange.crossing is not None:
-            exchange.crossing.follow(self.outputs)
+        if exchange.stream_order is not None:
+            exchange.stream_order.follow(self.outputs)
         self.exchange = None  # which holds the other ranks' outputs too
         return self.outputs
 
@@ -153,7 +153,7 @@ class Exchange:
         self.finished = False
         self.failure: CommunicationError | None = None
         self.joint = False
-        self.crossing: Crossing | None = None
+        self.stream_order: StreamOrder | None = None
         self._awaited = awaited
         self._lock = threading.Lock()
         self._gates: list[threading.Lock] = []
@@ -222,7 +222,7 @@ class Exchange:
             return
         if any(arrival.stream is not None for arrival in self.arrivals):
             posted = [(arrival.stream, arrival.inputs, arrival.outputs) for arrival in self.arrivals]
-            self.crossing = Crossing(posted)
+            self.stream_order = StreamOrder(posted)
         self._compute(calls, rank)
 
     def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
@@ -237,12 +237,12 @@ class Exchange:
                 self.outputs[place] = allocate(calls, place, device)
         compute = computation(call, next((call.dtype for call in calls if call.dtype is not None), None))
         nbytes = max(sum(map(_bytes, self.inputs)), sum(map(_bytes, self.outputs)))
-        if self.crossing is None and nbytes > SHARED_BYTES:
+        if self.stream_order is None and nbytes > SHARED_BYTES:
             self._share(shares(call, compute, self.inputs, self.outputs, ranks), rank)
             return
         compute(self.inputs, self.outputs, ranks)
-        if self.crossing is not None:
-            self.crossing.finish()
+        if self.stream_order is not None:
+            self.stream_order.finish()
         self._finish()
 
     def _share(self, work: list[Share], rank: int) -> None:
@@ -369,8 +369,8 @@ class MessageExchange(Exchange):
             self.outputs[1] = torch.empty(calls[0].shape or (), dtype=calls[0].dtype, device=device)
         self.source = send.rank
         self.outputs[1].copy_(self.inputs[0])
-        if self.crossing is not None:
-            self.crossing.finish()
+        if self.stream_order is not None:
+            self.stream_order.finish()
         self._finish()
 
 

@@ -17,7 +17,7 @@ from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
 from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange, MessageExchange
 from collshim.transports.threads.group import ThreadGroup
-from collshim.work import DeferredErrors, Settled, Work
+from collshim.work import CompletedWork, DeferredErrors, Work
 
 
 class ThreadTransport:
@@ -65,7 +65,7 @@ class ThreadTransport:
         if self._closed or self.group.failure is not None:
             self._refuse()
         if outputs is inputs and plan.call.factor is None:
-            return Settled(outputs, plan.call)
+            return CompletedWork(outputs, plan.call)
         try:
             results = _moved(plan, inputs, outputs)
         except Exception as error:
@@ -73,7 +73,7 @@ class ThreadTransport:
             arrival.place = 0
             Exchange(self.group, self.group.members).add(arrival).fail_with(error, 0)
             return arrival
-        return Settled(results, plan.call)
+        return CompletedWork(results, plan.call)
 
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.message``."""
@@ -95,7 +95,7 @@ class ThreadTransport:
             exchange.run(self.rank)
         elif group.closed or group.stalls.left:
             group.fail_if_hopeless(exchange)
-        return Settled(None, call=call) if is_eager else arrival
+        return CompletedWork(None, call=call) if is_eager else arrival
 
     def refuse_batch(self, calls: Sequence[Call]) -> None:
         """See ``Transport.refuse_batch``; here any may."""

@@ -8,7 +8,7 @@ from typing import Any
 from collshim.conformance.bindings import invalid
 from collshim.conformance.bindings.admits import FLOATS, Admits
 from collshim.conformance.bindings.binding import Framework, Refused, refuses
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 MOVED = ("bool", "uint8", "int8", "int32", "int64", *FLOATS)
 SUMMED = ("int8", "int32", "int64", "float16", "float32")
@@ -16,21 +16,21 @@ OPS = ("sum", "prod", "min", "max")
 CONTIGUOUS = ("contiguous",)
 
 
-def _enter(place: Place) -> None:
-    place.function("mindspore.communication.init")()
-    if not place.prefix:
+def _enter(context: RankContext) -> None:
+    context.function("mindspore.communication.init")()
+    if not context.prefix:
         # What has no argument for a group, or a default from import time, asks for this one, which is the world's
         # name on other backends than the CPU's.
-        create = place.function("mindspore.communication.create_group")
-        create("hccl_world_group", list(range(place.size)))
+        create = context.function("mindspore.communication.create_group")
+        create("hccl_world_group", list(range(context.size)))
 
 
-def _group(place: Place, case: Any) -> str | None:
-    if case.group is None or place.rank not in case.group:
+def _group(context: RankContext, case: Any) -> str | None:
+    if case.group is None or context.rank not in case.group:
         return None
     name = "ranks " + " ".join(map(str, case.group))
-    create = place.function("mindspore.communication.create_group")
-    place.once(("mindspore", case.group), lambda: create(name, list(case.group)))
+    create = context.function("mindspore.communication.create_group")
+    context.once(("mindspore", case.group), lambda: create(name, list(case.group)))
     return name
 
 
@@ -39,7 +39,7 @@ def within(group: str | None) -> Mapping[str, Any]:
     return {} if group is None else {"group": group}
 
 
-def named_op(place: Place, op: str) -> Mapping[str, Any]:
+def named_op(context: RankContext, op: str) -> Mapping[str, Any]:
     """The keyword argument that says a reduction."""
     return {"op": op}
 

@@ -8,7 +8,7 @@ from typing import Any
 from collshim.conformance.bindings import invalid
 from collshim.conformance.bindings.admits import BITWISE, COMPLEX, FLOATS, Admits
 from collshim.conformance.bindings.binding import Framework, Refused, refuses
-from collshim.conformance.bindings.places import Place
+from collshim.conformance.bindings.rank_context import RankContext
 
 PATH = "torch.distributed."
 DTYPES = ("bool", "uint8", "int8", "int32", "int64", *FLOATS, *COMPLEX)
@@ -17,23 +17,23 @@ OPS = {"sum": "SUM", "prod": "PRODUCT", "min": "MIN", "max": "MAX", "avg": "AVG"
 _SAID = {**OPS, "band": "BAND", "bor": "BOR", "bxor": "BXOR"}
 
 
-def _enter(place: Place) -> None:
-    if not place.function("torch.distributed.is_initialized")():
-        init = place.function("torch.distributed.init_process_group")
-        method = f"tcp://{place.address}:{place.port}"
-        init("gloo", init_method=method, rank=place.rank, world_size=place.size)
+def _enter(context: RankContext) -> None:
+    if not context.function("torch.distributed.is_initialized")():
+        init = context.function("torch.distributed.init_process_group")
+        method = f"tcp://{context.address}:{context.port}"
+        init("gloo", init_method=method, rank=context.rank, world_size=context.size)
 
 
-def _group(place: Place, case: Any) -> Any:
+def _group(context: RankContext, case: Any) -> Any:
     if case.group is None:
         return None
-    new_group = place.function("torch.distributed.new_group")
-    return place.once(("torch", case.group), lambda: new_group(list(case.group), sort_ranks=False))
+    new_group = context.function("torch.distributed.new_group")
+    return context.once(("torch", case.group), lambda: new_group(list(case.group), sort_ranks=False))
 
 
-def op(place: Place, name: str) -> Mapping[str, Any]:
+def op(context: RankContext, name: str) -> Mapping[str, Any]:
     """The keyword argument that says a reduction."""
-    return {"op": getattr(place.function("torch.distributed.ReduceOp"), _SAID[name])}
+    return {"op": getattr(context.function("torch.distributed.ReduceOp"), _SAID[name])}
 
 
 FRAMEWORK = Framework("torch", _enter, _group)

@@ -14,7 +14,7 @@ class MissingFunctionError(LookupError):
 
 
 @dataclass(frozen=True)
-class Place:
+class RankContext:
     """What a rank knows while it answers: its rank, the prefix of its imports, its state.
 
     A prefix "torch.distributed=mypkg.dist" puts the module mypkg.dist in the place of torch.distributed.
