@@ -48,7 +48,7 @@ gpu: ## the tests that need a GPU, and figures; needs no network: GPU_PYTHON=pyt
 	@PYTHONPATH=. $(call within,570) $(GPU_PYTHON) tests/gpu --report $(GPU_REPORT)
 
 # 77: the environment cannot be made here; what is missing has been told, and there is nothing that could fail.
-gpu-model: ## the tests for GPUs, on simulated ones, without any; the first time a download of 530 MB; 12 minutes at most
+gpu-model: ## the tests for GPUs, on simulated ones, without any; the first time a download of 530 MB; 2 to 12 minutes
 	@$(call within,1500) $(PYTHON) -m tests.cuda_model --workers $(WORKERS) $(if $(ARGS),-- $(ARGS)); \
 	    status=$$?; test $$status -eq 77 || exit $$status
 

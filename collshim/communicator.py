@@ -96,7 +96,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             return self._post(Call("broadcast", root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("broadcast", out if array is None and root != self.rank else array)
         target = None if out is None else validation.output_of(self, "broadcast", out, tensor.shape, tensor)
-        graph = root == self.rank and needs_grad(tensor)
+        graph = needs_grad(tensor) and (root == self.rank or not self._compares(tensor))
         call = self._call("broadcast", tensor, root=root, discovers=discovers, needs_grad=graph)
         source = tensor if root == self.rank else None
         return self._post(call, source, target, tensor if array is None else array, out, tensor.device)
@@ -295,7 +295,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             return self._post(Call("scatter", root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("scatter", known)
         target = None if out is None else validation.output_of(self, "scatter", out, tensor.shape, tensor)
-        call = self._call("scatter", tensor, root=root, discovers=discovers, needs_grad=False)
+        graph = needs_grad(tensor) and not self._compares(tensor)
+        call = self._call("scatter", tensor, root=root, discovers=discovers, needs_grad=graph)
         return self._post(call, None, target, known, out, tensor.device)
 
     def _post_split(self, parts: Any, out: Any, splits: Any, shapes: Any, discovers: bool) -> Work[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,9 +11,9 @@ from torch import Tensor
 from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.calls.collective import RECV, SEND
-from collshim.calls.plan import dense
+from collshim.calls.plan import Plan, dense
 from collshim.errors import ArgumentTypeError
-from collshim.posting import Posting
+from collshim.posting import Posting, needs_grad
 from collshim.work import Work
 
 
@@ -68,10 +68,11 @@ class Messages(Posting):
             got, expected = type(messages).__qualname__, "a list of Send and Recv"
             raise ArgumentTypeError(validation.error_text(self, "batch", "list of messages", got, expected))
         posts = [self._recalled(message) or self._validated(message) for message in messages]
+        self._transport.refuse_batch([_call_of(post) for post in posts])
         with self._transport.together():
             return [post() for post in posts]
 
-    def _recalled(self, message: Any) -> Callable[[], Work[Any]] | None:
+    def _recalled(self, message: Any) -> partial[Work[Any]] | None:
         """What posts a message like one that was validated before; None where more has to be looked at."""
         peer: Any
         if isinstance(message, Send):
@@ -90,7 +91,7 @@ class Messages(Posting):
             return partial(self._start, plan, tensor, None, None, None, None)
         return partial(self._start, plan, None, tensor, array, None, None)
 
-    def _validated(self, message: Any) -> Callable[[], Work[Any]]:
+    def _validated(self, message: Any) -> partial[Work[Any]]:
         """What posts a message, once all of a batch are validated."""
         if isinstance(message, Send):
             return self._validated_send(message)
@@ -99,7 +100,7 @@ class Messages(Posting):
         got, expected = type(message).__qualname__, "a Send or a Recv"
         raise ArgumentTypeError(validation.error_text(self, "batch", "message", got, expected))
 
-    def _validated_send(self, message: Send) -> Callable[[], Work[Any]]:
+    def _validated_send(self, message: Send) -> partial[Work[Any]]:
         tensor = self._tensor("send", message.array)
         to = validation.rank_of(self, "send", "destination", message.to)
         tag = validation.tag_of(self, "send", message.tag)
@@ -107,7 +108,7 @@ class Messages(Posting):
         call = self._call("send", tensor, root=to, tag=tag, discovers=discovers)
         return partial(self._post, call, tensor, None, message.array, None)
 
-    def _validated_recv(self, message: Recv) -> Callable[[], Work[Any]]:
+    def _validated_recv(self, message: Recv) -> partial[Work[Any]]:
         source, out, tag, like, discovers = message
         rank = None if source is None else validation.rank_of(self, "recv", "source", source)
         tag = validation.tag_of(self, "recv", tag)
@@ -118,5 +119,12 @@ class Messages(Posting):
             return partial(self._post, Call("recv", root=rank, tag=tag, discovers=discovers), None, None, None, None)
         tensor = self._tensor("recv", known)
         target = None if out is None else validation.output_of(self, "recv", out, tensor.shape, tensor)
-        call = self._call("recv", tensor, root=rank, tag=tag, discovers=discovers, needs_grad=False)
+        graph = tensor.is_cuda and needs_grad(tensor)  # where no envelope goes before, which says it of the sender's
+        call = self._call("recv", tensor, root=rank, tag=tag, discovers=discovers, needs_grad=graph)
         return partial(self._post, call, None, target, known, out, tensor.device)
+
+
+def _call_of(post: partial[Work[Any]]) -> Call:
+    """The call that is posted, or is the plan's."""
+    first: Call | Plan = post.args[0]
+    return first if isinstance(first, Call) else first.call

@@ -174,6 +174,7 @@ def _main(task: Task, end: Connection) -> None:
 def _run(task: Task) -> Any:
     from collshim import world
 
+    torch.cuda._lazy_call(lambda: _take_gpu(task.rank))
     world.init(task.rank, task.size, store=reach_store(_HOST, task.port), address=_HOST, secret=task.secret)
     fn, args = pickle.loads(task.work)
     result = fn(*args)
@@ -185,6 +186,11 @@ def _warn_of_leaks() -> None:
     from collshim import world
 
     world.warn_of_leaks()
+
+
+def _take_gpu(rank: int) -> None:
+    """Once the process first uses CUDA: each rank has a GPU of its own, as far as there are as many."""
+    torch.cuda.set_device(rank % torch.cuda.device_count())
 
 
 def _set_environment(task: Task) -> None:

@@ -24,6 +24,7 @@ from collshim.errors import WorldError
 from collshim.forks import INHERITED, no_rank
 from collshim.options import get as current_options
 from collshim.transports import Transport
+from collshim.transports.processes.nccl import LaunchWatch
 from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.store import ProcessWorld, nccl_is_there, reach_store
 from collshim.transports.threads.group import ThreadWorld
@@ -198,6 +199,7 @@ def _leave_at_exit() -> None:
     if shared is not None:
         shared.abandon()
     ProgressThread.stop()
+    LaunchWatch.stop()
     warn_of_leaks()  # last: a warning may be an error
 
 

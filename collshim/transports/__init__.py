@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from collshim.calls.call import Call
 from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
@@ -49,6 +50,9 @@ class Transport(Protocol):
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """Start a send, or a recv, whose ``plan.call.root`` is its peer; None for a recv from any rank."""
         ...
+
+    def refuse_batch(self, calls: Sequence[Call]) -> None:
+        """Refuse messages that cannot be started together, before one of them is."""
 
     def together(self) -> AbstractContextManager[None]:
         """Sends and receives started inside start together, none waits for another."""

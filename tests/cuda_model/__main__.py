@@ -3,7 +3,7 @@
 python -m tests.cuda_model              all of them, side by side
 python -m tests.cuda_model -- -k ring   what follows the two dashes is pytest's
 
-The exit status is pytest's, or 77 where the environment cannot be made, with the reason. See tests/cuda_model/README.md.
+The exit status is pytest's, or 77 where the environment cannot be made, with the reason. See README.md beside this.
 """
 
 from __future__ import annotations

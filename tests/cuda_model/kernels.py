@@ -22,15 +22,17 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from tests.cuda_model.model import enqueue
 
-_KEPT = """
-    empty empty_strided as_strided view _reshape_alias set_ resize_ record_stream is_pinned _pin_memory unfold
-    is_set_to view_as_real view_as_complex _efficientzerotensor copy_ _has_same_storage_numel
-""".split()
+_KEPT = (
+    *("empty", "empty_strided", "as_strided", "view", "_reshape_alias", "set_", "resize_", "record_stream"),
+    *("is_pinned", "_pin_memory", "unfold", "is_set_to", "view_as_real", "view_as_complex", "copy_"),
+    *("_efficientzerotensor", "_has_same_storage_numel"),
+)
 """These compute nothing on the device; and ``copy_``, which is done here."""
 
-_SYNCHRONIZING = """
-    _local_scalar_dense equal nonzero masked_select _unique2 unique_dim unique_consecutive is_nonzero
-""".split()
+_SYNCHRONIZING = (
+    *("_local_scalar_dense", "equal", "nonzero", "masked_select", "is_nonzero"),
+    *("_unique2", "unique_dim", "unique_consecutive"),
+)
 
 _library = torch.library.Library("aten", "IMPL")
 
@@ -173,7 +175,7 @@ def alias(tensor: Tensor) -> Tensor:
         memory = (ctypes.c_ubyte * storage.nbytes()).from_address(storage.data_ptr())
         raw = torch.frombuffer(memory, dtype=torch.uint8).untyped_storage()
         found = torch.empty(0, dtype=tensor.dtype, device="cpu")
-        found.set_(raw, tensor.storage_offset(), tensor.size(), tensor.stride())  # type: ignore[call-overload]
+        found.set_(raw, tensor.storage_offset(), tensor.size(), tensor.stride())
     if tensor.is_conj():
         found = found.conj()
     return torch._neg_view(found) if tensor.is_neg() else found

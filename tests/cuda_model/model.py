@@ -95,8 +95,7 @@ def synchronize_all() -> None:
         torch.cuda.synchronize(device)
 
 
-@_Call
-def _call(number: int) -> None:
+def _come_to(number: int) -> None:
     """The device comes to an operation of Python's."""
     step, is_captured = _steps[number]
     if not is_captured:
@@ -107,6 +106,9 @@ def _call(number: int) -> None:
     except BaseException as error:
         _errors.append(f"KERNEL: {type(error).__name__}: {error}")
         print(f"[CUDA model] {_errors[-1]}", file=sys.stderr)
+
+
+_call = _Call(_come_to)
 
 
 def enqueue(

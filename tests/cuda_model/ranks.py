@@ -17,7 +17,7 @@ import torch
 from torch.distributed import HashStore
 
 import collshim
-from collshim import Communicator
+from collshim.calls.site import how_it_failed
 from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.processes.transport import ProcessTransport
 from collshim.world import World, use
@@ -75,7 +75,8 @@ def among_gpus(
 
 def values(outcomes: list[Outcome]) -> list[Any]:
     """What every rank returned; none may have raised."""
-    assert [outcome.text for outcome in outcomes if outcome.raised] == []
+    failed = [f"rank {rank}: {told.raised[0]}: {told.text}" for rank, told in enumerate(outcomes) if told.raised]
+    assert not failed, "\n".join(failed)
     return [outcome.value for outcome in outcomes]
 
 
@@ -98,13 +99,17 @@ def _on_rank(
     shared.meet(size)
     world = World(transport, rank, size, range(size))
     world.communicator.timeout = setting.wait
+    why = "has left the world"
     with use(world):
         try:
             found = scenario(world.communicator, *args)
             if setting.rests:
                 torch.cuda.synchronize()
+        except Exception as error:
+            why = how_it_failed(error)
+            raise
         finally:
-            world.communicator.announce_leaving("has left the world")
+            world.communicator.announce_leaving(why)
             if setting.closes:
                 shared.close()
     return found

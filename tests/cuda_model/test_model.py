@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
+from tests.engine.worlds import attempt
 
 require_model()
 
@@ -31,6 +33,16 @@ def on(stream: torch.cuda.Stream, make: Callable[[], Tensor]) -> Tensor:
         return make()
 
 
+def read(stream: torch.cuda.Stream, x: Tensor) -> Tensor:
+    return on(stream, lambda: x + 1)
+
+
+def left_behind(stream: torch.cuda.Stream, x: Tensor) -> None:
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        stream.wait_stream(torch.cuda.current_stream())
+        read(stream, x)
+
+
 def test_torch_computes(aside: torch.cuda.Stream) -> None:
     x = torch.arange(6.0, device="cuda").view(2, 3)
     y = (x * 2 + 1).t().contiguous()
@@ -49,14 +61,14 @@ def test_autograd_runs() -> None:
 @pytest.mark.reports("RACE")
 def test_a_read_without_an_order_is_a_race(aside: torch.cuda.Stream) -> None:
     x = ones()
-    on(aside, lambda: x + 1)
+    read(aside, x)
 
 
 @pytest.mark.reports("RACE")
 def test_a_write_without_an_order_is_a_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     aside.wait_stream(torch.cuda.current_stream())
-    on(aside, lambda: x + 1)
+    read(aside, x)
     x.zero_()
 
 
@@ -64,7 +76,7 @@ def test_a_write_without_an_order_is_a_race(aside: torch.cuda.Stream) -> None:
 def test_memory_that_is_handed_out_too_early_is_a_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     aside.wait_stream(torch.cuda.current_stream())
-    on(aside, lambda: x + 1)
+    read(aside, x)
     del x
     ones()
 
@@ -72,7 +84,7 @@ def test_memory_that_is_handed_out_too_early_is_a_race(aside: torch.cuda.Stream)
 def test_recorded_memory_is_not_handed_out_too_early(aside: torch.cuda.Stream) -> None:
     x = ones()
     aside.wait_stream(torch.cuda.current_stream())
-    on(aside, lambda: x + 1)
+    read(aside, x)
     x.record_stream(aside)
     del x
     ones()
@@ -81,7 +93,7 @@ def test_recorded_memory_is_not_handed_out_too_early(aside: torch.cuda.Stream) -
 def test_a_stream_that_waits_is_no_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     aside.wait_stream(torch.cuda.current_stream())
-    y = on(aside, lambda: x + 1)
+    y = read(aside, x)
     torch.cuda.current_stream().wait_stream(aside)
     assert (y + x).unique().tolist() == [3]
 
@@ -89,14 +101,14 @@ def test_a_stream_that_waits_is_no_race(aside: torch.cuda.Stream) -> None:
 def test_two_reads_are_no_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     torch.cuda.synchronize()
-    on(aside, lambda: x + 1)
-    x + 2
+    read(aside, x)
+    read(torch.cuda.current_stream(), x)
 
 
 def test_what_the_host_waited_for_is_no_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     torch.cuda.current_stream().synchronize()
-    on(aside, lambda: x + 1)
+    read(aside, x)
 
 
 def test_an_event_orders_through_a_third_stream(aside: torch.cuda.Stream) -> None:
@@ -150,10 +162,28 @@ def test_a_replay_computes_from_what_is_there_by_then() -> None:
 
 @pytest.mark.reports("CAPTURE")
 def test_a_capture_that_leaves_a_stream_behind_is_told(aside: torch.cuda.Stream) -> None:
-    x, graph = ones(), torch.cuda.CUDAGraph()
-    with pytest.raises(torch.AcceleratorError), torch.cuda.graph(graph):
-        aside.wait_stream(torch.cuda.current_stream())
-        on(aside, lambda: x * 2)
+    x = ones()
+    with pytest.raises(torch.AcceleratorError):
+        left_behind(aside, x)
+
+
+def asked_elsewhere(mode: str) -> None:
+    x, event = ones(), torch.cuda.Event()
+    event.record()
+    with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode=mode):
+        thread = threading.Thread(target=lambda: attempt(event.query))
+        thread.start()
+        thread.join()
+        x.mul_(2)
+
+
+@pytest.mark.reports("CAPTURE")
+def test_an_event_that_another_thread_asks_for_breaks_a_strict_capture() -> None:
+    asked_elsewhere("global")
+
+
+def test_it_does_not_break_a_capture_of_its_own_thread_alone() -> None:
+    asked_elsewhere("thread_local")
 
 
 def test_a_wait_of_the_host_is_seen_by_torchs_debug_mode() -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from collshim import Communicator
+from collshim.torch.distributed.work import Work
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import among_gpus, device, values
 from tests.gpu.scenarios import ALL, Post, given, results
@@ -63,3 +64,31 @@ def dropped(comm: Communicator, post: Post) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_an_input_may_be_dropped_before_the_wait(name: str) -> None:
     values(among_gpus(dropped, 2, ALL[name]))
+
+
+def through_a_future(comm: Communicator) -> list[float]:
+    """Waited for on a stream that nothing else orders behind NCCL, nor behind the stream of the post."""
+    own, parts = torch.full((8,), comm.rank + 1.0, device=device()), torch.zeros(comm.size, 8, device=device())
+    places = list(parts.unbind(0))
+    summed = Work(comm.all_reduce(own, out=own), 20.0, [own]).get_future()
+    gathered = Work(comm.all_gather(own, out=places), 20.0, [places]).get_future()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        summed.wait()
+        first = (own * 1)[0].item()
+        gathered.wait()
+        return [first, (parts * 1)[0, 0].item()]
+
+
+def test_a_future_orders_the_stream_that_waits_for_it() -> None:
+    assert values(among_gpus(through_a_future, 2)) == [[3.0, 3.0]] * 2
+
+
+def with_a_callback(comm: Communicator) -> float:
+    own = torch.full((8,), comm.rank + 1.0, device=device())
+    future = Work(comm.all_reduce(own, out=own), 20.0, [own]).get_future().then(lambda done: done.value()[0] * 2)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        return float((future.wait() * 1)[0].item())
+
+
+def test_a_callback_of_a_future_follows_the_data() -> None:
+    assert values(among_gpus(with_a_callback, 2)) == [6.0] * 2

@@ -41,7 +41,7 @@ LEVELS = (
     ("transports.processes.making", "transports.processes.reductions"),
     ("transports.processes.store",),
     ("transports.processes.gloo", "transports.processes.group", "rendezvous"),
-    ("transports.processes.exchange", "transports.processes.progress", "run"),
+    ("transports.processes.exchange", "transports.processes.nccl", "transports.processes.progress", "run"),
     ("transports.processes.request",),
     ("transports.processes.messages",),
     ("transports.processes.transport",),

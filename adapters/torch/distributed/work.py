@@ -10,6 +10,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
 
+import optree
 import torch.distributed
 from torch.futures import Future
 
@@ -93,7 +94,7 @@ class Work(torch.distributed.Work):
     def get_future(self) -> Future[list[Any]]:
         """A future of ``result()``, whose callbacks run as soon as the call is complete, with this rank's world."""
         if self._future is None:
-            self._future, self._over = Future(), threading.Event()
+            self._future, self._over = Future(devices=_devices(self._outputs)), threading.Event()
             context, place = contextvars.copy_context(), world.peek()
             thread = threading.Thread(target=context.run, args=(self._fulfil, place), name="collshim-future")
             thread.daemon = True
@@ -144,6 +145,13 @@ class Work(torch.distributed.Work):
         else:
             with world.use(current_world):
                 future.set_result(self._outputs)
+
+
+def _devices(outputs: Any) -> list[int | str | torch.device]:
+    """The GPUs of outputs, however they nest: a future of these lets the streams of who waits for it follow."""
+    leaves = optree.tree_leaves(outputs)
+    found = {leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_cuda}
+    return [*found]
 
 
 @cache

@@ -8,13 +8,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
 from collshim.layout import as_bytes
+
+T = TypeVar("T")
 
 Finish = Callable[[Any], Any]
 Moving = tuple[Any, Any, "Finish | None"]
@@ -82,3 +84,17 @@ class Works:
     def is_completed(self) -> bool:
         """Whether all of them are."""
         return all(work.is_completed() for work in self._works)
+
+
+def coalesced(group: Any, device: torch.device, starts: Sequence[Callable[[], T]]) -> tuple[list[T], Any]:
+    """What these give, posted together; on CUDA as one launch of NCCL's, with torch's work of it, else None."""
+    if device.type == "cpu":
+        return [start() for start in starts], None
+    found = list[T]()
+    group._start_coalescing(device)
+    try:
+        for start in starts:
+            found.append(start())
+    finally:  # in any case: later calls would be held back too
+        work = group._end_coalescing(device)
+    return found, work

@@ -57,7 +57,6 @@ class Exchange(GroupWork):
         started: whether the data is on its way, or the call has failed.
     """
 
-    caller: Caller | None = None
     calls: Sequence[Call] | None = None
     started = True
     fingerprints: tuple[Any, Tensor, int] | None = None
@@ -87,26 +86,24 @@ class Exchange(GroupWork):
         if not plan.on_cpu or plan.call.device == "any":
             self._stream = stream_to_follow(plan.call, plan.device)
 
-    @property
-    def call(self) -> Call:
-        """The call, with the line it was made at where the ranks tell each other."""
-        call = self.plan.call
-        return call if self.caller is None else call._replace(site=self.caller.site())
-
     def start(self) -> None:
         """Put the data on its way; the calls agree, or were not compared. Failures are kept for ``wait``."""
         group = self.group
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
         try:
-            self.outputs, work, finish = self._prepared()(group.data_group, self.inputs, self.outputs)
+            start = self._prepared()
+            if self._on_gpu:
+                group.launches.meet(self, self._place(self.calls or [self.plan.call] * group.size))
+            self.outputs, work, finish = start(group.data_group, self.inputs, self.outputs)
         except Exception as error:
             self.fail_to_start(error)
             return
         if not self._on_gpu:
             group.latest = work
-        elif self._stream is None:  # CUDA was not in use here when the call was posted
-            self._stream = torch.cuda.current_stream()
+        else:
+            self.launch = group.launches.add(self, work)
+            self._stream = self._stream or torch.cuda.current_stream()  # CUDA was not in use here before
         self.work, self.finish, self.started = work, finish, True
         self.version = None if self.caller is None else version_of(self.inputs)  # what was written till now is ours
 
@@ -116,9 +113,13 @@ class Exchange(GroupWork):
         self.fail(self._local_failure(error))  # and not raise it: the progress thread must outlive it
 
     def _local_failure(self, error: BaseException) -> CommunicationError:
-        """For what this rank could not do, though the others may have; a failure of NCCL ends the group."""
+        """For what this rank could not do, though the others may have; on CUDA they wait in NCCL, so the group ends."""
+        if isinstance(error, CommunicationError):
+            return error
         if isinstance(error, DistBackendError):
             return self.group.end(PeerError, f"{self.call}: NCCL failed: {error}")
+        if self._on_gpu:
+            return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {type(error).__name__}: {error}")
         return local_failure(self.plan.call.op, error)
 
     def _prepared(self) -> Transfer:
@@ -300,10 +301,11 @@ class Exchange(GroupWork):
         with on_stream(stream):
             try:
                 self.work.wait()
-            except DistBackendError as error:
+            except RuntimeError as error:
                 self.fail(self._local_failure(error))
                 return
             self._finish()
+            self.mark_behind(stream)
         follow(stream, self.outputs)
 
     def await_work(self, work: Any, limit: float | None) -> None:

@@ -27,6 +27,7 @@ from collshim.transports.processes.backend import (
     all_to_all_single,
     as_is,
     carrier_of,
+    coalesced,
 )
 from collshim.transports.processes.reductions import SCATTERS_SUMS_ALONE, all_reduce, filled, reduce, reduce_scatter
 
@@ -86,7 +87,9 @@ def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
         target = end.fresh() if target is None else target
         parts = listed(target)
         parts[end.rank].copy_(source)
-        return target, Works([group.broadcast(carried(part), owner) for owner, part in enumerate(parts)]), None
+        starts = [partial(group.broadcast, carried(part), owner) for owner, part in enumerate(parts)]
+        works, work = coalesced(group, source.device, starts)
+        return target, work or Works(works), None
 
     return start
 

@@ -6,7 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import torch
+
+from collshim.calls.call import Call
 from collshim.calls.pending import PendingCalls
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, PeerError, again
 from collshim.transports.processes.stalls import StallInspector
 from collshim.transports.waiting import FIRST_SLICE, Watched
@@ -29,6 +34,7 @@ class Group(Protocol):
     data_group: Any
     latest: Any
     signing_key: bytes
+    launches: Any
 
     def refuse_if_broken(self) -> None:
         """Raise where an earlier failure ended the group."""
@@ -52,18 +58,38 @@ class GroupWork(Work[Any], Watched):
         sequence: its number among the group's collectives; 0 for a message.
         work: torch's, of the data; None where none moves.
         failure: why the call failed, or None.
+        launch: what is kept of a call that NCCL was given, else None.
     """
 
     group: Group
+    plan: Plan
+    caller: Caller | None = None
     sequence = 0
+    sequence_counts = True
+    launch: Any = None
     work: Any = None
     failure: CollshimError | None = None
     _channel = ""
     _next_look: float | None = None
 
+    @property
+    def call(self) -> Call:
+        """The call, with the line it was made at where the ranks tell each other."""
+        call = self.plan.call
+        return call if self.caller is None else call._replace(site=self.caller.site())
+
     def fail(self, failure: CollshimError) -> None:
         """This call ends with ``failure``."""
         raise NotImplementedError
+
+    def _is_late(self) -> bool:
+        """Polled past its deadline: of what NCCL was given the process's watch finds that out."""
+        return self.launch is None and super()._is_late()
+
+    def mark_behind(self, stream: torch.cuda.Stream) -> None:
+        """``stream`` follows NCCL's data: its place now says when that is over, and torch's work can go."""
+        if self.launch is not None and not torch.cuda.is_current_stream_capturing():
+            self.launch.mark = stream.record_event()
 
     def _own_failure(self) -> CollshimError:
         return again(self.failure)

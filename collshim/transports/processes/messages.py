@@ -26,7 +26,7 @@ from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts, as_bytes, buffer
 from collshim.transports.matching import MessageQueues
-from collshim.transports.processes.backend import MOVABLE
+from collshim.transports.processes.backend import MOVABLE, coalesced
 from collshim.transports.processes.connection import LONGEST_HEADER
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.exchange import without_source
@@ -61,6 +61,7 @@ class Messages:
         target = outputs if isinstance(outputs, Tensor) else None
         message = MessageRequest(group, self._connections, plan, target, caller)
         in_envelope = not on_cuda or group.checks_on_cuda or call.discovers or call.root == group.rank
+        in_envelope = in_envelope and (self._batch is None or not on_cuda or call.root == group.rank)
         if call.op == "send" and isinstance(inputs, Tensor):
             self._send(message, inputs, in_envelope)
         elif in_envelope:
@@ -69,20 +70,36 @@ class Messages:
                 if envelope is not None:  # it has come already
                     self._deliver(envelope, message)
         else:
+            message.joint = call.needs_grad
             self._receive_by_nccl(message, call.root or 0)
         return message
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Data on CUDA that starts inside does so in one NCCL group call."""
+        """Data on CUDA that starts inside does so in one NCCL group call; where something raises, none does."""
         with self._lock:
             batch = self._batch = list[tuple[MessageRequest, _Start]]()
             try:
                 yield
             finally:
                 self._batch = None
-                if batch:
-                    _start_together(self._data_group(), batch)
+        for device in {message.device for message, _ in batch}:
+            self._start_together(device, [entry for entry in batch if entry[0].device == device])
+
+    def refuse_batch(self, calls: Sequence[Call]) -> None:
+        """Refuse what cannot start together; on CUDA both sides know the shapes, since no envelope goes before."""
+        group = self._group
+        if group.size == 1 or not any(call.device == "cuda" for call in calls):
+            return
+        for call in calls:
+            if call.device == "cuda":
+                self._refuse_on_cuda(call)
+            if call.root is None and call.device != "cpu":
+                expected = "a rank in a batch on CUDA"
+                raise ArgumentValueError(refusal(call.op, "source", None, expected, group.rank, group.size))
+            if (call.device == "any" or call.discovers) and call.root != group.rank:
+                got, expected = "to be discovered", "known in a batch on CUDA: give like or out, and no discovers"
+                raise ArgumentValueError(refusal(call.op, "shape", got, expected, group.rank, group.size))
 
     def _refuse_on_cuda(self, call: Call) -> None:
         """NCCL has no tags and no receive from any rank: it would deliver one message for another."""
@@ -112,7 +129,7 @@ class Messages:
         except OSError as error:
             message.end(error.strerror or str(error))
         if call.device == "cuda" and message.failure is None:
-            self._start(message, partial(self._data_group().send, [_movable(tensor)], peer, 0))
+            self._start(message, partial(self._data_group().send, [_movable(tensor)], peer, 0), peer)
 
     def _post(self, message: MessageRequest, owner: int, tensor: Tensor) -> None:
         """The envelope is on its way, and with it the data where small."""
@@ -224,16 +241,33 @@ class Messages:
                 raise AssertionError("without the check the receiver gives shape and dtype")
             target = message.outputs = torch.empty(call.shape, dtype=call.dtype, device=message.device)
         message.arrived = True
-        self._start(message, partial(self._data_group().recv, [_movable(target)], source, 0))
+        self._start(message, partial(self._data_group().recv, [_movable(target)], source, 0), source)
 
-    def _start(self, message: MessageRequest, start: _Start) -> None:
+    def _start(self, message: MessageRequest, start: _Start, peer: int) -> None:
         """Start NCCL's data, now or with the rest of its batch; where that fails, so does ``message``."""
         if self._batch is not None:
             self._batch.append((message, start))
             return
         with _failing(message):
+            self._group.launches.meet_peer(message, peer)
             message.work = start()
+            message.launch = self._group.launches.add(message, message.work)
             message.moved = True
+
+    def _start_together(self, device: torch.device, batch: Sequence[tuple[MessageRequest, _Start]]) -> None:
+        """One group call: NCCL runs what it holds at the same time, and gives one work for all of it."""
+        launches = self._group.launches
+        try:
+            launches.meet(batch[0][0], device)
+            _, work = coalesced(self._data_group(), device, [start for _, start in batch])
+        except Exception as error:
+            failure = error if isinstance(error, CollshimError) else batch[0][0].broken(str(error))
+            for message, _ in batch:
+                message.fail(failure)
+            return
+        for message, _ in batch:
+            message.work, message.moved = work, True
+            message.launch = launches.add(message, work)
 
     def _data_group(self) -> Any:
         self._group.refuse_if_broken()
@@ -285,15 +319,3 @@ def _failing(message: MessageRequest) -> Iterator[None]:
         message.fail(failure)
     except RuntimeError as error:
         message.end(without_source(error))
-
-
-def _start_together(group: Any, batch: Sequence[tuple[MessageRequest, _Start]]) -> None:
-    """One group call per device: NCCL runs what it holds at the same time, and gives one work for all of it."""
-    for device in {message.device for message, _ in batch}:
-        messages = [(message, start) for message, start in batch if message.device == device]
-        group._start_coalescing(device)
-        for _, start in messages:
-            start()
-        work = group._end_coalescing(device)
-        for message, _ in messages:
-            message.work, message.moved = work, True

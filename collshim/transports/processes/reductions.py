@@ -25,6 +25,7 @@ from collshim.transports.processes.backend import (
     all_gather_single,
     all_to_all_single,
     carrier_of,
+    coalesced,
     reduce_scatter_single,
 )
 
@@ -65,8 +66,15 @@ def _is_native(call: Call) -> bool:
     return call.dtype in FLOATS | INTEGERS
 
 
+def _averages(call: Call) -> bool:
+    """Whether the backend averages itself: NCCL does, and multiplies before it adds, so that no sum overflows."""
+    is_float = call.dtype is not None and (call.dtype.is_floating_point or call.dtype.is_complex)
+    return call.reduce_op == "avg" and call.device == "cuda" and is_float
+
+
 def _native_op(call: Call) -> Any:
-    return (_OF_BOOLEANS if call.dtype is torch.bool else _NATIVE_OPS)[call.reduce_op or "sum"]
+    ops = _OF_BOOLEANS if call.dtype is torch.bool else _NATIVE_OPS
+    return ReduceOp.AVG if _averages(call) else ops[call.reduce_op or "sum"]
 
 
 def _summand(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor] | None:
@@ -78,7 +86,7 @@ def _summand(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor] | None:
 
 def _divided(call: Call, size: int) -> Finish | None:
     """What makes an average of a sum."""
-    if call.reduce_op != "avg" or call.dtype is None:
+    if call.reduce_op != "avg" or call.dtype is None or _averages(call):
         return None
     if call.dtype.is_floating_point or call.dtype.is_complex:
         return lambda target: target.div_(size)
@@ -214,11 +222,11 @@ def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
-        moving = [
-            reduction(group, part, target if owner == end.rank else None)
-            for owner, (reduction, part) in enumerate(zip(reductions, listed(source), strict=True))
-        ]
-        return target, Works([work for _, work, _ in moving]), moving[end.rank][2]
+        places = [target if owner == end.rank else None for owner in range(end.size)]
+        given = zip(reductions, listed(source), places, strict=True)
+        starts = [partial(reduction, group, part, place) for reduction, part, place in given]
+        moving, work = coalesced(group, target.device, starts)
+        return target, work or Works([work for _, work, _ in moving]), moving[end.rank][2]
 
     return start
 

@@ -62,6 +62,7 @@ class MessageRequest(GroupWork):
     outputs: Tensor | None
     arrived = False
     moved = False
+    sequence_counts = False
     stream: torch.cuda.Stream | None = None
     _is_moving = False
     _saw_left = False
@@ -80,12 +81,6 @@ class MessageRequest(GroupWork):
         if not plan.on_cpu or plan.call.device == "any":
             self.stream = stream_to_follow(plan.call, plan.device)
         self._claim = True
-
-    @property
-    def call(self) -> Call:
-        """The call, with the line it was made at where the ranks tell each other."""
-        call = self.plan.call
-        return call if self.caller is None else call._replace(site=self.caller.site())
 
     def begin(self) -> None:
         """See ``Request``."""
@@ -144,6 +139,7 @@ class MessageRequest(GroupWork):
             try:
                 with on_stream(stream):
                     self.work.wait()
+                    self.mark_behind(stream)
             except RuntimeError as error:
                 raise self.broken(without_source(error)) from error
             self.work = None

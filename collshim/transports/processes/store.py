@@ -6,6 +6,7 @@ import ctypes
 import hmac
 import os
 import socket
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -97,6 +98,7 @@ class ProcessWorld:
         self.client.post(f"address/{rank}", f"{host} {self.connections.port}")
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
         self.ending: list[list[ProcessGroup]] = []  # which threads let go of
+        self.ending_nccl: dict[threading.Thread, ProcessGroup] = {}  # by the thread that ends it
 
     def begin_making(self) -> None:
         """A group is made from now on, or the world: in ``timeout`` seconds for all of its steps together."""
@@ -124,9 +126,22 @@ class ProcessWorld:
         with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
             others.callback(self.client.close)
             others.callback(self.connections.close)
+            others.callback(self._await_nccl)
             for transport in reversed(in_order):  # the same on all ranks: the end of a NCCL group waits for them
                 others.callback(transport.close)
             warn_of(self._never_closed(), "the world")
+
+    def _await_nccl(self) -> None:
+        """NCCL's ends are over, which may wait for the other ranks; at the deadline they are broken off."""
+        limit = time.monotonic() + self.timeout
+        for thread in list(self.ending_nccl):
+            thread.join(max(0.0, limit - time.monotonic()))
+        late = list(self.ending_nccl.values())
+        for group in late:
+            end_nccl(group, failed=True)
+        if late:
+            text = f"closing the world: NCCL did not end {len(late)} of its groups within {self.timeout:g} s"
+            raise DeadlineError(f"{text}, which other ranks have not closed perhaps")
 
     def abandon(self) -> None:
         """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
@@ -167,8 +182,11 @@ class ProcessWorld:
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():
-            nccl = _nccl(PrefixStore("nccl", store), rank, size, self.timeout)
+            nccl = _nccl(PrefixStore("nccl", store), key, ranks, rank, self.timeout)
             group._register_backend(torch.device("cuda"), ProcessGroup.BackendType.NCCL, nccl)
+            named: Any = group  # its stubs have a type for names that older releases lack
+            named._set_group_name(key)
+            group._set_group_desc("collshim")
         return group
 
     @contextmanager
@@ -203,13 +221,19 @@ class ProcessWorld:
         with self._told([self.rank]):
             self.client.ask(tell, self._left())
 
-    def left(self, key: str, size: int) -> None:
-        """This rank has closed its end of the group; the last one clears the store of it."""
+    def tell_launches(self) -> None:
+        """Say in the store to which calls over NCCL this process has come, in all its groups."""
+        for transport in self._open:
+            transport.launches.tell()
+
+    def left(self, key: str, size: int, more: Sequence[str] = ()) -> None:
+        """This rank has closed its end of the group; the last one clears the store of it, and of ``more`` keys."""
 
         def tell(store: Any) -> None:
             if store.add(f"{key}/left", 1) == size:
-                for what in ("made", "left", "data/met", "fingerprints/met"):
-                    store.delete_key(f"{key}/{what}")
+                own = (f"{key}/{what}" for what in ("made", "left", "data/met", "fingerprints/met"))
+                for name in (*own, *more):
+                    store.delete_key(name)
 
         self.client.tell(tell)
 
@@ -317,12 +341,14 @@ def nccl_is_there() -> bool:
     return torch.distributed.is_nccl_available() and torch.cuda.is_available()
 
 
-def _nccl(store: Any, rank: int, size: int, timeout: float) -> Any:
+def _nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: float) -> Any:
+    """NCCL's ProcessGroup; torch's log, its flight recorder and its profiler name it by ``key``."""
     from torch.distributed import ProcessGroupNCCL
 
-    options = ProcessGroupNCCL.Options()
-    options._timeout = timedelta(seconds=timeout)  # then torch's watchdog ends the process: no thread waits on the host
-    return ProcessGroupNCCL(store, rank, size, options)
+    options: Any = ProcessGroupNCCL.Options()
+    options.group_name, options.global_ranks_in_group = key, [*ranks]
+    options._timeout = timedelta(seconds=_PATIENCE * timeout)  # then torch's watchdog ends the process: ours is first
+    return ProcessGroupNCCL(store, rank, len(ranks), options)
 
 
 def never_free(groups: Sequence[ProcessGroup]) -> None:

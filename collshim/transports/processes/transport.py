@@ -31,10 +31,14 @@ from collshim.transports.processes.fingerprint import (
     travels_inline,
 )
 from collshim.transports.processes.messages import Messages
+from collshim.transports.processes.nccl import Launches
 from collshim.transports.processes.progress import ProgressThread
-from collshim.transports.processes.store import ProcessWorld, end_nccl, never_free
+from collshim.transports.processes.store import ProcessWorld, end_nccl, nccl_is_there, never_free
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
+
+_PAUSE = 0.001
+"""Seconds between two looks whether NCCL is done, where a group is closed."""
 
 _FEW = 32
 """Ranks up to which fingerprints go from each to each."""
@@ -73,10 +77,12 @@ class ProcessTransport:
         self.key = key
         self.rank = self.ranks.index(world.rank)
         self.size = len(self.ranks)
+        self._has_nccl = nccl_is_there()
         self.checks = checks is not False
         self.checks_on_cuda, self.compares_sites = checks in (True, "sites"), checks == "sites"
         self._chosen: bool | Literal["sites"] | None = checks
         self.deferred = DeferredErrors()
+        self.launches = Launches(self, world)
         self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
         self.sequence = 0
         self.latest: Any = None
@@ -167,9 +173,11 @@ class ProcessTransport:
     def _start_without_wait(self, exchange: Exchange) -> None:
         """Data that follows fingerprints must start though this rank does not wait.
 
-        NCCL wants the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns.
+        NCCL wants the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns,
+        also on a rank that gives nothing and cannot know yet where the data is.
         """
-        if exchange.plan.call.device != "cuda":
+        call = exchange.plan.call
+        if call.device == "cpu" or call.content == "object" or not (call.device == "cuda" or self._has_nccl):
             ProgressThread.watch(self)
             return
         try:
@@ -208,6 +216,10 @@ class ProcessTransport:
         self.refuse_if_broken()
         return self._messages.start(plan, inputs, outputs, caller)
 
+    def refuse_batch(self, calls: Sequence[Call]) -> None:
+        """See ``Transport.refuse_batch``."""
+        self._messages.refuse_batch(calls)
+
     def together(self) -> AbstractContextManager[None]:
         """See ``Transport.together``."""
         return self._messages.together()
@@ -225,6 +237,7 @@ class ProcessTransport:
             self._failure = failure if isinstance(failure, CommunicationError) else CommunicationError(str(failure))
         broken_by = self._failure
         self._fail_queued(lambda call: broken_by)
+        self.launches.fail(self._failure)
         self._messages.fail(self._failure)
         self._let_go()
 
@@ -251,6 +264,7 @@ class ProcessTransport:
 
     def leave(self, why: str) -> None:
         """See ``Transport.leave``."""
+        self.world.tell_launches()
         self.stalls.leave(why)
 
     def is_usable(self) -> bool:
@@ -262,18 +276,22 @@ class ProcessTransport:
         return self._messages.leaks() if self._failure is None else []
 
     def close(self) -> None:
-        """See ``Transport.close``."""
+        """See ``Transport.close``; what NCCL was given is over before, or is given up at its deadline."""
+        while self._failure is None and not self.launches.are_over():
+            time.sleep(_PAUSE)
         leaks = self.leaks()
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
         self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
         self.deferred.clear()
         self._messages.close()
-        self._let_go(partial(self.world.left, self.key, self.size))
+        ending = self._let_go(partial(self.world.left, self.key, self.size, self.launches.keys()))
+        if ending is not None and self.launches.are_used:
+            ending.join(FIRST_SLICE)  # no longer: the other ranks may close this group later, behind another one
         warn_of(leaks, f"group {self.key}")
 
     def drop(self) -> None:
         """See ``Transport.drop``."""
-        if self._queue:
+        if self._queue or self.launches.are_used:  # the collector may be who asks
             threading.Thread(target=self._close_when_over, name="collshim-ending", daemon=True).start()
         else:
             self.close()
@@ -293,37 +311,53 @@ class ProcessTransport:
         if getattr(self, "_fingerprint_group", None) is not None:
             self._let_go()
 
-    def _let_go(self, then: Callable[[], None] = lambda: None) -> None:
+    def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
         """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.
 
         In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
-        ranks, and fails where one of them ends meanwhile. ``then`` is called at the end: not before, since the last
-        rank that has left the group clears the store of what says whether it is made.
+        ranks, and fails where one of them ends meanwhile. And where NCCL was used: its end may wait for the other
+        ranks, which may end their groups in another order, or now be told to by the collector. ``then`` is called at
+        the end: not before, since the last rank that has left the group clears the store of what says whether it is
+        made.
         """
         groups = self._groups()
         self.data_group = self._fingerprint_group = self._fingerprint_backend = None
         if not groups:
-            return
-        end_nccl(groups[0], failed=not isinstance(self._failure, BrokenCommunicatorError | type(None)))
-        if self._is_idle() and self._is_made():
+            return None
+        has_failed = not isinstance(self._failure, BrokenCommunicatorError | type(None))
+        is_nccl_left = self.launches.are_used and not has_failed
+        if not is_nccl_left:
+            end_nccl(groups[0], failed=has_failed)
+        if not is_nccl_left and self._is_idle() and self._is_made():
             groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
             then()
-        else:
-            self.world.ending.append(groups)
-            threading.Thread(target=self._drop, args=(groups, then), name="collshim-ending", daemon=True).start()
+            return None
+        self.world.ending.append(groups)
+        arguments = groups, is_nccl_left, then
+        ending = threading.Thread(target=self._drop, args=arguments, name="collshim-ending", daemon=True)
+        if is_nccl_left:
+            self.world.ending_nccl[ending] = groups[0]
+        ending.start()
+        return ending
 
     def _groups(self) -> list[ProcessGroup]:
         return [group for group in (self.data_group, self._fingerprint_group) if group is not None]
 
     def _is_idle(self) -> bool:
-        return all(work is None or work.is_completed() for work in (self.latest, self._latest_fingerprints))
+        works = self.latest, self._latest_fingerprints
+        return all(work is None or work.is_completed() for work in works) and self.launches.are_over()
 
     def _is_made(self) -> bool:
         """Whether every rank has made the group, or the store is gone."""
         return self.world.is_made(self.key, self.size)
 
-    def _drop(self, groups: list[ProcessGroup], then: Callable[[], None]) -> None:
+    def _drop(self, groups: list[ProcessGroup], is_nccl_left: bool, then: Callable[[], None]) -> None:
         limit = time.monotonic() + self.world.timeout
+        if is_nccl_left:
+            while not self.launches.are_over() and time.monotonic() < limit:
+                time.sleep(0.01)
+            end_nccl(groups[0], failed=not self.launches.are_over())
+            self.world.ending_nccl.pop(threading.current_thread(), None)
         while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
             time.sleep(0.01)
         if not self._is_idle():  # torch 2.6 waits in the destructor, and no other thread runs meanwhile

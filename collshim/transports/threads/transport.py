@@ -118,6 +118,9 @@ class ThreadTransport:
             group.fail_if_hopeless(exchange)
         return CompletedWork(None, call=call) if is_eager else arrival
 
+    def refuse_batch(self, calls: Sequence[Call]) -> None:
+        """See ``Transport.refuse_batch``; here any may."""
+
     def together(self) -> AbstractContextManager[None]:
         """See ``Transport.together``; here none waits for another in any case."""
         return nullcontext()

@@ -1,7 +1,8 @@
 // Capture and replay of CUDA graphs.
 //
-// Modelled: which streams join a capture, and that all have been waited for at its end; a replay posts the captured
-// operations, made afresh, on one stream, in the order of the capture.
+// Modelled: which streams join a capture, and that all have been waited for at its end; that other threads must not ask
+// for events meanwhile, in the strictest mode; a replay posts the captured operations, made afresh, on one stream, in the
+// order of the capture.
 // Not modelled: branches of a graph that run side by side, node parameters, conditional nodes.
 #include <utility>
 
@@ -11,10 +12,15 @@ using namespace model;
 
 static unsigned long long graphs = 0;
 
+namespace model {
+thread_local enum cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+thread_local int captures = 0;
+int all_captures = 0;
+}  // namespace model
+
 extern "C" {
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode) {
-  static thread_local enum cudaStreamCaptureMode own = cudaStreamCaptureModeGlobal;
-  std::swap(own, *mode);
+  std::swap(capture_mode, *mode);
   return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus* status) {
@@ -35,12 +41,15 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCapture
   if (number) *number = 0;
   return cudaSuccess;
 }
-cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode mode) {
   LOCKED;
   Stream* stream = stream_of(handle);
   Graph* graph = new Graph;
   graph->streams.insert(stream);
   graph->id = ++graphs;
+  graph->forbids = mode == cudaStreamCaptureModeGlobal;
+  captures += graph->forbids;
+  all_captures += graph->forbids;
   stream->capture = graph;
   return cudaSuccess;
 }
@@ -53,6 +62,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* made) {
   Stream* origin = stream_of(handle);
   Graph* graph = origin->capture;
   bool joined = true;
+  captures -= graph->forbids;
+  all_captures -= graph->forbids;
   for (Stream* stream : graph->streams) {
     stream->capture = nullptr;
     joined = joined && knows(origin->clock, stream->id, stream->clock[stream->id]);

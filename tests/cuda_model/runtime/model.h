@@ -64,6 +64,7 @@ struct Event {
 
 struct Graph {
   std::set<Stream*> streams;
+  bool forbids = false;  // other threads to ask for events meanwhile: CUDA's strictest mode
   std::vector<Make> operations;
   unsigned long long id = 0;
 };
@@ -75,6 +76,10 @@ extern std::condition_variable& changed;
 extern thread_local int current_device;
 extern std::vector<Stream*>& streams;
 extern std::deque<uint64_t>* nccl_kernels;  // by device: the numbers of those that are not over
+
+extern thread_local enum cudaStreamCaptureMode capture_mode;  // the calling thread's
+extern thread_local int captures;                            // that it has begun and not ended, of those that forbid
+extern int all_captures;
 
 Stream* stream_of(cudaStream_t handle);
 Stream* new_stream(int device, int priority);

@@ -1,0 +1,138 @@
+"""Groups that are closed, dropped or left, in any order on any ranks, with calls on their way or not."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from typing import Any
+
+import pytest
+import torch
+
+from collshim import Communicator
+from collshim.transports.processes import store, transport
+from tests.cuda_model import model
+from tests.cuda_model.hardware import require_model
+from tests.cuda_model.ranks import Setting, among_gpus, device, values
+from tests.engine.worlds import attempt
+
+require_model()
+
+DEADLINE = 3.0
+SLACK = 2.0
+SHORT = Setting(wait=DEADLINE, rests=False)
+
+
+def ones() -> torch.Tensor:
+    return torch.ones(4, device=device())
+
+
+def parts_of(comm: Communicator, count: int) -> list[Communicator]:
+    """Groups of all ranks, each of which has used NCCL."""
+    parts = [comm.subgroup(range(comm.size)) for _ in range(count)]
+    for part in parts:
+        assert part is not None
+        part.all_reduce(ones()).wait()
+    torch.cuda.synchronize()
+    return [part for part in parts if part is not None]
+
+
+def unmet(comm: Communicator) -> float:
+    """Rank 1 makes no second call; the others close."""
+    comm.all_reduce(ones()).wait()
+    torch.cuda.synchronize()
+    if comm.rank == 1:
+        time.sleep(DEADLINE + SLACK)
+        return 0.0
+    comm.all_reduce(ones()).wait()
+    began = time.monotonic()
+    comm.close()
+    return time.monotonic() - began
+
+
+def test_a_close_before_a_call_that_nobody_meets_ends_at_the_deadline() -> None:
+    assert max(values(among_gpus(unmet, 2, setting=SHORT))) < DEADLINE + SLACK
+
+
+def in_two_orders(comm: Communicator) -> float:
+    parts = parts_of(comm, 3)
+    began = time.monotonic()
+    for part in parts if comm.rank == 0 else reversed(parts):
+        part.close()
+    return time.monotonic() - began
+
+
+def test_ranks_may_close_their_groups_in_different_orders() -> None:
+    """Where the end of a communicator waits for the other ranks, as in some releases of NCCL."""
+    with model.setting("destroy_meets", 1):
+        assert max(values(among_gpus(in_two_orders, 2))) < SLACK
+
+
+def dropped_on_one_rank(comm: Communicator) -> float:
+    parts = parts_of(comm, 1)
+    began = time.monotonic()
+    if comm.rank == 0:
+        parts.clear()
+        gc.collect()
+    comm.all_reduce(ones()).wait()
+    torch.cuda.synchronize()
+    return time.monotonic() - began
+
+
+def test_a_group_that_one_rank_drops_holds_nobody_up() -> None:
+    with model.setting("destroy_meets", 1):
+        assert max(values(among_gpus(dropped_on_one_rank, 2))) < SLACK
+
+
+@pytest.mark.parametrize("pending", [False, True], ids=["at rest", "with a call on its way"])
+def test_the_collector_calls_nothing_of_nccl(monkeypatch: pytest.MonkeyPatch, pending: bool) -> None:
+    callers, end = list[Any](), store.end_nccl
+
+    def told(group: Any, *, failed: bool) -> None:
+        callers.append(threading.current_thread().name)
+        end(group, failed=failed)
+
+    def dropping(comm: Communicator) -> None:
+        parts = parts_of(comm, 1)
+        if pending:
+            torch.cuda._sleep(1_500_000_000)
+            parts[0].all_reduce(ones())
+        parts.clear()
+        gc.collect()
+        time.sleep(0.5)
+
+    monkeypatch.setattr(transport, "end_nccl", told)
+    values(among_gpus(dropping, 2, setting=Setting(closes=False)))
+    assert callers == ["collshim-ending"] * 2
+
+
+def closed_with_work_on_its_way(comm: Communicator) -> list[float]:
+    (part,) = parts_of(comm, 1)
+    torch.cuda._sleep(1_500_000_000)
+    x = ones()
+    work = part.all_reduce(x, out=x)
+    part.close()
+    found = attempt(work.wait)
+    return [*x.tolist(), float(bool(found.raised))]
+
+
+def test_what_is_on_its_way_is_over_before_a_group_is_closed() -> None:
+    with model.setting("busy", 0.5):
+        assert values(among_gpus(closed_with_work_on_its_way, 2)) == [[2.0, 2.0, 2.0, 2.0, 0.0]] * 2
+
+
+def test_a_world_whose_other_rank_ended_is_closed_at_the_deadline() -> None:
+    """Rank 1 leaves without closing anything, with NCCL's ends waiting for each other."""
+
+    def leaving(comm: Communicator) -> None:
+        comm.all_reduce(ones()).wait()
+        torch.cuda.synchronize()
+        if comm.rank == 1:
+            time.sleep(DEADLINE + SLACK)
+
+    began = time.monotonic()
+    with model.setting("destroy_meets", 1), model.setting("patience", 60):
+        found = among_gpus(leaving, 2, setting=Setting(wait=DEADLINE))
+    assert time.monotonic() - began < 2 * (DEADLINE + SLACK)
+    assert "NCCL did not end 1 of its groups" in found[0].text
