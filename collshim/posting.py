@@ -168,8 +168,9 @@ class Posting:
         """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
         earlier = self._earlier() if self._deferred else None
         start, site = self._transport.message if plan.is_message else self._transport.start, None
+        pending = self._pending
         if self._tells_site:
-            site, pending = caller(), self._pending
+            site = caller()
             if pending.latest is not None or pending.entries:
                 pending.compare(plan, inputs, outputs, site)
         work = start(plan, inputs, outputs, site)

@@ -23,7 +23,6 @@ from collshim.errors import (
     DeadlineError,
     is_of_handler,
 )
-from collshim.layout import Parts
 
 _PAUSE = 1e-4
 """Seconds between two looks at a work that another thread waits for."""
@@ -56,7 +55,7 @@ class Work(Generic[T]):
     token: Tensor | None = None
     source: int | None = None
     inputs: Any = None
-    outputs: Parts | None = None
+    outputs: Any = None
     spans: Any = None
     version: int | None = None
     joint = False

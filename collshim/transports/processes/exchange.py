@@ -57,6 +57,7 @@ class Exchange(GroupWork):
         started: whether the data is on its way, or the call has failed.
     """
 
+    outputs: Parts | None
     calls: Sequence[Call] | None = None
     started = True
     fingerprints: tuple[Any, Tensor, int] | None = None

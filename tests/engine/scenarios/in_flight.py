@@ -111,12 +111,15 @@ def _fifty(comm: Communicator, length: int) -> Any:
     return [k for k in range(50) if not torch.equal(got[k], total(length, comm.size) + k * comm.size)]
 
 
+def _free(works: dict[str, Work[Any]]) -> None:
+    for work in works.values():
+        work.free()
+
+
 def _dropped(comm: Communicator, length: int) -> Any:
     """Rank 0 waits for nothing and keeps nothing; its peers are served all the same."""
     if comm.rank == 0:
-        for work in _posted(comm, length).values():
-            work.free()
-        del work
+        _free(_posted(comm, length))
         gc.collect()
         litter = [torch.full((length,), -9.0) for _ in range(50)]
         comm.barrier().wait()
