@@ -24,7 +24,7 @@ LENGTHS = {"small": 4, "shared": 2_000_000}
 """Of a shared computation the ranks that wait take their part."""
 
 
-@pytest.mark.parametrize("kind", PROCESSES)
+@pytest.mark.parametrize("kind", ["processes", pytest.param("unchecked", marks=pytest.mark.slow)])
 def test_a_peer_that_comes_when_a_slice_of_the_wait_ends_is_no_failure(kind: str) -> None:
     found = on_ranks(slices.meets_at_the_end_of_a_slice, 2, kind, wait=30.0, within=90)
     assert found == [slices.ROUNDS] * 2

@@ -86,6 +86,7 @@ def test_a_recv_from_a_living_rank_is_told_by_its_deadline_that_the_stores_serve
     assert seen.seconds < TIMEOUT + SLACK
 
 
+@pytest.mark.slow
 def test_a_stop_of_the_stores_server_that_is_shorter_than_the_deadline_does_no_harm() -> None:
     with ranks(CALLS + COUNTS, 3, COLLSHIM_TIMEOUT="15") as processes:
         assert all(process.stdout.readline().startswith("ready") for process in processes)
@@ -98,7 +99,7 @@ def test_a_stop_of_the_stores_server_that_is_shorter_than_the_deadline_does_no_h
     assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, "right")] * 3, found
 
 
-@pytest.mark.parametrize("deed", ["deletes", "overwrites"])
+@pytest.mark.parametrize("deed", ["deletes", pytest.param("overwrites", marks=pytest.mark.slow)])
 def test_what_a_stranger_does_to_all_keys_of_the_store_does_not_disturb_the_ranks_calls(deed: str) -> None:
     with ranks(CALLS + COUNTS, 3, COLLSHIM_TIMEOUT="10", COLLSHIM_SECRET="the world's own") as processes:
         ports = [process.stdout.readline().split()[1] for process in processes]

@@ -25,6 +25,7 @@ def test_groups_made_and_destroyed_leave_no_file_descriptor_and_no_thread(transp
         assert after.threads <= before.threads
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(LIMIT + 20)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_memory_after_the_last_all_reduce_is_within_5_percent_of_that_after_the_tenth(transport: str) -> None:

@@ -76,7 +76,7 @@ _OF_THREADS = [
     for name in ("run", "_take_shares", "_finish")
     for when in ("before", "after")
 ]
-_OF_THREADS += [Point(_THREADS, "Exchange", "begin", when, is_locked=True) for when in ("before", "after")]
+_OF_THREADS += [Point(_THREADS, "Exchange", "__init__", when, is_locked=True) for when in ("before", "after")]
 _C10D = "torch.distributed.distributed_c10d"
 _OF_TORCH = [Point(_C10D, "", "_new_process_group_helper", when) for when in ("before", "after")]
 
