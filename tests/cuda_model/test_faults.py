@@ -65,7 +65,7 @@ def dropped(comm: Communicator) -> set[float]:
     with torch.cuda.stream(torch.cuda.Stream()):
         out = torch.zeros(comm.size, NUMBERS, device=device())
         torch.cuda.current_stream().synchronize()
-        comm.all_gather(torch.full((NUMBERS,), comm.rank + 1.0, device=device()), out=out)
+        comm.all_gather(torch.full((NUMBERS,), comm.rank + 1.0, device=device()), out=out).free()
         comm.barrier().wait()
         junk = [torch.full((NUMBERS,), -1.0, device=device()) for _ in range(2)]
         torch.cuda.synchronize()

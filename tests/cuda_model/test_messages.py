@@ -29,7 +29,7 @@ def exchanged(comm: Communicator) -> list[list[float]]:
         after, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
         on_cpu: list[Send | Recv] = [Send(torch.ones(2), after), Recv(before, like=torch.ones(2))]
         works = comm.batch([*sends, *on_cpu, *receives])
-        found.append([work.wait() for work in works[comm.size + 2 :]])
+        found.append([work.wait() for work in works][comm.size + 2 :])
     return [[tensor[0].item() for tensor in turn] for turn in found]
 
 
