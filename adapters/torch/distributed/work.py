@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 
 import optree
 import torch.distributed
+from torch import Tensor
 from torch.futures import Future
 
 import collshim.work
 from collshim import world
+from collshim.calls.pending import tell_change
 from collshim.errors import DeadlineError
 from collshim.torch.distributed.arguments import refuse, seconds
 from collshim.torch.distributed.profiling import Event
@@ -52,6 +54,7 @@ class Work(torch.distributed.Work):
         self._work = work
         self._deadline = deadline
         self._outputs = outputs
+        self._own = _own_of(work, outputs)
         if event is not None:
             self._event = event
 
@@ -126,6 +129,9 @@ class Work(torch.distributed.Work):
     def _finish(self, limit: float | None) -> None:
         _awaited.discard(self)
         event, self._event = self._event, None
+        own, self._own = self._own, None
+        if own is not None and own[0]._version != own[1]:
+            tell_change(self._work)
         complete(self._work, limit, event)
 
     def _fulfil(self, current_world: world.World | None) -> None:
@@ -145,6 +151,19 @@ class Work(torch.distributed.Work):
         else:
             with world.use(current_world):
                 future.set_result(self._outputs)
+
+
+def _own_of(work: collshim.work.Work[Any], outputs: list[Any]) -> tuple[Tensor, int] | None:
+    """Of a call in place that is compared: the caller's tensor, and what tells whether it was changed since.
+
+    The engine was given the tensor's memory alone, whose changes nobody counts.
+    """
+    if getattr(work, "caller", None) is None or type(work.inputs) is not Tensor or not outputs:
+        return None
+    own: Tensor = outputs[0]
+    if type(own) is not Tensor or own.is_inference() or own.data_ptr() != work.inputs.data_ptr():
+        return None
+    return own, own._version
 
 
 def _devices(outputs: Any) -> list[int | str | torch.device]:

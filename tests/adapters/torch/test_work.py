@@ -141,3 +141,20 @@ def test_what_all_gather_single_has_gathered_is_one_view_per_rank(run: Run, shap
         return [part.flatten().tolist() for part in work.result()]
 
     assert run(rank, 2) == [[[0.0, 0.0], [1.0, 1.0]]] * 2
+
+
+@pytest.mark.parametrize("count", [2, 5000])
+def test_a_tensor_that_is_changed_before_the_wait_is_told_of(run: Run, count: int) -> None:
+    def rank() -> list[str]:
+        tensor = torch.ones(count)
+        for _ in range(2):
+            work = dist.all_reduce(tensor, async_op=True)
+            assert work is not None
+            tensor += 1
+            with pytest.raises(collshim.errors.UsageWarning, match="its input was changed before the wait"):
+                work.wait()
+        unchanged = dist.all_reduce(tensor, async_op=True)
+        assert unchanged is not None
+        return [str(unchanged.wait())]
+
+    assert run(rank, 2) == [["True"]] * 2
