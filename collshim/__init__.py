@@ -22,6 +22,7 @@ from collshim.errors import (
     NotANumberError,
     PeerError,
     RankError,
+    UsageWarning,
     WorldError,
 )
 from collshim.launch import launch
@@ -51,6 +52,7 @@ __all__ = [
     "RankError",
     "Recv",
     "Send",
+    "UsageWarning",
     "Work",
     "World",
     "WorldError",

@@ -91,7 +91,7 @@ class RankError(CollshimError, RuntimeError):
 
 
 class UsageWarning(UserWarning):
-    """A call is carried out, though the program leaves its result to chance: see docs/faults.md."""
+    """A call is carried out, though the program leaves its result to chance: see docs/sharp-bits.md."""
 
 
 def again(failure: CollshimError | None) -> CollshimError:

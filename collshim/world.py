@@ -24,8 +24,8 @@ from collshim.errors import WorldError
 from collshim.forks import INHERITED, no_rank
 from collshim.options import get as current_options
 from collshim.transports import Transport
-from collshim.transports.processes.nccl import LaunchWatch
-from collshim.transports.processes.progress import ProgressThread
+from collshim.transports.processes.nccl import LAUNCH_WATCH
+from collshim.transports.processes.progress import PROGRESS
 from collshim.transports.processes.store import ProcessWorld, nccl_is_there, reach_store
 from collshim.transports.threads.group import ThreadWorld
 from collshim.transports.threads.transport import ThreadTransport
@@ -198,8 +198,8 @@ def _leave_at_exit() -> None:
     shared = _Process.shared
     if shared is not None:
         shared.abandon()
-    ProgressThread.stop()
-    LaunchWatch.stop()
+    PROGRESS.stop()
+    LAUNCH_WATCH.stop()
     warn_of_leaks()  # last: a warning may be an error
 
 

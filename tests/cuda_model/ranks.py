@@ -50,6 +50,12 @@ class Setting(NamedTuple):
     one_gpu: bool = False
 
 
+DEADLINE, SLACK = 3.0, 2.0
+"""Seconds that a wait may take where ranks do not come, and how much later they may be told."""
+
+SHORT = Setting(wait=DEADLINE, rests=False)
+
+
 PLAIN = Setting()
 
 
@@ -88,6 +94,11 @@ def among_threads(scenario: Callable[..., Any], size: int, *args: Any) -> list[A
 def device() -> torch.device:
     """This rank's GPU."""
     return torch.device("cuda", torch.cuda.current_device())
+
+
+def ones() -> torch.Tensor:
+    """Four of them, on this rank's GPU."""
+    return torch.ones(4, device=device())
 
 
 def _on_rank(

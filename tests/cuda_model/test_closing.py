@@ -14,18 +14,10 @@ from collshim import Communicator
 from collshim.transports.processes import store, transport
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
-from tests.cuda_model.ranks import Setting, among_gpus, device, values
+from tests.cuda_model.ranks import DEADLINE, SHORT, SLACK, Setting, among_gpus, ones, values
 from tests.engine.worlds import attempt
 
 require_model()
-
-DEADLINE = 3.0
-SLACK = 2.0
-SHORT = Setting(wait=DEADLINE, rests=False)
-
-
-def ones() -> torch.Tensor:
-    return torch.ones(4, device=device())
 
 
 def parts_of(comm: Communicator, count: int) -> list[Communicator]:

@@ -10,14 +10,10 @@ import torch
 from collshim import Communicator, Recv, Send
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
-from tests.cuda_model.ranks import Setting, among_gpus, device, values
+from tests.cuda_model.ranks import Setting, among_gpus, device, ones, values
 from tests.engine.worlds import attempt
 
 require_model()
-
-
-def ones() -> torch.Tensor:
-    return torch.ones(4, device=device())
 
 
 def exchanged(comm: Communicator) -> list[list[float]]:

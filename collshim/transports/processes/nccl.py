@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import socket
-import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch.distributed import DistNetworkError
@@ -24,6 +22,7 @@ from collshim.calls.call import Call, in_the_world
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.transports.processes.client import StoreSilentError
 from collshim.transports.processes.group import Group, GroupWork
+from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.stalls import comes_by
 from collshim.transports.waiting import FIRST_SLICE, Watched, missing_text, watch
 
@@ -38,9 +37,6 @@ _TOLD_AFTER = 0.5
 
 _PATIENCE = 10
 """A call to which all ranks have come is given up after this many deadlines: its GPU may have other work before it."""
-
-_LONGEST_STEP = 5.0
-"""Seconds that a process which ends waits for a look that has begun."""
 
 _RELAXED = 2
 """cudaStreamCaptureModeRelaxed."""
@@ -136,7 +132,7 @@ class Launches:
         self._pending.append(launch)
         if work.sequence_counts:
             self._launched = work.sequence
-        LaunchWatch.watch(self)
+        LAUNCH_WATCH.watch(self)
         return launch
 
     def are_over(self) -> bool:
@@ -308,65 +304,13 @@ def _gpu(device: int) -> str:
     return f"{found.name} {getattr(found, 'uuid', device)} of {socket.gethostname()}"
 
 
-class LaunchWatch:
-    """The process's thread that looks after what NCCL was given, for as long as there is something to look after."""
-
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-    _watched: ClassVar[set[Launches]] = set()
-    _needed: ClassVar[threading.Event] = threading.Event()
-    _looking: ClassVar[threading.Lock] = threading.Lock()
-    _owner: ClassVar[int] = 0
-
-    @classmethod
-    def watch(cls, launches: Launches) -> None:
-        """Look after these until they are over."""
-        if launches in cls._watched and cls._owner == os.getpid():
-            return
-        with cls._lock:
-            cls._watched.add(launches)
-            if cls._owner != os.getpid():
-                cls._owner = os.getpid()
-                cls._needed, cls._looking = threading.Event(), threading.Lock()
-                threading.Thread(target=cls._run, name="collshim-launches", daemon=True).start()
-        cls._needed.set()
-
-    @classmethod
-    def stop(cls) -> None:
-        """Look no more: the interpreter ends."""
-        cls._looking.acquire(timeout=_LONGEST_STEP)  # and never released
-
-    @classmethod
-    def _run(cls) -> None:
-        _let_others_capture()
-        while True:
-            cls._needed.wait()
-            time.sleep(_PAUSE)
-            with cls._looking:
-                cls._look()
-
-    @classmethod
-    def _look(cls) -> None:
-        for launches in list(cls._watched):
-            try:
-                busy = launches.look()
-            except Exception as error:  # as of any thread; the other groups still need this one
-                arguments = (type(error), error, error.__traceback__, threading.current_thread())
-                threading.excepthook(threading.ExceptHookArgs(arguments))
-                busy = False
-            if not busy:
-                with cls._lock:
-                    cls._watched.discard(launches)
-                if launches.are_over():
-                    continue
-                cls.watch(launches)  # a call was given to NCCL meanwhile
-        with cls._lock:
-            if not cls._watched:
-                cls._needed.clear()
-
-
 def _let_others_capture() -> None:
     """This thread may ask events while another one captures a graph in CUDA's strictest mode, which forbids it."""
     major = str(torch.version.cuda).partition(".")[0]
     with contextlib.suppress(OSError, AttributeError):  # of a torch that has the runtime in itself
         runtime = ctypes.CDLL(f"libcudart.so.{major}")
         runtime.cudaThreadExchangeStreamCaptureMode(ctypes.byref(ctypes.c_int(_RELAXED)))
+
+
+LAUNCH_WATCH = ProgressThread("collshim-launches", _PAUSE, Launches.look, set[Launches](), _let_others_capture)
+"""Looks after what NCCL was given."""

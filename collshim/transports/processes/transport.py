@@ -32,7 +32,7 @@ from collshim.transports.processes.fingerprint import (
 )
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.progress import ProgressThread
+from collshim.transports.processes.progress import PROGRESS
 from collshim.transports.processes.store import ProcessWorld, end_nccl, nccl_is_there, never_free
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
@@ -178,7 +178,7 @@ class ProcessTransport:
         """
         call = exchange.plan.call
         if call.device == "cpu" or call.content == "object" or not (call.device == "cuda" or self._has_nccl):
-            ProgressThread.watch(self)
+            PROGRESS.watch(self)
             return
         try:
             self.agree_up_to(exchange, time.monotonic() + self.world.timeout)
