@@ -121,9 +121,12 @@ def version_of(inputs: Parts | None) -> int | None:
 
 
 def tell_change(work: Any) -> None:
-    """The wait warns that what the call reads was changed since the post; where it may have been a neighbour, not."""
+    """The wait warns that what the call reads was changed since the post; where it may have been a neighbour, not.
+
+    Of nothing, nothing can be changed, and all that is empty seems to lie at the same place.
+    """
     work.version = None
-    if work.inputs.untyped_storage().nbytes() != work.inputs.nbytes:
+    if not work.inputs.nbytes or work.inputs.untyped_storage().nbytes() != work.inputs.nbytes:
         return
     text = f"{work.call}: its input was changed before the wait, so what the ranks get of it is left to chance"
     work.warn(partial(warn_at, work.caller, f"{text} (rank {work.plan.rank} of {work.plan.size})"))

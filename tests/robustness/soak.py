@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -31,6 +32,9 @@ MEMORY = 1.10
 _MEGABYTE = 2**20
 _AT_ONCE = 25
 """Steps between two looks at the clock of rank 0."""
+
+_LOOKING = threading.Lock()
+"""To count the descriptors of a process takes one: ranks that are threads would count each other's."""
 
 _SPARE_SECONDS = 120.0
 
@@ -111,11 +115,13 @@ class Soak:
 
     def _now(self) -> Minute:
         store = current().store
-        own, keys = held(), 0 if store is None else int(store.num_keys())
+        keys = 0 if store is None else int(store.num_keys())
+        with _LOOKING:
+            own, memory = held(), resident()
         minute = (time.monotonic() - self._begun) / 60
         return Minute(
             minute,
-            resident(),
+            memory,
             0,
             own.descriptors,
             own.threads,

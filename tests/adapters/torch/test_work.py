@@ -158,3 +158,15 @@ def test_a_tensor_that_is_changed_before_the_wait_is_told_of(run: Run, count: in
         return [str(unchanged.wait())]
 
     assert run(rank, 2) == [["True"]] * 2
+
+
+def test_a_change_of_what_is_empty_is_none(run: Run) -> None:
+    """All that is empty seems to lie at the same place, the result and the input."""
+
+    def rank() -> list[str]:
+        work = dist.all_gather_single(whole := torch.zeros(2, 0), torch.ones(0), async_op=True)
+        assert work is not None
+        whole += 1
+        return [str(work.wait())]
+
+    assert run(rank, 2) == [["True"]] * 2
