@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed import ProcessGroup
 
 from collshim.calls import collective
 from collshim.calls.call import Call
@@ -29,9 +30,9 @@ from collshim.transports.processes.backend import (
     carrier_of,
     coalesced,
 )
-from collshim.transports.processes.reductions import SCATTERS_SUMS_ALONE, all_reduce, filled, reduce, reduce_scatter
+from collshim.transports.processes.reductions import all_reduce, filled, reduce, reduce_scatter
 
-EXCHANGES_LISTS = not SCATTERS_SUMS_ALONE
+EXCHANGES_LISTS = hasattr(ProcessGroup, "reduce_scatter_single")
 """Whether gloo's alltoall takes lists, of equal shapes: so in torch 2.13, and not in 2.6."""
 
 
@@ -173,11 +174,11 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
     carried = carrier_of(call.dtype)
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
+        if EXCHANGES_LISTS and type(source) is list and type(target) is list:
+            return target, group.alltoall(_carried_parts(carried, target), _carried_parts(carried, source)), None
         target = end.fresh() if target is None else target
         given = source if type(source) is Tensor else joined(source)
         taken = target if type(target) is Tensor else joined(target)
-        if given is None and taken is None and EXCHANGES_LISTS:
-            return target, group.alltoall(_carried_parts(carried, target), _carried_parts(carried, source)), None
         given = torch.stack(listed(source)) if given is None else given
         if taken is not None:
             return target, all_to_all_single(group, carried(taken), carried(given), [], []), None
