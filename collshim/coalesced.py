@@ -80,7 +80,7 @@ class CoalescedCollectives(Posting):
             return None
         forms = []
         for tensor in tensors:
-            if type(tensor) is not Tensor or dense(tensor) is not tensor:
+            if type(tensor) is not Tensor or not tensor.is_cpu or dense(tensor) is not tensor:
                 return None
             forms.append((tensor.shape, tensor.dtype))
         plan = self._plans.get((ALL_REDUCE, op, "coalesced", *forms))
@@ -188,7 +188,7 @@ class _Coalesced:
         graph = gives and needs_grad(whole)
         call = posting._call(collective.name, whole, *reduction, root=self.root, needs_grad=graph)
         call = call._replace(shape=self._part_shape(whole), content=bucket.content(len(self.arrays)))
-        is_whole = collective is ALL_REDUCE and len(self.buckets) == 1
+        is_whole = collective is ALL_REDUCE and len(self.buckets) == 1 and whole.is_cpu
         key = _key(self.op, bucket.tensors) if is_whole else None
         return posting._post(call, whole if gives else None, None, whole, None, whole.device, key)
 

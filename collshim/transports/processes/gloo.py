@@ -64,13 +64,13 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
 def _all_gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_gather(call, end)
-    carried = carrier_of(call.dtype)
+    carried, compares_shapes = carrier_of(call.dtype), call.device != "cuda"  # gloo does, and NCCL does not
 
     def start(group: Any, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         if type(target) is Tensor and carried is as_is:
-            part = source if source.dim() == target.dim() else source[None]
-            return target, all_gather_single(group, target, part), None
+            stacked = compares_shapes and source.dim() != target.dim()
+            return target, all_gather_single(group, target, source.unsqueeze(0) if stacked else source), None
         whole = joined(target)
         if whole is None:
             if carried is as_is:
