@@ -11,9 +11,11 @@ from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
+from collshim.accelerator import BACKEND, module
 from collshim.layout import as_bytes
 
 T = TypeVar("T")
@@ -63,6 +65,18 @@ def as_is(tensor: Tensor) -> Tensor:
 def carrier_of(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
     """A view in a dtype that every backend moves."""
     return as_is if dtype in MOVABLE else as_bytes
+
+
+def accelerators_backend() -> Any:
+    """The class of NCCL's ProcessGroup, or of its like; None where torch has none, or sees no device."""
+    found = getattr(dist, f"ProcessGroup{BACKEND}", None)
+    return found if found is not None and module().is_available() else None
+
+
+def accelerators_backend_type() -> Any:
+    """Its name among ``ProcessGroup.BackendType``."""
+    kinds: Any = ProcessGroup.BackendType
+    return getattr(kinds, BACKEND, kinds.CUSTOM)
 
 
 class Works:

@@ -64,7 +64,7 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
 def _all_gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_gather(call, end)
-    carried, compares_shapes = carrier_of(call.dtype), call.device != "cuda"  # gloo does, and NCCL does not
+    carried, compares_shapes = carrier_of(call.dtype), call.device == "cpu"  # gloo does, and NCCL does not
 
     def start(group: Any, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target

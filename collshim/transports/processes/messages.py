@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.accelerator import ACCELERATOR
 from collshim.calls.agreement import objection_to_pair
 from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.pending import version_of
@@ -89,10 +90,10 @@ class Messages:
     def refuse_batch(self, calls: Sequence[Call]) -> None:
         """Refuse what cannot start together; on CUDA both sides know the shapes, since no envelope goes before."""
         group = self._group
-        if group.size == 1 or not any(call.device == "cuda" for call in calls):
+        if group.size == 1 or not any(call.device == ACCELERATOR for call in calls):
             return
         for call in calls:
-            if call.device == "cuda":
+            if call.device == ACCELERATOR:
                 self._refuse_on_cuda(call)
             if call.root is None and call.device != "cpu":
                 expected = "a rank in a batch on CUDA"
@@ -128,7 +129,7 @@ class Messages:
             message.fail(failure)
         except OSError as error:
             message.end(error.strerror or str(error))
-        if call.device == "cuda" and message.failure is None:
+        if call.device == ACCELERATOR and message.failure is None:
             self._start(message, partial(self._data_group().send, [_movable(tensor)], peer, 0), peer)
 
     def _post(self, message: MessageRequest, owner: int, tensor: Tensor) -> None:

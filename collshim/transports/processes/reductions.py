@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import ReduceOp
 
+from collshim.accelerator import ACCELERATOR
 from collshim.arithmetic import reducer, scaled
 from collshim.calls.call import Call
 from collshim.layout import Parts, flat, listed
@@ -66,7 +67,7 @@ def _is_native(call: Call) -> bool:
 def _averages(call: Call) -> bool:
     """Whether the backend averages itself: NCCL does, and multiplies before it adds, so that no sum overflows."""
     is_float = call.dtype is not None and (call.dtype.is_floating_point or call.dtype.is_complex)
-    return call.reduce_op == "avg" and call.device == "cuda" and is_float
+    return call.reduce_op == "avg" and call.device == ACCELERATOR and is_float
 
 
 def _native_op(call: Call) -> Any:
