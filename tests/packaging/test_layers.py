@@ -35,6 +35,7 @@ LEVELS = (
     ("transports.threads.group", "transports.threads.messages"),
     ("transports.threads.transport",),
     ("transports.processes", "transports.processes.addresses", "transports.processes.client"),
+    ("transports.processes.port",),
     ("transports.processes.connection", "transports.processes.listener"),
     ("transports.processes.poller", "transports.processes.stalls"),
     ("transports.processes.backend", "transports.processes.connections", "transports.processes.fingerprint"),

@@ -17,6 +17,7 @@ from torch.distributed import ProcessGroup
 
 from collshim.accelerator import BACKEND, module
 from collshim.layout import as_bytes
+from collshim.transports.processes.port import Port
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ Finish = Callable[[Any], Any]
 Moving = tuple[Any, Any, "Finish | None"]
 """Data on its way: the outputs, torch's work, and what is left to do with the outputs once the work is over."""
 
-Transfer = Callable[[Any, Any, Any], Moving]
+Transfer = Callable[[Port, Any, Any], Moving]
 """Puts data on its way: from a ProcessGroup, inputs, and outputs or None for fresh memory."""
 
 
@@ -100,7 +101,7 @@ class Works:
         return all(work.is_completed() for work in self._works)
 
 
-def coalesced(group: Any, device: torch.device, starts: Sequence[Callable[[], T]]) -> tuple[list[T], Any]:
+def coalesced(group: Port, device: torch.device, starts: Sequence[Callable[[], T]]) -> tuple[list[T], Any]:
     """What these give, posted together; on CUDA as one launch of NCCL's, with torch's work of it, else None."""
     if device.type == "cpu":
         return [start() for start in starts], None

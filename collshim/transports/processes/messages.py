@@ -33,6 +33,7 @@ from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.fingerprint import call_from, header_for
 from collshim.transports.processes.group import Group
+from collshim.transports.processes.port import Port
 from collshim.transports.processes.request import Envelope, MessageRequest
 from collshim.transports.streams import follow, on_stream
 from collshim.transports.waiting import FIRST_SLICE
@@ -270,9 +271,10 @@ class Messages:
             message.work, message.moved = work, True
             message.launch = launches.add(message, work)
 
-    def _data_group(self) -> Any:
+    def _data_group(self) -> Port:
         self._group.refuse_if_broken()
-        return self._group.data_group
+        group: Port = self._group.data_group
+        return group
 
     def leaks(self) -> list[str]:
         """The messages and requests that nobody has received or answered, and the calls that were not waited for."""
