@@ -179,7 +179,9 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         if EXCHANGES_LISTS and type(source) is list and type(target) is list:
-            return target, group.alltoall(_carried_parts(carried, target), _carried_parts(carried, source)), None
+            if carried is as_is:
+                return target, group.alltoall(target, source), None
+            return target, group.alltoall([*map(carried, target)], [*map(carried, source)]), None
         target = end.fresh() if target is None else target
         given = source if type(source) is Tensor else joined(source)
         taken = target if type(target) is Tensor else joined(target)
