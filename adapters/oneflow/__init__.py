@@ -45,6 +45,7 @@ from collshim.oneflow import sbp as sbp
 from collshim.oneflow import utils as utils
 from collshim.oneflow._absent import REFUSED as _REFUSED
 from collshim.oneflow._absent import below as _below
+from collshim.oneflow.amp import autocast as autocast
 from collshim.oneflow.creation import Generator as Generator
 from collshim.oneflow.creation import arange as arange
 from collshim.oneflow.creation import cast as cast
