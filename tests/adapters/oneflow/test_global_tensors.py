@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.adapters.oneflow.conftest import Run
 
+NO_INT: list[Any] = ["a"]
+
 USES: dict[str, Callable[[], Any]] = {
     "Tensor.to_global": lambda: flow.ones(2).to_global(flow.placement("cpu", [0]), flow.sbp.broadcast),
     "Tensor.to_local": lambda: flow.ones(2).to_local(),
