@@ -21,7 +21,7 @@ def ignore(drop: bool = False, **kwargs: Any) -> Callable[[T], T]:
     return lambda function: function
 
 
-def _script_if_tracing(function: T) -> T:
+def _script_if_tracing(function: T) -> T:  # pyright: ignore[reportUnusedFunction]
     return function
 
 

@@ -45,6 +45,7 @@ Differences from OneFlow 0.9.0, each of them an accident there:
   these are refused. ``send`` may return before its message was received.
 """
 
+from collshim.oneflow.comm import comm_ops as comm_ops
 from collshim.oneflow.comm.movement import (
     all_gather,
     all_gather_into_tensor,
