@@ -52,6 +52,8 @@ LEVELS = (
     ("world",),
     ("processes",),
     ("launch",),
+    ("adapting.devices",),
+    ("adapting",),
     ("__init__",),
     FRAMEWORKS,
     ("conformance", "demo"),
