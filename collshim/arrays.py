@@ -23,7 +23,7 @@ Array: TypeAlias = Any
 FromTorch: TypeAlias = Callable[[Tensor], Any]
 
 _KINDS: dict[type, FromTorch] = {}
-_NO_DISPATCH = Tensor.__torch_dispatch__
+_NO_DISPATCH: Any = vars(Tensor)["__torch_dispatch__"]
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 _DEFAULT_STREAMS = (0, 1)  # the handles that CUDA has for it
 _PARTS_OF_A_BYTE = {
@@ -88,7 +88,7 @@ def stripped(tensor: Tensor) -> Tensor:
 def _is_faithful(kind: type[Tensor]) -> bool:
     """Whether the tensors of a class are torch's by their memory, and of the class by their attributes alone."""
     own = kind is not Tensor and not issubclass(kind, torch.nn.Parameter)
-    return own and kind.__torch_dispatch__ is _NO_DISPATCH
+    return own and getattr(kind, "__torch_dispatch__", None) is _NO_DISPATCH
 
 
 def _of_subclass(kind: type[Tensor], tensor: Tensor) -> Tensor:

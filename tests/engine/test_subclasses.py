@@ -49,7 +49,7 @@ def test_places_of_the_class_are_written(transport: str) -> None:
     assert on_ranks(subclasses.places, 2, transport) == [held, held]
 
 
-@pytest.mark.parametrize("transport", ("threads", "processes"))
+@pytest.mark.parametrize("transport", ["threads", "processes"])
 def test_gradients_go_through_the_class(transport: str) -> None:
     largest = [[0.0], [6.0]]
     assert on_ranks(subclasses.gradients, 2, transport) == [
