@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,8 @@ def places() -> list[Any]:
 def gradients() -> list[Any]:
     """The class of a result, and the gradients of sums, gathers and extremes by each rank's input."""
     comm, found = world(), list[Any]()
-    for call in (comm.all_reduce, comm.all_gather, lambda x: comm.all_reduce(x, "max")):
+    calls: list[Callable[[Any], Any]] = [comm.all_reduce, comm.all_gather, lambda x: comm.all_reduce(x, "max")]
+    for call in calls:
         own = foreign([comm.rank + 1.0]).requires_grad_()
         result: Any = call(own).wait()
         torch.autograd.backward(stripped((result * 3).sum()))

@@ -141,18 +141,22 @@ def _forwards(inp: Value, index: Any) -> tuple[Value, Any]:
     if not _is_backwards(index):
         return inp, index
     parts: list[Any] = list(index) if isinstance(index, tuple) else [index]
-    consumed: list[int] = [
-        0 if part is None else part.dim() if _is_mask(part) else 1 for part in parts if part is not Ellipsis
-    ]
-    skipped = inp.dim() - _total(consumed)
-    axis = 0
+    lengths = [_axes_taken(part) for part in parts]
+    axis, skipped = 0, inp.dim() - _total(lengths)
     for place, part in enumerate(parts):
         if isinstance(part, slice) and part.step is not None and part.step < 0:
             numbers = torch.arange(inp.shape[axis], device=inp.device).tolist()[part]
             inp = inp.index_select(axis, torch.tensor(numbers, dtype=torch.long, device=inp.device))
             parts[place] = slice(None)
-        axis += skipped if part is Ellipsis else 0 if part is None else part.dim() if _is_mask(part) else 1
+        axis += skipped if part is Ellipsis else lengths[place]
     return inp, tuple(parts)
+
+
+def _axes_taken(part: Any) -> int:
+    """How many axes a part of an index stands for; the Ellipsis for those that are left."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.dim() if _is_mask(part) else 1
 
 
 def _is_mask(part: Any) -> bool:
