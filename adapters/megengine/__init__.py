@@ -33,12 +33,15 @@ What differs from MegEngine:
 
 from __future__ import annotations
 
+import collshim.megengine.core._imperative_rt.common
+import collshim.megengine.core._imperative_rt.core2
 import collshim.megengine.core._trace_option
 import collshim.megengine.core.autodiff.grad
 import collshim.megengine.core.ops.builtin
 import collshim.megengine.core.tensor.dtype
 import collshim.megengine.core.tensor.utils
-import collshim.megengine.distributed.functional  # noqa: F401  # so that mge.distributed.functional is there
+import collshim.megengine.distributed.functional  # so that mge.distributed.functional is there
+import collshim.megengine.functional.debug_param  # noqa: F401
 from collshim.megengine import (
     amp,
     autodiff,

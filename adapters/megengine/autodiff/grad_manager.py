@@ -123,6 +123,11 @@ class GradManager:
             found.callbacks.extend(new_callbacks)
         return self
 
+    def _register_after_backward_callback(self, callback: Callable[[], Any]) -> GradManager:
+        """Call it in every backward, after the callbacks of the tensors."""
+        self._after_backward.append(callback)
+        return self
+
     def record(self) -> None:
         """Start to record; RuntimeError where it does already."""
         self._record(1 + max((manager._level for manager in recording.managers), default=0))

@@ -25,7 +25,7 @@ from collshim.megengine.core.tensor.values import value_of
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._ranks import WORLD, Group, communicator
 from collshim.megengine.functional._arrays import input_tensor, result_converter
-from collshim.megengine.functional._axes import require_axis, require_concatenable, require_divisible
+from collshim.megengine.functional._axes import require_axis, require_concatenable, require_counted, require_divisible
 from collshim.megengine.functional._gradient import receive, result_everywhere, result_on_root, send
 
 __all__ = [
@@ -255,6 +255,7 @@ def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, 
     """
     comm, convert = communicator(group, attribute="rank"), result_converter(inp, device)
     if comm.rank != 0:
+        require_counted("scatter", axis, comm)
         return convert(result_everywhere(comm.scatter(None, root=0, discovers=True), None))
     tensor = input_tensor("scatter", inp, comm)
     require_divisible("scatter", axis, tensor, comm)

@@ -10,7 +10,29 @@ from collshim.errors import CollshimError, also
 from collshim.megengine._absent import saying
 from collshim.megengine.core._trace_option import set_symbolic_shape
 
-__all__ = ["exclude_from_trace", "set_symbolic_shape", "trace"]
+__all__ = [
+    "DTRConfig",
+    "GraphOptimizationConfig",
+    "SublinearMemoryConfig",
+    "exclude_from_trace",
+    "set_symbolic_shape",
+    "trace",
+]
+
+
+class SublinearMemoryConfig:
+    """Settings for ``trace``, which reads none."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.__dict__.update(settings)
+
+
+class DTRConfig(SublinearMemoryConfig):
+    """Settings for ``trace``, which reads none."""
+
+
+class GraphOptimizationConfig(SublinearMemoryConfig):
+    """Settings for ``trace``, which reads none."""
 
 
 class trace:
