@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
+from operator import is_
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -54,7 +55,7 @@ class CoalescedCollectives(Posting):
         self, arrays: Sequence[Any], op: str | tuple[str, float] = "sum", *, out: Sequence[Any] | None = None
     ) -> Work[list[Any]]:
         """Every rank holds each array's element-wise reduction; ``out`` may be ``arrays`` itself."""
-        work = self._repeat_in_place(arrays, out, op)
+        work = self._repeated_in_place(arrays, out, op)
         return _Coalesced(self, ALL_REDUCE, arrays, out, op=op).post() if work is None else work
 
     def broadcast_coalesced(
@@ -73,22 +74,32 @@ class CoalescedCollectives(Posting):
         """Rank r holds, for each rank-leading ``(size, *shape)``, the reduction of all ranks' r-th parts."""
         return _Coalesced(self, REDUCE_SCATTER, parts, out, op=op).post()
 
-    def _repeat_in_place(self, arrays: Any, out: Any, op: Any) -> Work[list[Any]] | None:
+    def repeat_coalesced(self, tensors: list[Any], op: str) -> Work[list[Any]] | None:
         """Post an all_reduce of tensors in their own places, like one that was validated before; else None."""
-        if type(arrays) is not list or type(out) is not list or not arrays or type(op) is not str:
+        if looks_for_nan(self._finds_nan):
             return None
-        if len(out) != len(arrays) or looks_for_nan(self._finds_nan):
-            return None
-        for array, place in zip(arrays, out, strict=True):
-            if array is not place or type(array) is not Tensor or dense(array) is not array:
+        forms = []
+        for tensor in tensors:
+            if type(tensor) is not Tensor or not tensor.is_cpu or dense(tensor) is not tensor:
                 return None
-        plan = self._plans.get(_key(op, arrays))
-        if plan is None or not plan.keeps_apart([], arrays):
+            forms.append((tensor.shape, tensor.dtype))
+        plan = self._plans.get((ALL_REDUCE, op, "coalesced", *forms))
+        if plan is None or not plan.keeps_apart([], tensors):
             return None
         if plan.takes_lists:
-            return self._start(plan, arrays, arrays, out, None, None)
-        whole = _flat(arrays)
-        return self._start(plan, whole, whole, out, None, None).then(partial(_cut_into, whole))
+            return self._start(plan, tensors, tensors, tensors, None, None)
+        whole = _flat(tensors)
+        return self._start(plan, whole, whole, tensors, None, None).then(partial(_cut_into, whole))
+
+    def _repeated_in_place(self, arrays: Any, out: Any, op: Any) -> Work[list[Any]] | None:
+        if type(arrays) is not list or type(out) is not list or not arrays or type(op) is not str:
+            return None
+        if len(out) != len(arrays) or not all(map(is_, arrays, out)):
+            return None
+        work = self.repeat_coalesced(arrays, op)
+        if work is not None:
+            work._out = out
+        return work
 
 
 class _Coalesced:
@@ -177,7 +188,7 @@ class _Coalesced:
         graph = gives and needs_grad(whole)
         call = posting._call(collective.name, whole, *reduction, root=self.root, needs_grad=graph)
         call = call._replace(shape=self._part_shape(whole), content=bucket.content(len(self.arrays)))
-        is_whole = collective is ALL_REDUCE and len(self.buckets) == 1
+        is_whole = collective is ALL_REDUCE and len(self.buckets) == 1 and whole.is_cpu
         key = _key(self.op, bucket.tensors) if is_whole else None
         return posting._post(call, whole if gives else None, None, whole, None, whole.device, key)
 
@@ -195,7 +206,7 @@ class _Coalesced:
 
 
 def _key(op: Any, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
-    return (ALL_REDUCE, op, "coalesced", tuple([(tensor.shape, tensor.dtype) for tensor in tensors]))
+    return (ALL_REDUCE, op, "coalesced", *[(tensor.shape, tensor.dtype) for tensor in tensors])
 
 
 def _cut_into(whole: Tensor, out: list[Tensor]) -> list[Tensor]:

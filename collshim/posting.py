@@ -66,9 +66,12 @@ class Posting:
             return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
         try:
             if type(tensor) is Tensor:
-                plan = self._plans.get((collective, op, root, tensor.dtype, tensor.shape))
+                key: Any = (collective, op, root, tensor.dtype, tensor.shape)
+                plan = self._plans.get(key if tensor.is_cpu else (*key, tensor.device))
             else:
-                plan = self._plans.get((collective, op, root, tensor[0].dtype, tensor[0].shape, len(tensor)))
+                first = tensor[0]
+                key = (collective, op, root, first.dtype, first.shape, len(tensor))
+                plan = self._plans.get(key if first.is_cpu else (*key, first.device))
         except TypeError:  # of an op that cannot be hashed
             return None
         if plan is None:
@@ -143,6 +146,7 @@ class Posting:
         """The plan of calls like this one; remembered where the next one can be recognized by its arrays alone."""
         if key is None and recurs(call):
             key = self._key(call, parts, array)
+            key = key if device.type == "cpu" else (*key, device)
         elif key is None or self.checks or not is_plain(call):
             return Plan(call, device, self.rank, self.size)
         plan = self._plans.get(key)

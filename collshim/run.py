@@ -9,6 +9,8 @@ from functools import partial
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 
+from collshim.adapting import stand_in
+
 LOOPBACK = "127.0.0.1"
 _MACHINES = ("nnodes", "node_rank", "master_addr", "master_port")
 
@@ -22,6 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master-addr", default=LOOPBACK, metavar="HOST", help="machine 0, as the others reach it")
     port = "a port of it (default: a free one)"
     parser.add_argument("--master-port", type=number, default=0, metavar="PORT", help=port)
+    parser.add_argument(
+        "--as",
+        dest="frameworks",
+        action="append",
+        default=[],
+        metavar="FRAMEWORK",
+        help="the script's `import FRAMEWORK` gives collshim.FRAMEWORK",
+    )
     parser.add_argument("--device", choices=["cpu"], help="what accelerators' names stand for where there are none")
     parser.add_argument("--devices", type=count, metavar="N", help="how many accelerators there then seem to be")
     parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
@@ -47,6 +57,9 @@ def start(chosen: argparse.Namespace) -> int:
 
     from collshim.rendezvous import register
 
+    if chosen.frameworks:
+        stand_in.require(chosen.frameworks)
+        os.environ.update(stand_in.environment(chosen.frameworks))
     for name in ("device", "devices"):
         if getattr(chosen, name) is not None:
             os.environ[f"COLLSHIM_{name.upper()}"] = str(getattr(chosen, name))  # which the ranks inherit

@@ -101,9 +101,9 @@ class Plan:
         if type(out) is list:
             return self._listed_places(inputs, _dense_list(out)) if out else None
         outputs = dense(out)
-        if outputs is None:
+        if outputs is None or outputs.dtype is not self.call.dtype or outputs.is_cpu is not self.on_cpu:
             return None
-        if outputs.dtype is not self.call.dtype:
+        if not self.on_cpu and outputs.device != self.device:
             return None
         if outputs.shape != self.shape:
             if outputs.shape != self.joined:
@@ -125,7 +125,9 @@ class Plan:
         first = outputs[0]
         if first.dtype is not self.call.dtype or first.shape != self.part or len(outputs) != self.size:
             return None
-        if self.collective.gets != "parts":
+        if first.is_cpu is not self.on_cpu or self.collective.gets != "parts":
+            return None
+        if not self.on_cpu and first.device != self.device:
             return None
         inputs = inputs if self.gives else []
         if self.keeps_apart(inputs if type(inputs) is list else [inputs], outputs):
@@ -146,7 +148,7 @@ class Plan:
 
 def is_plain(call: Call) -> bool:
     """Whether ``dense`` sees all of another such call's arrays that its metadata do not say."""
-    if call.dtype is None or call.dtype.is_complex or call.device != "cpu":
+    if call.dtype is None or call.dtype.is_complex or call.device not in ("cpu", "cuda"):
         return False
     return not (call.needs_grad or call.discovers or call.nan or call.factor is not None)
 
@@ -157,15 +159,17 @@ def recurs(call: Call) -> bool:
 
 
 def dense(array: Any) -> Any:
-    """The array as a contiguous tensor on the CPU that is no part of a graph; None where more has to be looked at.
+    """The array as a contiguous tensor, on the CPU or a GPU, that is no part of a graph; else None: look at it more.
 
-    Of a list of arrays, of one kind, dtype and shape, a list of such tensors.
+    Of a list of arrays, of one kind, device, dtype and shape, a list of such tensors.
     """
     kind = type(array)
     if kind is Tensor:
-        if not array.is_cpu or array.layout is not _STRIDED or not array.is_contiguous() or array.is_neg():
+        if not (array.is_cpu or array.is_cuda) or array.layout is not _STRIDED:
             return None
-        if array.is_nested or array.is_inference() or (not array.data_ptr() and array.numel()):
+        if not array.is_contiguous() or array.is_neg() or array.is_nested or array.is_inference():
+            return None
+        if not array.data_ptr() and array.numel():
             return None
         if not array.requires_grad:
             return array
@@ -178,24 +182,29 @@ def dense(array: Any) -> Any:
 
 
 def _dense_list(arrays: list[Any]) -> list[Tensor] | None:
-    kind, tensors = type(arrays[0]), arrays
-    if kind is not Tensor:
-        if kind is list:
-            return None
-        tensors = [dense(array) for array in arrays if type(array) is kind]
-        if len(tensors) != len(arrays) or None in tensors:
-            return None
-    first = tensors[0]
-    if first.is_nested:
+    tensors = arrays if type(arrays[0]) is Tensor else _dense_arrays(arrays)
+    if tensors is None or tensors[0].is_nested:
         return None
-    dtype, shape = first.dtype, first.shape
+    dtype, shape, on_cpu = tensors[0].dtype, tensors[0].shape, tensors[0].is_cpu
     for tensor in tensors:
         if type(tensor) is not Tensor or tensor.is_nested or tensor.dtype is not dtype or tensor.shape != shape:
             return None
-        if not tensor.is_cpu or tensor.layout is not _STRIDED or not tensor.is_contiguous() or tensor.is_neg():
+        if tensor.is_cpu is not on_cpu or tensor.layout is not _STRIDED or not tensor.is_contiguous():
             return None
-        if tensor.is_inference() or tensor.requires_grad:
+        if tensor.is_neg() or tensor.is_inference() or tensor.requires_grad:
             return None
         if not tensor.data_ptr() and tensor.numel():
             return None
-    return tensors
+    return tensors if on_cpu or _on_one_gpu(tensors) else None
+
+
+def _dense_arrays(arrays: list[Any]) -> list[Tensor] | None:
+    kind = type(arrays[0])
+    if kind is list:
+        return None
+    tensors = [dense(array) for array in arrays if type(array) is kind]
+    return None if len(tensors) != len(arrays) or None in tensors else tensors
+
+
+def _on_one_gpu(tensors: list[Tensor]) -> bool:
+    return tensors[0].is_cuda and all(tensor.device == tensors[0].device for tensor in tensors)

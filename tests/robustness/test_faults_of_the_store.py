@@ -141,6 +141,28 @@ def test_a_store_that_does_not_say_a_first_word_is_a_world_error_by_the_deadline
         assert time.monotonic() - begun < 0.7 + SLACK
 
 
+SERVES = """
+import time
+from datetime import timedelta
+from torch.distributed import TCPStore
+store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=5))
+print(store.port, flush=True)
+time.sleep(1000)
+"""
+
+
+def test_no_thread_waits_for_an_answer_after_a_client_of_a_stopped_server_is_closed() -> None:
+    """An answer that came while the interpreter ends would abort the process."""
+    with ranks(SERVES, 1) as (server,):
+        client = StoreClient(reach_store("127.0.0.1", int(server.stdout.readline()), timeout=5.0), "it", "rank 0")
+        client.set("key", "value", 5.0)
+        server.send_signal(signal.SIGSTOP)
+        with pytest.raises(StoreSilentError):
+            client.check("key")
+        client.close()
+        assert not client._thread.is_alive()
+
+
 @pytest.fixture
 def slow_store() -> Iterator[SlowStore]:
     store = SlowStore()

@@ -9,7 +9,8 @@ import torch
 
 from collshim.arrays import Array
 from collshim.oneflow.comm.arguments import refused, require_tensor, storage, values, world_communicator
-from collshim.oneflow.creation import Device, own_device
+from collshim.oneflow.device_names import Device, own_device
+from collshim.oneflow.framework.tensor import adopt
 
 
 def send(input: Array, dst: int, send_meta: bool = True) -> None:
@@ -71,7 +72,7 @@ def recv(
         )
         raise refused(NotImplementedError, "recv", " and ".join(missing), None, expected)
     if out is None and shape is None:
-        return world_communicator().recv(int(src), discovers=True).wait()
+        return adopt(world_communicator().recv(int(src), discovers=True).wait())
     output = _place(shape, dtype, device) if out is None else out
     world_communicator().recv(int(src), out=storage("recv", "out", output), discovers=shape is None).wait()
     return output
@@ -85,7 +86,7 @@ def barrier() -> None:
 def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Device) -> torch.Tensor:
     """What is received is written here."""
     try:
-        return torch.empty(() if shape is None else tuple(shape), dtype=dtype, device=own_device(device))
+        return adopt(torch.empty(() if shape is None else tuple(shape), dtype=dtype, device=own_device(device)))
     except (TypeError, RuntimeError) as error:
         exception = TypeError if isinstance(error, TypeError) else RuntimeError
         actual, expected = f"{shape!r}, {dtype!r}, {device!r}", f"those of a tensor: {error}"

@@ -7,18 +7,20 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 from torch.distributed import ReduceOp
 from torch.futures import Future
 
 from collshim.arrays import Array, as_torch, is_array
+from collshim.calls.collective import ALL_REDUCE, Collective
 from collshim.communicator import Communicator
 from collshim.torch.distributed import collectives
-from collshim.torch.distributed.arguments import reduction_of, refuse, require_list, same_dtype, warn
+from collshim.torch.distributed.arguments import NAMES, reduction_of, refuse, require_list, same_dtype, warn
 from collshim.torch.distributed.forms import parts_like, place, values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import Call, posted, started
-from collshim.torch.distributed.work import Work
+from collshim.torch.distributed.posting import UNKNOWN, Call, posted, quick, started
+from collshim.torch.distributed.work import Work, complete
 from collshim.work import CompletedWork, Together
 from collshim.work import Work as EngineWork
 
@@ -34,6 +36,20 @@ class _Held(NamedTuple):
     arguments: tuple[Any, ...]
     output: Any
     source: Any
+
+
+class _HeldCalls(list[_Held]):
+    """What the open ``_coalescing_manager`` of a group holds back."""
+
+    def add_plain(self, collective: Collective, tensor: Any, op: Any, async_op: bool) -> Any:
+        """Hold an all_reduce whose arguments need no closer look, as ``all_reduce`` would; else UNKNOWN."""
+        name = NAMES.get(id(op))
+        if collective is not ALL_REDUCE or name is None or type(tensor) is not Tensor:
+            return UNKNOWN
+        if tensor.layout is not torch.strided or tensor.is_complex():
+            return UNKNOWN
+        self.append(_Held("all_reduce", collectives.all_reduce, (tensor, name), tensor, tensor))
+        return _IllegalWork() if async_op else None
 
 
 class _IllegalWork(Work):
@@ -79,7 +95,7 @@ def _coalescing_manager(group: Group = None, device: Any = None, async_ops: bool
         RuntimeError: different functions were called; what the calls raise.
     """
     process_group = group_of(group)
-    manager, calls = _CoalescingManager(), list[_Held]()
+    manager, calls = _CoalescingManager(), _HeldCalls()
     if process_group is None:  # every call inside warns, and does nothing
         yield manager
         return
@@ -225,6 +241,9 @@ def _require_one_dtype(arrays: list[Any]) -> None:
 
 def _together(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Work | None:
     """One call for what was held back, per reduce operation; see ``posted``."""
+    result: Work | None = _repeated(group, async_op, entries)
+    if result is not UNKNOWN:
+        return result
     title = entries[0].title
     reduces = title != "all_gather_single"
     by_op: dict[Any, list[_Held]] = {}
@@ -237,6 +256,21 @@ def _together(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Work
             refuse(RuntimeError, f"{text}: {', '.join(sorted({entry.title for entry in entries}))}")
         by_op.setdefault(entry.arguments[-1] if reduces else None, []).append(entry)
     return posted(group, async_op, title, _all_of, (list(by_op.values()),), outputs, sources)
+
+
+def _repeated(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Any:
+    """Post all_reduces like some that were validated before; UNKNOWN, and nothing posted, where they are others."""
+    op = entries[0].arguments[-1]
+    tensors = [entry.output for entry in entries if entry.title == "all_reduce" and entry.arguments[-1] == op]
+    if len(tensors) != len(entries) or quick(group) is None:
+        return UNKNOWN
+    work = group.communicator.repeat_coalesced(tensors, op)
+    if work is None:
+        return UNKNOWN
+    group.posted += 1
+    if async_op:
+        return Work(work, group.deadline, tensors)
+    return complete(work, group.deadline, None)
 
 
 def _all_of(comm: Communicator, groups: list[list[_Held]]) -> EngineWork[Any]:
@@ -260,7 +294,7 @@ def _as_one(comm: Communicator, entries: list[_Held]) -> EngineWork[Any]:
     return comm.reduce_scatter_coalesced(parts, first.arguments[-1], out=outputs)
 
 
-def _cut(what: str, wholes: list[Any], parts: list[Any], comm: Communicator) -> list[torch.Tensor]:
+def _cut(what: str, wholes: list[Any], parts: list[Any], comm: Communicator) -> list[Tensor]:
     return [parts_like(what, whole, part, comm) for whole, part in zip(wholes, parts, strict=True)]
 
 

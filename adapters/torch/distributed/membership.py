@@ -40,7 +40,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         self.backend = backend
         self.posted = 0
         self.is_whole = False
-        self.held: list[Any] | None = None
+        self.held: Any = None
         self._name = name
         self._desc = desc or "undefined"
         self._leave: Callable[[], None] | None = None

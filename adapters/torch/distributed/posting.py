@@ -55,9 +55,11 @@ def repeated(
     Returns:
         What ``posted`` returns.
     """
-    process_group, root = _quick(group), None
+    process_group, root = quick(group), None
     if process_group is None or array is None or out is None:
         return UNKNOWN
+    if process_group.held is not None:
+        return process_group.held.add_plain(collective, array, op, async_op)
     if ranks is not None and (root := _root(process_group, *ranks)) is None:
         return UNKNOWN
     if type(out) is Tensor and collective in _UNCOUNTED:
@@ -81,8 +83,8 @@ def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: t
 
     ``ranks`` are the other rank, as a global rank and as a rank in the group.
     """
-    process_group = _quick(group)
-    if process_group is None or type(tensor) is not Tensor or type(tag) is not int:
+    process_group = quick(group)
+    if process_group is None or process_group.held is not None or type(tensor) is not Tensor or type(tag) is not int:
         return UNKNOWN
     peer = _root(process_group, *ranks)
     if type(peer) is not int or peer == process_group.communicator.rank:
@@ -120,15 +122,15 @@ _ARRANGED = {GATHER: _gathered, SCATTER: _scattered, ALL_TO_ALL: _exchanged}
 """What becomes of a call's arrays, which the engine takes otherwise than torch."""
 
 
-def _quick(group: Any) -> ProcessGroup | None:
-    """The group that is meant; None where it has to be looked up, or where calls are watched or held back."""
+def quick(group: Any) -> ProcessGroup | None:
+    """The group that is meant; None where it has to be looked up, or where calls are watched."""
     state = membership()
     if state is None or profiler._is_profiler_enabled or torch.is_inference_mode_enabled():
         return None
     if group is None:
-        return None if state.default.held is not None else state.default
+        return state.default
     is_own = getattr(group, "is_whole", None) is not None  # isinstance would ask torch's metaclass, in Python
-    return group if is_own and group in state.groups and group.held is None else None
+    return group if is_own and group in state.groups else None
 
 
 def _root(group: ProcessGroup, global_rank: Any, group_rank: Any) -> Any:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hmac
 import os
+import socket
+import stat
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -27,6 +30,8 @@ _SPARE_SECONDS = 0.2
 """That torch gets to say itself why it could not connect in time."""
 
 _SIGNATURE_LENGTH = 32
+
+_DESCRIPTORS = "/dev/fd"
 
 
 class StoreSilentError(Exception):
@@ -72,12 +77,40 @@ def connected(host: str, port: int, seconds: float) -> TCPStore:
         asked.put_to(lambda: _client(host, port, seconds))
         asked.answered.set()
 
+    before = _sockets_to(port)
     threading.Thread(target=connect, name="collshim-store", daemon=True).start()
-    return asked.within(seconds + _SPARE_SECONDS, f"{host}:{port} has not answered")
+    try:
+        return asked.within(seconds + _SPARE_SECONDS, f"{host}:{port} has not answered")
+    except StoreSilentError:
+        _shut_down(_sockets_to(port) - before)
+        raise
 
 
 def _client(host: str, port: int, seconds: float) -> TCPStore:
     return TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=seconds))
+
+
+def _sockets_to(port: int) -> set[int]:
+    """This process's descriptors of connections to the port, which torch does not tell."""
+    descriptors = map(int, os.listdir(_DESCRIPTORS) if os.path.isdir(_DESCRIPTORS) else ())
+    return {descriptor for descriptor in descriptors if _peer_port(descriptor) == port}
+
+
+def _peer_port(descriptor: int) -> int | None:
+    """The port that a socket is connected to; None for what is no such socket."""
+    with suppress(OSError):
+        if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            with socket.socket(fileno=os.dup(descriptor)) as connection:
+                if connection.family in (socket.AF_INET, socket.AF_INET6):
+                    return int(connection.getpeername()[1])
+    return None
+
+
+def _shut_down(descriptors: Iterable[int]) -> None:
+    """Whoever waits for an answer there gets an error."""
+    for descriptor in descriptors:
+        with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as connection:
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 class StoreClient:
@@ -102,6 +135,7 @@ class StoreClient:
         self._asked_at: float | None = None
         self._is_closed = False
         self._owner = os.getpid()
+        self._others, self._own = set[int](), set[int]()
         self._thread = threading.Thread(target=self._serve, name="collshim-store", daemon=True)
         self._thread.start()
 
@@ -179,6 +213,16 @@ class StoreClient:
         self._questions.put(None)
         if self._owner == os.getpid():
             self._thread.join(PATIENCE)
+            if self._thread.is_alive():
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        """End the wait for an answer: one that came while the interpreter ends would abort the process."""
+        store = self._given
+        if isinstance(store, TCPStore):
+            found = _sockets_to(store.port)
+            _shut_down(found & self._own if self._own else found - self._others)
+            self._thread.join(PATIENCE)
 
     def _serve(self) -> None:
         while (question := self._questions.get()) is not None:
@@ -194,7 +238,9 @@ class StoreClient:
         if self._store is None:
             store = self._given
             if isinstance(store, TCPStore):
-                store = _client(store.host, store.port, _CONNECT_SECONDS)
+                self._others = _sockets_to(store.port)
+                port, store = store.port, _client(store.host, store.port, _CONNECT_SECONDS)
+                self._own = _sockets_to(port) - self._others
                 store.set_timeout(timedelta(seconds=PATIENCE))  # of a key that is deleted after it was seen
             self._store = PrefixStore(self._prefix, store)
         return self._store

@@ -37,7 +37,7 @@ from collshim.transports.processes.backend import FLOATS, INTEGERS, Endpoint, Fi
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group, GroupWork
-from collshim.transports.streams import follow, on_stream, stream_to_follow
+from collshim.transports.streams import current_stream, follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 
 _IN_LISTS = ("sum", "prod", "min", "max")
@@ -64,7 +64,7 @@ class Exchange(GroupWork):
     _first_slice = FIRST_SLICE
     _saw_left = False
     _on_gpu = False
-    _stream: torch.cuda.Stream | None = None
+    _stream: torch.Stream | None = None
 
     def __init__(
         self, group: Group, plan: Plan, sequence: int, outputs: Parts | None, work: Any = None, finish: Any = None
@@ -104,9 +104,16 @@ class Exchange(GroupWork):
             group.latest = work
         else:
             self.launch = group.launches.add(self, work)
-            self._stream = self._stream or torch.cuda.current_stream()  # CUDA was not in use here before
+            self._stream = self._stream or torch.accelerator.current_stream()  # it was not in use here before
         self.work, self.finish, self.started = work, finish, True
         self.version = None if self.caller is None else version_of(self.inputs)  # what was written till now is ours
+
+    def launched(self, work: Any, inputs: Parts | None, caller: Caller | None) -> None:
+        """NCCL was given the data, on this thread's stream."""
+        self._on_gpu, self._stream = True, current_stream(self.plan.device)
+        if caller is not None:
+            self.inputs, self.caller, self.version = inputs, caller, version_of(inputs)
+        self.launch = self.group.launches.add(self, work)
 
     def fail_to_start(self, error: Exception) -> None:
         """The data could not be put on its way: the group has ended, or NCCL, or memory, say."""
@@ -224,8 +231,10 @@ class Exchange(GroupWork):
         work, limit = self.work, self._timeout if timeout is None else timeout
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
-        if work is None or self.joint or self._on_gpu:
+        if work is None or self.joint:
             return super().wait(timeout)
+        if self._on_gpu:
+            return self._wait_in_order(work, timeout)
         if limit is not None and not (type(limit) in (float, int) and limit >= FIRST_SLICE):
             return super().wait(timeout)
         try:
@@ -239,6 +248,30 @@ class Exchange(GroupWork):
             return super().wait(timeout)
         self.work = None
         if self.group.deferred or not self._is_simple:  # this call among them, where it has failed
+            return super().wait(timeout)
+        self._result = result = self.outputs if self._out is None else self._out
+        self._settled = True
+        if self._pending is not None:
+            self.free()
+        return result
+
+    def _wait_in_order(self, work: Any, timeout: float | None) -> Any:
+        """Wait on the stream that the call was posted on, which then follows the data."""
+        stream = self._stream
+        if timeout is not None or not self._is_simple or self.group.deferred or stream is None:
+            return super().wait(timeout)
+        if stream != current_stream(stream.device):
+            return super().wait(timeout)
+        try:
+            work.wait()
+        except RuntimeError:  # it has failed, which is found once more
+            return super().wait(timeout)
+        if (self.finish is not None or self._claim is None) and not self._finish_alone():
+            return super().wait(timeout)
+        self.work, launch = None, self.launch
+        if launch is not None:  # so the stream was not captured when the call was posted on it
+            launch.mark = self.group.launches.recorded(stream)
+        if self.group.deferred:
             return super().wait(timeout)
         self._result = result = self.outputs if self._out is None else self._out
         self._settled = True
@@ -298,7 +331,7 @@ class Exchange(GroupWork):
         the call was posted on comes first: it owns the memory that NCCL and what is left to do read, some of it freed
         by this wait, and torch itself copies on it. The work's own event covers none of that.
         """
-        stream = self._stream or torch.cuda.current_stream()
+        stream = self._stream or torch.accelerator.current_stream()
         with on_stream(stream):
             try:
                 self.work.wait()

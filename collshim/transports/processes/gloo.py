@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed import ProcessGroup
 
 from collshim.calls import collective
 from collshim.calls.call import Call
@@ -29,9 +30,9 @@ from collshim.transports.processes.backend import (
     carrier_of,
     coalesced,
 )
-from collshim.transports.processes.reductions import SCATTERS_SUMS_ALONE, all_reduce, filled, reduce, reduce_scatter
+from collshim.transports.processes.reductions import all_reduce, filled, reduce, reduce_scatter
 
-EXCHANGES_LISTS = not SCATTERS_SUMS_ALONE
+EXCHANGES_LISTS = hasattr(ProcessGroup, "reduce_scatter_single")
 """Whether gloo's alltoall takes lists, of equal shapes: so in torch 2.13, and not in 2.6."""
 
 
@@ -63,13 +64,13 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
 def _all_gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_gather(call, end)
-    carried = carrier_of(call.dtype)
+    carried, compares_shapes = carrier_of(call.dtype), call.device != "cuda"  # gloo does, and NCCL does not
 
     def start(group: Any, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         if type(target) is Tensor and carried is as_is:
-            part = source if source.dim() == target.dim() else source[None]
-            return target, all_gather_single(group, target, part), None
+            stacked = compares_shapes and source.dim() != target.dim()
+            return target, all_gather_single(group, target, source.unsqueeze(0) if stacked else source), None
         whole = joined(target)
         if whole is None:
             if carried is as_is:
@@ -173,11 +174,11 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
     carried = carrier_of(call.dtype)
 
     def start(group: Any, source: Parts, target: Any) -> Moving:
+        if EXCHANGES_LISTS and type(source) is list and type(target) is list:
+            return target, group.alltoall(_carried_parts(carried, target), _carried_parts(carried, source)), None
         target = end.fresh() if target is None else target
         given = source if type(source) is Tensor else joined(source)
         taken = target if type(target) is Tensor else joined(target)
-        if given is None and taken is None and EXCHANGES_LISTS:
-            return target, group.alltoall(_carried_parts(carried, target), _carried_parts(carried, source)), None
         given = torch.stack(listed(source)) if given is None else given
         if taken is not None:
             return target, all_to_all_single(group, carried(taken), carried(given), [], []), None

@@ -14,6 +14,7 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, PeerError, again
 from collshim.transports.processes.stalls import StallInspector
+from collshim.transports.streams import is_capturing
 from collshim.transports.waiting import FIRST_SLICE, Watched
 from collshim.work import DeferredErrors, Work
 
@@ -86,10 +87,10 @@ class GroupWork(Work[Any], Watched):
         """Polled past its deadline: of what NCCL was given the process's watch finds that out."""
         return self.launch is None and super()._is_late()
 
-    def mark_behind(self, stream: torch.cuda.Stream) -> None:
+    def mark_behind(self, stream: torch.Stream) -> None:
         """``stream`` follows NCCL's data: its place now says when that is over, and torch's work can go."""
-        if self.launch is not None and not torch.cuda.is_current_stream_capturing():
-            self.launch.mark = stream.record_event()
+        if self.launch is not None and not is_capturing():
+            self.launch.mark = self.group.launches.recorded(stream)
 
     def _own_failure(self) -> CollshimError:
         return again(self.failure)

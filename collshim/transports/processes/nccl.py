@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import socket
+import threading
 import time
 import weakref
 from collections import deque
@@ -24,6 +25,7 @@ from collshim.transports.processes.client import StoreSilentError
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.stalls import comes_by
+from collshim.transports.streams import is_capturing
 from collshim.transports.waiting import FIRST_SLICE, Watched, missing_text, watch
 
 _PAUSE = 0.02
@@ -37,6 +39,11 @@ _TOLD_AFTER = 0.5
 
 _PATIENCE = 10
 """A call to which all ranks have come is given up after this many deadlines: its GPU may have other work before it."""
+
+_SPARE_EVENTS = 64
+"""Events that a group keeps for its next calls."""
+
+_ACCELERATOR = "cuda"
 
 _RELAXED = 2
 """cudaStreamCaptureModeRelaxed."""
@@ -70,7 +77,7 @@ class Launch:
         """Whether the GPU is done with it."""
         try:
             mark = self.mark
-            return bool(mark.query() if isinstance(mark, torch.cuda.Event) else mark.is_completed())
+            return bool(mark.query() if type(mark) is torch.Event else mark.is_completed())
         except RuntimeError:  # it has failed, and its wait says so
             return True
 
@@ -93,6 +100,8 @@ class Launches:
         self._group = group
         self._world = world
         self._pending: deque[Launch] = deque()
+        self._finding = threading.Lock()
+        self._events: list[torch.Event] = []
         self._met: set[int] = set()
         self._pairs: set[int] = set()
         self._pause = max(_TOLD_AFTER, group.size / _RANKS_PER_SECOND)  # between two words of this rank
@@ -126,7 +135,7 @@ class Launches:
 
     def add(self, work: GroupWork, mark: Any) -> Launch | None:
         """NCCL was given this call; None where it is captured into a graph, and given with each replay."""
-        if torch.cuda.is_current_stream_capturing():
+        if is_capturing():
             return None
         launch = Launch(work, mark)
         self._pending.append(launch)
@@ -135,20 +144,29 @@ class Launches:
         LAUNCH_WATCH.watch(self)
         return launch
 
+    def recorded(self, stream: torch.Stream) -> torch.Event:
+        """An event at the stream's end: one that no launch needs any more, or a new one, which costs more."""
+        event = self._events.pop() if self._events else torch.Event(device=_ACCELERATOR)
+        event.record(stream)
+        return event
+
     def are_over(self) -> bool:
         """Whether the GPU is done with all of them."""
-        pending = self._pending
-        while pending:
-            first = pending[0]
-            if not first.is_over():
-                return False
-            if pending and pending[0] is first:
+        with self._finding:
+            pending = self._pending
+            while pending:
+                first = pending[0]
+                if not first.is_over():
+                    return False
                 pending.popleft()
-        return True
+                if type(first.mark) is torch.Event and len(self._events) < _SPARE_EVENTS:
+                    self._events.append(first.mark)
+            return True
 
     def fail(self, failure: CollshimError) -> None:
         """The group has ended: so have they."""
-        pending, self._pending = self._pending, deque()
+        with self._finding:
+            pending, self._pending = self._pending, deque()
         for launch in pending:
             if not launch.is_over():
                 launch.fail(failure)

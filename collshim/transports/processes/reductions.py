@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import ProcessGroup, ReduceOp
+from torch.distributed import ReduceOp
 
 from collshim.arithmetic import reducer, scaled
 from collshim.calls.call import Call
@@ -30,9 +30,6 @@ from collshim.transports.processes.backend import (
 )
 
 _PAIR = 2
-SCATTERS_SUMS_ALONE = not hasattr(ProcessGroup, "reduce_scatter_single")
-"""Whether gloo's reduce_scatter adds, whatever the operation is: so in torch 2.6, and not in 2.13."""
-
 _NATIVE_OPS: dict[str, Any] = {
     "sum": ReduceOp.SUM,
     "avg": ReduceOp.SUM,
@@ -177,10 +174,9 @@ def reduce_scatter(call: Call, end: Endpoint) -> Transfer:
     """What starts a reduce_scatter."""
     if end.ragged:
         return _ragged_reduce_scatter(call, end)
-    sums_alone = SCATTERS_SUMS_ALONE and call.device == "cpu" and call.reduce_op not in ("sum", "avg")
-    if not _is_native(call) or call.factor is not None or sums_alone:
+    if call.device == "cpu" or not _is_native(call) or call.factor is not None:
         return _exchanged_reduce(call, end)
-    return _reduced_and_cut(call, end) if call.device == "cpu" else _scattered_on_cuda(call, end)
+    return _scattered_on_cuda(call, end)
 
 
 def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
@@ -194,25 +190,6 @@ def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
         if summand is not None:
             whole, part = summand(whole), summand(part)
         return target, reduce_scatter_single(group, part, whole, options), finish
-
-    return start
-
-
-def _reduced_and_cut(call: Call, end: Endpoint) -> Transfer:
-    """What torch does over gloo itself, but in a work that says when it is complete, and whose wait has a deadline."""
-    options, summand, divides = dist.AllreduceOptions(), _summand(call.dtype), _divided(call, end.size)
-    options.reduceOp = _native_op(call)
-
-    def start(group: Any, source: Parts, target: Any) -> Moving:
-        target = end.fresh() if target is None else target
-        whole = source.clone() if type(source) is Tensor else torch.stack(listed(source))
-
-        def finish(target: Tensor) -> None:
-            target.copy_(whole.view(end.size, *target.shape)[end.rank])
-            if divides is not None:
-                divides(target)
-
-        return target, group.allreduce([whole if summand is None else summand(whole)], options), finish
 
     return start
 
@@ -232,7 +209,10 @@ def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
 
 
 def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
-    """Every rank gets its part of all ranks, and reduces them."""
+    """Every rank gets its part of all ranks, and reduces them.
+
+    torch's over gloo is an all_reduce of everything, sends twice as much, and never says that it is complete.
+    """
     carried = carrier_of(call.dtype)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 

@@ -38,9 +38,7 @@ class Envelope:
 
     __slots__ = ("call", "data", "number", "source", "stream", "tag")
 
-    def __init__(
-        self, source: int, call: Call, number: int, data: Any, stream: torch.cuda.Stream | None = None
-    ) -> None:
+    def __init__(self, source: int, call: Call, number: int, data: Any, stream: torch.Stream | None = None) -> None:
         self.source = source
         self.call = call
         self.tag = call.tag
@@ -63,7 +61,7 @@ class MessageRequest(GroupWork):
     arrived = False
     moved = False
     sequence_counts = False
-    stream: torch.cuda.Stream | None = None
+    stream: torch.Stream | None = None
     _is_moving = False
     _saw_left = False
     _why = ""
@@ -133,7 +131,7 @@ class MessageRequest(GroupWork):
             raise self._own_failure()
         return self.outputs
 
-    def _order_streams(self, stream: torch.cuda.Stream) -> None:
+    def _order_streams(self, stream: torch.Stream) -> None:
         """The stream that the message was posted on follows NCCL's data, and this thread's stream that one."""
         if self.work is not None:
             try:

@@ -104,6 +104,8 @@ class ProcessTransport:
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
         transfer = plan.prepared
+        if not plan.on_cpu and transfer is not None and not self.checks_on_cuda:
+            return self._start_on_gpu(plan, inputs, outputs, caller)
         if transfer is None or self.checks or self._queue:
             return self._start_in_turn(plan, inputs, outputs, caller)
         sequence = self.sequence
@@ -116,6 +118,24 @@ class ProcessTransport:
             return exchange
         self.latest = work
         return Exchange(self, plan, sequence, outputs, work, finish)
+
+    def _start_on_gpu(
+        self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
+    ) -> Work[Any]:
+        """A call like one that NCCL was given before: behind those, and before any that still are compared."""
+        with self._posting:
+            sequence = self.sequence
+            self.sequence = sequence + 1
+            try:
+                outputs, work, finish = plan.prepared(self.data_group, inputs, outputs)
+            except Exception as error:
+                exchange = Exchange(self, plan, sequence, outputs)
+                exchange._on_gpu = True
+                exchange.fail_to_start(error)
+                return exchange
+            exchange = Exchange(self, plan, sequence, outputs, work, finish)
+            exchange.launched(work, inputs, caller)
+        return exchange
 
     def _start_in_turn(
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None

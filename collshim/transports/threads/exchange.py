@@ -33,7 +33,7 @@ from collshim.errors import (
 )
 from collshim.layout import Parts, nbytes_of
 from collshim.transports.compute import Outputs, Share, computation, shares
-from collshim.transports.streams import StreamOrder, several_gpus
+from collshim.transports.streams import StreamOrder, current_stream, several_gpus
 from collshim.transports.threads.members import Members
 from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, chain_of, missing_text, watch
 from collshim.work import DeferredErrors, Work
@@ -53,7 +53,7 @@ class Arrival(Work[Any], Watched):
 
     exchange: Exchange | None = None
     place: int
-    stream: torch.cuda.Stream | None = None
+    stream: torch.Stream | None = None
     _limit: float | None = None
 
     def __init__(
@@ -72,7 +72,7 @@ class Arrival(Work[Any], Watched):
         self.deferred = deferred
         self._claim = True
         if not plan.on_cpu and plan.device.type == "cuda":
-            self.stream = torch.cuda.current_stream(plan.device)
+            self.stream = current_stream(plan.device)
 
     @property
     def call(self) -> Call:
