@@ -36,7 +36,6 @@ class Net(M.Module):
         return self.out(F.tanh(self.hidden(x)))
 
 
-@dist.launcher(n_gpus=2)
 def train(epochs: int) -> list[float]:
     """The loss of each epoch, of all ranks' points."""
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -59,7 +58,7 @@ def train(epochs: int) -> list[float]:
 
 
 if __name__ == "__main__":
-    results = train(40)
+    results = dist.launcher(train, n_gpus=2)(40)
     print(f"loss {results[0][0]:.3f} at first, {results[0][-1]:.3f} at last, the same on every rank")
     assert results[0] == results[1]
     assert results[0][-1] < results[0][0] / 3

@@ -40,7 +40,6 @@ def gradients(layer: Layer, x: Any, join: Any, share: float) -> list[Any]:
     return [loss.item(), layer.up.grad.numpy(), layer.down.grad.numpy()]  # type: ignore[union-attr]
 
 
-@dist.launcher(n_gpus=2)
 def parallel(up: Any, down: Any, x: Any) -> list[Any]:
     """The gradients of this rank's part of the layer."""
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -54,7 +53,7 @@ if __name__ == "__main__":
         generator.normal(size=shape).astype("float32")
         for shape in ((HIDDEN, FEATURES), (FEATURES, HIDDEN), (BATCH, FEATURES))
     )
-    parts = parallel(up, down, x)
+    parts = dist.launcher(parallel, n_gpus=2)(up, down, x)
     loss, up_grad, down_grad = gradients(Layer(up, down), x, lambda y: y, 1)
     np.testing.assert_allclose([part[0] for part in parts], [loss, loss], rtol=1e-5)
     np.testing.assert_allclose(np.concatenate([part[1] for part in parts]), up_grad, rtol=1e-4, atol=1e-5)

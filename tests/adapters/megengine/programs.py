@@ -51,10 +51,15 @@ def _rewound(file: io.BytesIO) -> io.BytesIO:
 
 def differentiated(mge: Any) -> Any:
     """Gradients: of one loss, of two, and added up."""
-    weight = mge.Parameter([1.0, 2.0, 3.0])
+    weight: Any = mge.Parameter([1.0, 2.0, 3.0])
     seen = []
+
+    def doubled(parameter: Any, grad: Any) -> Any:
+        seen.append(parameter is weight)
+        return grad * 2
+
     manager = mge.autodiff.GradManager()
-    manager.attach([weight], callbacks=[lambda p, g: seen.append(p is weight) or g * 2])
+    manager.attach([weight], callbacks=[doubled])
     for factor in (1.0, 10.0):
         with manager:
             loss = (weight * weight * factor).sum()
@@ -63,7 +68,7 @@ def differentiated(mge: Any) -> Any:
     weight.grad = None
     with manager:
         manager.backward([weight * 2, weight.sum()], [mge.Tensor([1.0, 10.0, 100.0]), mge.Tensor(1000.0)])
-    return [first, weight.grad.numpy(), seen, loss]
+    return [first, weight.grad, seen, loss]
 
 
 def twice_differentiated(mge: Any) -> Any:
@@ -118,7 +123,7 @@ def held(mge: Any) -> Any:
     """What a module finds, in which order, by which names."""
     module = mge.module
 
-    class Net(module.Module):  # type: ignore[misc]
+    class Net(module.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.b = [module.Linear(2, 1), module.ReLU()]
@@ -210,6 +215,7 @@ def clipped(mge: Any) -> Any:
 def normalized(mge: Any) -> Any:
     """Running values after three batches, and what evaluation makes of them; frozen ones stay."""
     norm, frozen = mge.module.BatchNorm2d(2), mge.module.BatchNorm2d(2, freeze=True)
+    batch = result = None
     for number in range(3):
         batch = mge.Tensor((np.arange(16.0).reshape(2, 2, 2, 2) * (number + 1)) % 7)
         norm(batch)

@@ -24,7 +24,7 @@ from collshim.megengine.optimizer import SGD
 
 
 def on_two(worker: Callable[..., Any], *args: Any) -> list[Any]:
-    return list(dist.launcher(worker, n_gpus=2)(*args))  # type: ignore[call-overload]
+    return list(dist.launcher(worker, n_gpus=2)(*args))
 
 
 class Net(M.Module):
@@ -45,7 +45,6 @@ def trained(net: Net, data: Any, labels: Any, callbacks: Any = None) -> list[Any
     manager = GradManager().attach(net.parameters(), callbacks=callbacks)
     optimizer = SGD(net.parameters(), lr=0.1, momentum=0.9)
 
-    @trace(symbolic=True)
     def step(image: Any, label: Any) -> Any:
         with manager:
             loss = F.nn.cross_entropy(net(image), label)
@@ -53,7 +52,8 @@ def trained(net: Net, data: Any, labels: Any, callbacks: Any = None) -> list[Any
         optimizer.step().clear_grad()
         return loss
 
-    return [step(mge.tensor(data), mge.tensor(labels)) for _ in range(3)]
+    traced = trace(step, symbolic=True)
+    return [traced(mge.tensor(data), mge.tensor(labels)) for _ in range(3)]
 
 
 def test_data_parallel_training_is_the_serial_one() -> None:
@@ -92,7 +92,8 @@ def test_a_gradient_goes_back_through_sends() -> None:
                 manager.backward()
             else:
                 manager.backward(y.mean())
-        return [parameter.grad.numpy().tolist() for parameter in layer.parameters()]
+        parameters: list[Any] = list(layer.parameters())
+        return [parameter.grad.numpy().tolist() for parameter in parameters]
 
     assert on_two(work) == [
         [[1.0] * 4, [[1.0, 2.0]] * 4],
@@ -136,8 +137,10 @@ def moments(norm: M.Module, data: Any, weights: Any) -> Any:
     with GradManager().attach([x, *norm.parameters()]) as manager:
         y = norm(x)
         manager.backward(y, mge.tensor(weights))
-    held = [tensor.numpy() for tensor in (y, x.grad, *norm.buffers())]  # type: ignore[union-attr]
-    return held, [parameter.grad.numpy() for parameter in norm.parameters()]  # type: ignore[union-attr]
+    tensors: list[Any] = [y, x.grad, *norm.buffers()]
+    held = [tensor.numpy() for tensor in tensors]
+    parameters: list[Any] = list(norm.parameters())
+    return held, [parameter.grad.numpy() for parameter in parameters]
 
 
 def test_sync_batch_norm_is_that_of_the_whole_batch() -> None:
@@ -175,7 +178,7 @@ def test_sixteen_ranks_come_at_once() -> None:
     def work() -> Any:
         return F.distributed.all_reduce_sum(mge.tensor([1])).item()
 
-    assert list(dist.launcher(work, n_gpus=16)()) == [16] * 16  # type: ignore[call-overload]
+    assert list(dist.launcher(work, n_gpus=16)()) == [16] * 16
 
 
 def test_packs_are_of_the_kind_that_they_are_made_of() -> None:
