@@ -17,7 +17,7 @@ SIDE_BY_SIDE := $(PYTEST) --numprocesses=$(WORKERS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model upstream-torch lint types format docs
+.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch lint types format docs
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -36,7 +36,7 @@ test: lint types ## what continuous integration runs: style, types and every beh
 
 thorough: lint types ## everything, with many more drawn cases; ends within two hours
 	@COLLSHIM_THOROUGH=1 $(call within,7100) $(SIDE_BY_SIDE) --session-timeout=7000 --timeout=600
-	@$(MAKE) --no-print-directory gpu-model
+	@$(MAKE) --no-print-directory gpu-model gpu-mutants
 
 conformance: .venv/.installed-test ## the conformance suite alone
 	@$(call within,900) $(SIDE_BY_SIDE) --session-timeout=840 collshim/conformance
@@ -60,6 +60,10 @@ mutants: .venv/.installed-test ## small faults put into copies of the code, each
 
 upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, on 2 and 4 ranks, some minutes
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch
+
+# 77 as above.
+gpu-mutants: .venv/.installed-test ## small faults in the code for GPUs, each of which the tests on the model must find; 20 minutes
+	@$(call within,3300) $(BIN)/python -m tests.cuda_model.mutants $(ARGS); status=$$?; test $$status -eq 77 || exit $$status
 
 lint: .venv/.installed-test ## style and format
 	@$(call within,60) $(BIN)/ruff check --quiet

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from collshim.accelerator import ACCELERATOR
 from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.calls.collective import RECV, SEND
@@ -119,7 +120,9 @@ class Messages(Posting):
             return partial(self._post, Call("recv", root=rank, tag=tag, discovers=discovers), None, None, None, None)
         tensor = self._tensor("recv", known)
         target = None if out is None else validation.output_of(self, "recv", out, tensor.shape, tensor)
-        graph = tensor.is_cuda and needs_grad(tensor)  # where no envelope goes before, which says it of the sender's
+        graph = tensor.device.type == ACCELERATOR and needs_grad(
+            tensor
+        )  # where no envelope goes before, which says it of the sender's
         call = self._call("recv", tensor, root=rank, tag=tag, discovers=discovers, needs_grad=graph)
         return partial(self._post, call, None, target, known, out, tensor.device)
 

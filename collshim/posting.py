@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from collshim.accelerator import ACCELERATOR
 from collshim.arrays import stream_follower, to_numpy
 from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
@@ -198,7 +199,7 @@ class Posting:
 
     def _compares(self, tensor: Tensor) -> bool:
         """Whether the ranks compare a call on such a tensor."""
-        return self._checks_on_cuda if tensor.is_cuda else self.checks
+        return self._checks_on_cuda if tensor.device.type == ACCELERATOR else self.checks
 
     def _nan_in(self, inputs: Parts) -> str:
         if not self._compares(inputs if isinstance(inputs, Tensor) else inputs[0]):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from collshim.accelerator import module
 from collshim.calls.site import traceback_of
 from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError
@@ -190,7 +191,8 @@ def _warn_of_leaks() -> None:
 
 def _take_gpu(rank: int) -> None:
     """Once the process first uses CUDA: each rank has a GPU of its own, as far as there are as many."""
-    torch.cuda.set_device(rank % torch.cuda.device_count())
+    gpus = module()
+    gpus.set_device(rank % gpus.device_count())
 
 
 def _set_environment(task: Task) -> None:

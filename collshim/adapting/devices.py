@@ -30,6 +30,7 @@ from typing import NamedTuple
 import torch
 
 from collshim import world
+from collshim.accelerator import ACCELERATOR, module
 from collshim.environment import read
 from collshim.errors import ArgumentValueError, CollshimError, also
 from collshim.options import get as current_options
@@ -87,16 +88,16 @@ def resolve(name: str | torch.device, error: type[Exception] = RuntimeError) -> 
     if not found.is_accelerator:
         return torch.device("cpu")
     _require_number(name, found, error)
-    if not torch.cuda.is_available():
+    if not module().is_available():
         _tell(str(name))
         return torch.device("cpu")
-    return torch.device("cuda") if found.number is None else torch.device("cuda", found.number)
+    return torch.device(ACCELERATOR) if found.number is None else torch.device(ACCELERATOR, found.number)
 
 
 def count() -> int:
     """How many accelerators a program is told of: the real GPUs, those that are pretended, or 0."""
-    if torch.cuda.is_available():
-        return torch.cuda.device_count()
+    if module().is_available():
+        return int(module().device_count())
     if not is_pretended():
         return 0
     chosen = current_options().devices
@@ -114,11 +115,11 @@ def is_available() -> bool:
 
 def is_pretended() -> bool:
     """Whether names of accelerators stand for the CPU: the switch is on and no GPU is there."""
-    return current_options().device == "cpu" and not torch.cuda.is_available()
+    return current_options().device == "cpu" and not bool(module().is_available())
 
 
 def _require_number(name: str | torch.device, found: DeviceName, error: type[Exception]) -> None:
-    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    there = int(module().device_count()) if module().is_available() else 0
     if not there and not is_pretended():
         raise _refusal(error)(
             f"device is {str(name)!r}, and this machine has no GPU: should be 'cpu', or be taken for it by {_SWITCH}"

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from collshim.accelerator import ACCELERATOR
 from collshim.calls.agreement import signature
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.call import Call
@@ -148,7 +149,7 @@ class Plan:
 
 def is_plain(call: Call) -> bool:
     """Whether ``dense`` sees all of another such call's arrays that its metadata do not say."""
-    if call.dtype is None or call.dtype.is_complex or call.device not in ("cpu", "cuda"):
+    if call.dtype is None or call.dtype.is_complex or call.device not in ("cpu", ACCELERATOR):
         return False
     return not (call.needs_grad or call.discovers or call.nan or call.factor is not None)
 
@@ -165,7 +166,7 @@ def dense(array: Any) -> Any:
     """
     kind = type(array)
     if kind is Tensor:
-        if not (array.is_cpu or array.is_cuda) or array.layout is not _STRIDED:
+        if not (array.is_cpu or array.device.type == ACCELERATOR) or array.layout is not _STRIDED:
             return None
         if not array.is_contiguous() or array.is_neg() or array.is_nested or array.is_inference():
             return None
@@ -207,4 +208,4 @@ def _dense_arrays(arrays: list[Any]) -> list[Tensor] | None:
 
 
 def _on_one_gpu(tensors: list[Tensor]) -> bool:
-    return tensors[0].is_cuda and all(tensor.device == tensors[0].device for tensor in tensors)
+    return tensors[0].device.type == ACCELERATOR and all(tensor.device == tensors[0].device for tensor in tensors)

@@ -1,6 +1,6 @@
 """Streams of a GPU: what a call's data follows, whichever thread moves it.
 
-They are torch.Stream, of whatever accelerator torch was built for; seen to work is CUDA alone.
+They are torch.Stream, of whatever accelerator torch has.
 
 Between threads the one that does the work follows all ranks' streams, and all of these follow the work. Where every
 rank is on the same stream, as ranks are that never chose one, nothing has to be done.
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from collshim.accelerator import ACCELERATOR, current_stream, module
 from collshim.calls.call import Call
 from collshim.errors import CommunicationError, MismatchError
 from collshim.layout import Parts
@@ -22,31 +23,17 @@ from collshim.layout import Parts
 Posted = tuple["torch.Stream | None", "Parts | None", "Parts | None"]
 """The stream that a rank posted a call on, None on the CPU; its inputs and outputs."""
 
-_current_stream: Any = getattr(torch._C, "_accelerator_getStream", torch.accelerator.current_stream)
-"""Beneath torch.accelerator.current_stream, which costs three times as much."""
-
-
-def current_stream(device: torch.device) -> torch.Stream:
-    """This thread's stream of the device; of the current one where no index is given."""
-    number = device.index
-    return cast(torch.Stream, _current_stream(torch.accelerator.current_device_index() if number is None else number))
-
-
-def is_capturing() -> bool:
-    """Whether what this thread posts is captured into a CUDA graph."""
-    return torch.cuda.is_current_stream_capturing()
-
 
 def stream_to_follow(call: Call, device: torch.device) -> torch.Stream | None:
     """This thread's stream for a call's data if it is on CUDA, which a rank that gives nothing cannot know yet."""
-    if call.device == "cuda":
+    if call.device == ACCELERATOR:
         return current_stream(device)
-    return torch.accelerator.current_stream() if call.device == "any" and torch.cuda.is_initialized() else None
+    return torch.accelerator.current_stream() if call.device == "any" and module().is_initialized() else None
 
 
 def on_stream(stream: torch.Stream | None) -> AbstractContextManager[object]:
     """Work of this thread goes to ``stream``, and new tensors to its device; None changes nothing."""
-    return nullcontext() if stream is None else torch.cuda.stream(cast(Any, stream))
+    return nullcontext() if stream is None else module().stream(stream)
 
 
 def hold(parts: Parts | None, stream: torch.Stream) -> None:

@@ -36,7 +36,7 @@ def main() -> int:
     options = ["-p", "tests.cuda_model.plugin", "--numprocesses", chosen.workers, "--quiet"]
     options += ["--session-timeout", chosen.session_timeout, "--ignore=tests/gpu/test_cupy.py"]
     command = [str(python()), "-m", "pytest", *options, *(theirs or []), *TESTS]
-    return subprocess.run(command, cwd=ROOT, env=_surroundings(), check=False).returncode
+    return subprocess.run(command, cwd=ROOT, env=surroundings(), check=False).returncode
 
 
 def _divided(given: list[str]) -> tuple[list[str], list[str]]:
@@ -45,7 +45,7 @@ def _divided(given: list[str]) -> tuple[list[str], list[str]]:
     return given[:place], given[place + 1 :]
 
 
-def _surroundings() -> dict[str, str]:
+def surroundings() -> dict[str, str]:
     """The environment of the tests: they find the model, and torch does not tell of its watchdog."""
     own = {"LD_LIBRARY_PATH": str(LIBRARIES), "TORCH_CPP_LOG_LEVEL": "FATAL", "RES_OPTIONS": "timeout:1"}
     return {**own, **{name: value for name, value in os.environ.items() if name not in own}}

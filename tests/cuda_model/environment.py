@@ -7,6 +7,7 @@ installed: the model and its stand-ins take their places; headers alone come fro
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -19,11 +20,13 @@ from pathlib import Path
 from tests.cuda_model.build import SOURCES, build
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / ".venv-gpu-model"
-LIBRARIES = FOLDER / "model"
+_MADE_FOR = "2.13.0"
 
-TORCH = "2.13.0"
-"""What the model was made for."""
+TORCH = os.environ.get("MODEL_TORCH", _MADE_FOR)
+"""The release of torch that is run."""
+
+FOLDER = ROOT / (".venv-gpu-model" if TORCH == _MADE_FOR else f".venv-gpu-model-{TORCH}")
+LIBRARIES = FOLDER / "model"
 
 _INSTALLED = FOLDER / ".installed"
 """Has the release of the torch that is installed."""

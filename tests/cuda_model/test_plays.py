@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from collshim import Communicator
+from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import Setting, among_gpus, among_threads, device, values
 from tests.engine.worlds import attempt
@@ -42,3 +43,10 @@ def test_the_bits_are_those_of_cpu_tensors(size: int, checks: bool, dtype: torch
         if found[rank][name] != wanted[rank][name]
     }
     assert different == {}
+
+
+@pytest.mark.parametrize("seed", range(2, 22))
+def test_nothing_races_in_whatever_order_the_devices_serve_their_streams(seed: int) -> None:
+    with model.setting("seed", seed):
+        for found in values(among_gpus(played, 3, ALL, torch.float32, "cuda")):
+            assert set(found) == set(ALL)

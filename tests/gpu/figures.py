@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
 import torch
+import torch.distributed as dist
+from torch.distributed import HashStore
 
 import collshim
+import collshim.torch.distributed as shim
 from collshim import Communicator
+from collshim.world import use
 from tests.gpu.alone import world_of_one
 from tests.gpu.hardware import DEVICE
 
@@ -21,31 +25,44 @@ NUMBERS = {"4 B": 1, "4 KB": 1 << 10, "1 MB": 1 << 18, "64 MB": 1 << 24}
 RANKS = 4
 ROUNDS = 60
 
+_COLUMNS = ("engine", "bare", "shim", "torch", "cupy")
+
 Contender = Callable[[], Any]
 
 
 def lines() -> list[str]:
     """The tables, in Markdown."""
-    return [*_host_times(), "", *_among_threads()]
+    return [*host_times(NUMBERS), "", *_among_threads()]
 
 
-def _host_times() -> list[str]:
+def host_times(numbers: Mapping[str, int]) -> list[str]:
+    """A table of the calls in place or with an ``out``, waited for on the stream that they were posted on."""
     found = [
         "Host time of post and wait over NCCL, one rank, check off: median (p10) in us; the GPU idle before each call.",
         "",
-        "| collective | size | engine | bare ProcessGroup | engine less bare | CuPy arrays |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| collective | size | engine | bare ProcessGroup | collshim.torch | torch.distributed | CuPy arrays |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    with world_of_one() as world:
-        for op in ("all_reduce", "broadcast", "all_gather", "all_to_all"):
-            for size, count in NUMBERS.items():
-                found.append(_host_line(op, size, _in_turns(_contenders(world.communicator, op, count))))
+    dist.init_process_group("nccl", store=HashStore(), rank=0, world_size=1)
+    try:
+        with world_of_one() as world, use(world):
+            shim.init_process_group("nccl")
+            for op in ("all_reduce", "broadcast", "all_gather", "all_to_all"):
+                for size, count in numbers.items():
+                    found.append(_host_line(op, size, _in_turns(_contenders(world.communicator, op, count))))
+    finally:
+        dist.destroy_process_group()
     return found
 
 
 def _contenders(comm: Communicator, op: str, count: int) -> dict[str, Contender]:
     x, out = torch.ones(count, device=DEVICE), torch.empty(1, count, device=DEVICE)
-    found = {"engine": _engine(comm, op, x, out), "bare": _bare(comm._transport, op, x, out)}
+    found = {
+        "engine": _engine(comm, op, x, out),
+        "bare": _bare(comm._transport, op, x, out),
+        "shim": _torchs(shim, op, x, out),
+        "torch": _torchs(dist, op, x, out),
+    }
     if find_spec("cupy") is not None:
         import cupy
 
@@ -54,11 +71,12 @@ def _contenders(comm: Communicator, op: str, count: int) -> dict[str, Contender]
 
 
 def _engine(comm: Communicator, op: str, x: Any, out: Any) -> Contender:
+    stacked = x[None]
     calls: dict[str, Contender] = {
         "all_reduce": lambda: comm.all_reduce(x, out=x).wait(),
         "broadcast": lambda: comm.broadcast(x, out=x).wait(),
         "all_gather": lambda: comm.all_gather(x, out=out).wait(),
-        "all_to_all": lambda: comm.all_to_all(x[None], out=out).wait(),
+        "all_to_all": lambda: comm.all_to_all(stacked, out=out).wait(),
     }
     return calls[op]
 
@@ -71,6 +89,18 @@ def _bare(transport: Any, op: str, x: torch.Tensor, out: torch.Tensor) -> Conten
         "broadcast": lambda: group.broadcast(x, 0).wait(),
         "all_gather": lambda: gather(flat, x).wait(),
         "all_to_all": lambda: exchange(flat, x, [], []).wait(),
+    }
+    return calls[op]
+
+
+def _torchs(module: Any, op: str, x: torch.Tensor, out: torch.Tensor) -> Contender:
+    flat = out.view(-1)
+    gather = getattr(module, "all_gather_single", None) or module.all_gather_into_tensor
+    calls: dict[str, Contender] = {
+        "all_reduce": lambda: module.all_reduce(x),
+        "broadcast": lambda: module.broadcast(x, 0),
+        "all_gather": lambda: gather(flat, x),
+        "all_to_all": lambda: module.all_to_all_single(flat, x),
     }
     return calls[op]
 
@@ -97,8 +127,7 @@ def _in_turns(contenders: dict[str, Contender]) -> dict[str, tuple[float, float]
 
 def _host_line(op: str, size: str, found: dict[str, tuple[float, float]]) -> str:
     shown = {name: f"{median:.1f} ({tenth:.1f})" for name, (median, tenth) in found.items()}
-    more = f"{found['engine'][0] - found['bare'][0]:.1f}"
-    return f"| {op} | {size} | {shown['engine']} | {shown['bare']} | {more} | {shown.get('cupy', '')} |"
+    return f"| {op} | {size} | {' | '.join(shown.get(name, '') for name in _COLUMNS)} |"
 
 
 def _among_threads() -> list[str]:

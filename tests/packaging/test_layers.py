@@ -20,7 +20,7 @@ FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
 
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
-    ("errors", "layout", "dlpack", "compiling", "pickling"),
+    ("accelerator", "errors", "layout", "dlpack", "compiling", "pickling"),
     ("adapting.fall_through", "adapting.importers"),
     ("adapting.stand_in",),
     ("adapting.startup.sitecustomize",),
@@ -38,6 +38,7 @@ LEVELS = (
     ("transports.threads.group", "transports.threads.messages"),
     ("transports.threads.transport",),
     ("transports.processes", "transports.processes.addresses", "transports.processes.client"),
+    ("transports.processes.port",),
     ("transports.processes.connection", "transports.processes.listener"),
     ("transports.processes.poller", "transports.processes.stalls"),
     ("transports.processes.backend", "transports.processes.connections", "transports.processes.fingerprint"),

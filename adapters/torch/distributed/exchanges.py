@@ -16,7 +16,7 @@ from collshim.torch.distributed.arguments import require_list, require_tensor, s
 from collshim.torch.distributed.forms import ints
 from collshim.torch.distributed.membership import Group, group_of, outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, no_list, plain_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, no_list, posted, repeated
 from collshim.torch.distributed.work import Work
 
 
@@ -48,10 +48,11 @@ def all_to_all(
     >>> output  # rank 1  # doctest: +SKIP
     [tensor([1]), tensor([5]), tensor([9]), tensor([13])]
     """
-    parts, places = plain_list(input_tensor_list), plain_list(output_tensor_list)
-    result: Work | None = repeated(group, async_op, output_tensor_list, ALL_TO_ALL, parts, places)
-    if result is not UNKNOWN:
-        return result
+    places, parts = output_tensor_list, input_tensor_list
+    if type(places) is list and type(parts) is list:
+        result: Work | None = repeated(group, async_op, places, ALL_TO_ALL, parts, places)
+        if result is not UNKNOWN:
+            return result
     process_group = group_of(group)
     if process_group is None:
         outside("all_to_all")

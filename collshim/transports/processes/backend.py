@@ -11,10 +11,13 @@ from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
+from collshim.accelerator import BACKEND, module
 from collshim.layout import as_bytes
+from collshim.transports.processes.port import Port
 
 T = TypeVar("T")
 
@@ -22,7 +25,7 @@ Finish = Callable[[Any], Any]
 Moving = tuple[Any, Any, "Finish | None"]
 """Data on its way: the outputs, torch's work, and what is left to do with the outputs once the work is over."""
 
-Transfer = Callable[[Any, Any, Any], Moving]
+Transfer = Callable[[Port, Any, Any], Moving]
 """Puts data on its way: from a ProcessGroup, inputs, and outputs or None for fresh memory."""
 
 
@@ -65,6 +68,18 @@ def carrier_of(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
     return as_is if dtype in MOVABLE else as_bytes
 
 
+def accelerators_backend() -> Any:
+    """The class of NCCL's ProcessGroup, or of its like; None where torch has none, or sees no device."""
+    found = getattr(dist, f"ProcessGroup{BACKEND}", None)
+    return found if found is not None and module().is_available() else None
+
+
+def accelerators_backend_type() -> Any:
+    """Its name among ``ProcessGroup.BackendType``."""
+    kinds: Any = ProcessGroup.BackendType
+    return getattr(kinds, BACKEND, kinds.CUSTOM)
+
+
 class Works:
     """Several of torch's works as one."""
 
@@ -86,7 +101,7 @@ class Works:
         return all(work.is_completed() for work in self._works)
 
 
-def coalesced(group: Any, device: torch.device, starts: Sequence[Callable[[], T]]) -> tuple[list[T], Any]:
+def coalesced(group: Port, device: torch.device, starts: Sequence[Callable[[], T]]) -> tuple[list[T], Any]:
     """What these give, posted together; on CUDA as one launch of NCCL's, with torch's work of it, else None."""
     if device.type == "cpu":
         return [start() for start in starts], None

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.distributed import DistBackendError
 
+from collshim.accelerator import ACCELERATOR, current_stream
 from collshim.calls.agreement import objection, unlike_sites
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
@@ -37,7 +38,7 @@ from collshim.transports.processes.backend import FLOATS, INTEGERS, Endpoint, Fi
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group, GroupWork
-from collshim.transports.streams import current_stream, follow, on_stream, stream_to_follow
+from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 
 _IN_LISTS = ("sum", "prod", "min", "max")
@@ -137,7 +138,7 @@ class Exchange(GroupWork):
             return cast(Transfer, plan.prepared)
         call, calls = plan.call, self.calls or [plan.call] * size
         place, ragged = self._place(calls), any(other.is_ragged for other in calls)
-        self._on_gpu = place.type == "cuda"
+        self._on_gpu = place.type == ACCELERATOR
         is_known = plan.shape is not None and not ragged
         end = Endpoint(rank, size, _fresh(plan) if is_known else partial(allocate, calls, rank, place), ragged)
         if call.dtype is None:  # the others' calls say it

@@ -30,6 +30,7 @@ from collshim.transports.processes.backend import (
     carrier_of,
     coalesced,
 )
+from collshim.transports.processes.port import Port
 from collshim.transports.processes.reductions import all_reduce, filled, reduce, reduce_scatter
 
 EXCHANGES_LISTS = hasattr(ProcessGroup, "reduce_scatter_single")
@@ -51,7 +52,7 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
     options, carried = dist.BroadcastOptions(), carrier_of(call.dtype)
     options.rootRank = call.root or 0
 
-    def start(group: Any, source: Tensor | None, target: Any) -> Moving:
+    def start(group: Port, source: Tensor | None, target: Any) -> Moving:
         if source is None:
             target = end.fresh() if target is None else target
         elif target is not source:
@@ -64,9 +65,9 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
 def _all_gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_gather(call, end)
-    carried, compares_shapes = carrier_of(call.dtype), call.device != "cuda"  # gloo does, and NCCL does not
+    carried, compares_shapes = carrier_of(call.dtype), call.device == "cpu"  # gloo does, and NCCL does not
 
-    def start(group: Any, source: Tensor, target: Any) -> Moving:
+    def start(group: Port, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         if type(target) is Tensor and carried is as_is:
             stacked = compares_shapes and source.dim() != target.dim()
@@ -82,13 +83,16 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
 
 
 def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
-    carried = carrier_of(call.dtype)
+    carried, options = carrier_of(call.dtype), [dist.BroadcastOptions() for _ in range(end.size)]
+    for owner, of_owner in enumerate(options):
+        of_owner.rootRank = owner
 
-    def start(group: Any, source: Tensor, target: Any) -> Moving:
+    def start(group: Port, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         parts = listed(target)
         parts[end.rank].copy_(source)
-        starts = [partial(group.broadcast, carried(part), owner) for owner, part in enumerate(parts)]
+        given = zip(parts, options, strict=True)
+        starts = [partial(group.broadcast, [carried(part)], of_owner) for part, of_owner in given]
         works, work = coalesced(group, source.device, starts)
         return target, work or Works(works), None
 
@@ -101,7 +105,7 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
     options, carried, is_root = dist.GatherOptions(), carrier_of(call.dtype), end.rank == call.root
     options.rootRank = call.root or 0
 
-    def start(group: Any, source: Tensor, target: Any) -> Moving:
+    def start(group: Port, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None and is_root else target
         parts = target.view(end.size, *source.shape) if type(target) is Tensor else target
         lists = [] if parts is None else [_carried_parts(carried, parts)]
@@ -114,7 +118,7 @@ def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
     """Unequal parts come to the root as an exchange in which the others get nothing."""
     carried, is_root = carrier_of(call.dtype), end.rank == call.root
 
-    def start(group: Any, source: Tensor, target: Any) -> Moving:
+    def start(group: Port, source: Tensor, target: Any) -> Moving:
         read = carried(source.view(-1))
         sends = _to_one(call.root or 0, read, end.size)
         if not is_root:
@@ -130,7 +134,7 @@ def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
     """Unequal parts come from the root as an exchange in which the others give nothing."""
     carried = carrier_of(call.dtype)
 
-    def start(group: Any, source: Parts | None, target: Any) -> Moving:
+    def start(group: Port, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         written = carried(target.view(-1))
         takes = _to_one(call.root or 0, written, end.size)
@@ -160,7 +164,7 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
     options, carried = dist.ScatterOptions(), carrier_of(call.dtype)
     options.rootRank = call.root or 0
 
-    def start(group: Any, source: Parts | None, target: Any) -> Moving:
+    def start(group: Port, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         lists = [] if source is None else [_carried_parts(carried, source)]
         return target, group.scatter([carried(target)], lists, options), None
@@ -173,9 +177,11 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
         return _ragged_all_to_all(call, end)
     carried = carrier_of(call.dtype)
 
-    def start(group: Any, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Any) -> Moving:
         if EXCHANGES_LISTS and type(source) is list and type(target) is list:
-            return target, group.alltoall(_carried_parts(carried, target), _carried_parts(carried, source)), None
+            if carried is as_is:
+                return target, group.alltoall(target, source), None
+            return target, group.alltoall([*map(carried, target)], [*map(carried, source)]), None
         target = end.fresh() if target is None else target
         given = source if type(source) is Tensor else joined(source)
         taken = target if type(target) is Tensor else joined(target)
@@ -192,7 +198,7 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
     carried = carrier_of(call.dtype)
     rows = [[shape[0] for shape in shapes if shape] for shapes in (call.expects or (), call.sends or ())]
 
-    def start(group: Any, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Any) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:  # cut along axis 0
             return target, all_to_all_single(group, target, source, *rows), None
         target = _parts(target, call.expects) or end.fresh()

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 import torch
 
+from collshim.accelerator import is_capturing
 from collshim.calls.call import Call
 from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, PeerError, again
 from collshim.transports.processes.stalls import StallInspector
-from collshim.transports.streams import is_capturing
 from collshim.transports.waiting import FIRST_SLICE, Watched
 from collshim.work import DeferredErrors, Work
 

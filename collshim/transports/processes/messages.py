@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.accelerator import ACCELERATOR
 from collshim.calls.agreement import objection_to_pair
 from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.pending import version_of
@@ -32,6 +33,7 @@ from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.fingerprint import call_from, header_for
 from collshim.transports.processes.group import Group
+from collshim.transports.processes.port import Port
 from collshim.transports.processes.request import Envelope, MessageRequest
 from collshim.transports.streams import follow, on_stream
 from collshim.transports.waiting import FIRST_SLICE
@@ -89,10 +91,10 @@ class Messages:
     def refuse_batch(self, calls: Sequence[Call]) -> None:
         """Refuse what cannot start together; on CUDA both sides know the shapes, since no envelope goes before."""
         group = self._group
-        if group.size == 1 or not any(call.device == "cuda" for call in calls):
+        if group.size == 1 or not any(call.device == ACCELERATOR for call in calls):
             return
         for call in calls:
-            if call.device == "cuda":
+            if call.device == ACCELERATOR:
                 self._refuse_on_cuda(call)
             if call.root is None and call.device != "cpu":
                 expected = "a rank in a batch on CUDA"
@@ -128,7 +130,7 @@ class Messages:
             message.fail(failure)
         except OSError as error:
             message.end(error.strerror or str(error))
-        if call.device == "cuda" and message.failure is None:
+        if call.device == ACCELERATOR and message.failure is None:
             self._start(message, partial(self._data_group().send, [_movable(tensor)], peer, 0), peer)
 
     def _post(self, message: MessageRequest, owner: int, tensor: Tensor) -> None:
@@ -269,9 +271,10 @@ class Messages:
             message.work, message.moved = work, True
             message.launch = launches.add(message, work)
 
-    def _data_group(self) -> Any:
+    def _data_group(self) -> Port:
         self._group.refuse_if_broken()
-        return self._group.data_group
+        group: Port = self._group.data_group
+        return group
 
     def leaks(self) -> list[str]:
         """The messages and requests that nobody has received or answered, and the calls that were not waited for."""

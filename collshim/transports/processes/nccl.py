@@ -19,13 +19,13 @@ from typing import Any
 import torch
 from torch.distributed import DistNetworkError
 
+from collshim.accelerator import ACCELERATOR, is_capturing, module
 from collshim.calls.call import Call, in_the_world
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.transports.processes.client import StoreSilentError
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.processes.progress import ProgressThread
 from collshim.transports.processes.stalls import comes_by
-from collshim.transports.streams import is_capturing
 from collshim.transports.waiting import FIRST_SLICE, Watched, missing_text, watch
 
 _PAUSE = 0.02
@@ -42,8 +42,6 @@ _PATIENCE = 10
 
 _SPARE_EVENTS = 64
 """Events that a group keeps for its next calls."""
-
-_ACCELERATOR = "cuda"
 
 _RELAXED = 2
 """cudaStreamCaptureModeRelaxed."""
@@ -117,7 +115,7 @@ class Launches:
 
     def meet(self, work: GroupWork, device: torch.device) -> None:
         """Before the first call on a GPU: all ranks have come with theirs, no two with the same."""
-        number = torch.cuda.current_device() if device.index is None else device.index
+        number = module().current_device() if device.index is None else device.index
         if number not in self._met:
             key = f"{self._group.key}/gpus/{self.meetings}"
             self.meetings += 1
@@ -130,7 +128,7 @@ class Launches:
         if peer not in self._pairs and peer != rank:
             pair = sorted((rank, peer))
             key = f"{self._group.key}/gpus/{pair[0]}-{pair[1]}"
-            _Meeting(self._group, self._world, work, key, pair).hold(torch.cuda.current_device())
+            _Meeting(self._group, self._world, work, key, pair).hold(module().current_device())
             self._pairs.add(peer)
 
     def add(self, work: GroupWork, mark: Any) -> Launch | None:
@@ -146,7 +144,7 @@ class Launches:
 
     def recorded(self, stream: torch.Stream) -> torch.Event:
         """An event at the stream's end: one that no launch needs any more, or a new one, which costs more."""
-        event = self._events.pop() if self._events else torch.Event(device=_ACCELERATOR)
+        event = self._events.pop() if self._events else torch.Event(device=ACCELERATOR)
         event.record(stream)
         return event
 
@@ -318,7 +316,7 @@ class _Meeting(Watched):
 
 def _gpu(device: int) -> str:
     """What names a GPU among those of all machines."""
-    found = torch.cuda.get_device_properties(device)
+    found = module().get_device_properties(device)
     return f"{found.name} {getattr(found, 'uuid', device)} of {socket.gethostname()}"
 
 

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import ReduceOp
 
+from collshim.accelerator import ACCELERATOR
 from collshim.arithmetic import reducer, scaled
 from collshim.calls.call import Call
 from collshim.layout import Parts, flat, listed
@@ -28,6 +29,7 @@ from collshim.transports.processes.backend import (
     coalesced,
     reduce_scatter_single,
 )
+from collshim.transports.processes.port import Port
 
 _PAIR = 2
 _NATIVE_OPS: dict[str, Any] = {
@@ -66,7 +68,7 @@ def _is_native(call: Call) -> bool:
 def _averages(call: Call) -> bool:
     """Whether the backend averages itself: NCCL does, and multiplies before it adds, so that no sum overflows."""
     is_float = call.dtype is not None and (call.dtype.is_floating_point or call.dtype.is_complex)
-    return call.reduce_op == "avg" and call.device == "cuda" and is_float
+    return call.reduce_op == "avg" and call.device == ACCELERATOR and is_float
 
 
 def _native_op(call: Call) -> Any:
@@ -107,7 +109,7 @@ def all_reduce(call: Call, end: Endpoint) -> Transfer:
     options, of_several, is_scaled = dist.AllreduceOptions(), dist.AllreduceCoalescedOptions(), call.factor is not None
     options.reduceOp = of_several.reduceOp = _native_op(call)
 
-    def start(group: Any, source: Any, target: Any) -> Moving:
+    def start(group: Port, source: Any, target: Any) -> Moving:
         if type(source) is list:
             return target, group.allreduce_coalesced(target, of_several), None
         if is_scaled or (target is not None and target is not source):
@@ -124,7 +126,7 @@ def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
     carried, gets = carrier_of(call.dtype), call.collective.gets_on(end.rank, call.root)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
-    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+    def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
         everything = source.new_empty((end.size, *source.shape))
         finish = partial(reduces, everything.unbind(0)) if gets else None
         if target is None and gets:
@@ -144,7 +146,7 @@ def reduce(call: Call, end: Endpoint) -> Transfer:
     options.reduceOp, options.rootRank = _native_op(call), call.root or 0
     finish = _divided(call, end.size) if is_root else None
 
-    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+    def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
         if target is None or target is not source or call.factor is not None:
             target = filled(call, target, source)  # off the root too, where gloo leaves partial sums
         work = group.reduce([target if summand is None else summand(target)], options)
@@ -159,7 +161,7 @@ def _reduce_of_a_pair(call: Call, end: Endpoint) -> Transfer:
     options.rootRank = 1 - (call.root or 0)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
-    def start(group: Any, source: Tensor, target: Tensor | None) -> Moving:
+    def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
         if not is_root:
             return None, group.broadcast([carried(source.view(-1))], options), None
         other = torch.empty_like(source)
@@ -183,7 +185,7 @@ def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
     options, summand, finish = dist.ReduceScatterOptions(), _summand(call.dtype), _divided(call, end.size)
     options.reduceOp = _native_op(call)
 
-    def start(group: Any, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         whole = source if type(source) is Tensor else torch.stack(listed(source))
         part = target if target.dim() == whole.dim() else target[None]
@@ -197,7 +199,7 @@ def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
 def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
     reductions = [reduce(call._replace(op="reduce", root=owner), end) for owner in range(end.size)]
 
-    def start(group: Any, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         places = [target if owner == end.rank else None for owner in range(end.size)]
         given = zip(reductions, listed(source), places, strict=True)
@@ -216,7 +218,7 @@ def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
     carried = carrier_of(call.dtype)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
-    def start(group: Any, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         parts = target.new_empty((end.size, *target.shape))
         work = all_to_all_single(group, carried(parts.view(-1)), carried(flat(source)), [], [])

@@ -141,7 +141,7 @@ class MessageRequest(GroupWork):
             except RuntimeError as error:
                 raise self.broken(without_source(error)) from error
             self.work = None
-        if self.outputs is not None and self.outputs.is_cuda:
+        if self.outputs is not None and not self.outputs.is_cpu:
             follow(stream, self.outputs)
 
     def look(self) -> None:

@@ -17,11 +17,13 @@ from typing import Any
 import torch
 from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, ProcessGroupGloo, TCPStore
 
+from collshim.accelerator import ACCELERATOR
 from collshim.calls.pending import PendingCalls
 from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
 from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
+from collshim.transports.processes.backend import accelerators_backend, accelerators_backend_type
 from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
@@ -183,7 +185,7 @@ class ProcessWorld:
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():
             nccl = _nccl(PrefixStore("nccl", store), key, ranks, rank, self.timeout)
-            group._register_backend(torch.device("cuda"), ProcessGroup.BackendType.NCCL, nccl)
+            group._register_backend(torch.device(ACCELERATOR), accelerators_backend_type(), nccl)
             named: Any = group  # its stubs have a type for names that older releases lack
             named._set_group_name(key)
             group._set_group_desc("collshim")
@@ -337,18 +339,17 @@ def _served(host: str, port: int, seconds: float) -> TCPStore:
 
 
 def nccl_is_there() -> bool:
-    """Whether torch has NCCL and sees a GPU."""
-    return torch.distributed.is_nccl_available() and torch.cuda.is_available()
+    """Whether torch has NCCL, or its like for another accelerator, and sees a GPU."""
+    return accelerators_backend() is not None
 
 
 def _nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: float) -> Any:
     """NCCL's ProcessGroup; torch's log, its flight recorder and its profiler name it by ``key``."""
-    from torch.distributed import ProcessGroupNCCL
-
-    options: Any = ProcessGroupNCCL.Options()
+    kind = accelerators_backend()
+    options = kind.Options()
     options.group_name, options.global_ranks_in_group = key, [*ranks]
     options._timeout = timedelta(seconds=_PATIENCE * timeout)  # then torch's watchdog ends the process: ours is first
-    return ProcessGroupNCCL(store, rank, len(ranks), options)
+    return kind(store, rank, len(ranks), options)
 
 
 def never_free(groups: Sequence[ProcessGroup]) -> None:
@@ -364,5 +365,5 @@ def end_nccl(group: ProcessGroup, *, failed: bool) -> None:
     """
     if not nccl_is_there():
         return
-    nccl: Any = group._get_backend(torch.device("cuda"))
+    nccl: Any = group._get_backend(torch.device(ACCELERATOR))
     nccl.abort() if failed else nccl.shutdown()

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import torch
 from torch.distributed import ProcessGroup
 
+from collshim.accelerator import ACCELERATOR
 from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
@@ -144,14 +145,14 @@ class ProcessTransport:
         self.refuse_if_broken()
         if plan.collective is BARRIER and not self.checks:
             return self._start_barrier(plan)
-        is_compared = self.checks_on_cuda if plan.call.device == "cuda" else self.checks
+        is_compared = self.checks_on_cuda if plan.call.device == ACCELERATOR else self.checks
         with self._posting:
             exchange = Exchange(self, plan, self.sequence, outputs)
             exchange.set_inputs(inputs, caller)
             if is_compared or plan.call.discovers:
                 self._exchange_fingerprints(exchange)
             self.sequence += 1
-            if exchange.fingerprints is None and (plan.call.device == "cuda" or not self._queue):
+            if exchange.fingerprints is None and (plan.call.device == ACCELERATOR or not self._queue):
                 exchange.start()
                 return exchange
             self._queue.append(exchange)
@@ -197,7 +198,7 @@ class ProcessTransport:
         also on a rank that gives nothing and cannot know yet where the data is.
         """
         call = exchange.plan.call
-        if call.device == "cpu" or call.content == "object" or not (call.device == "cuda" or self._has_nccl):
+        if call.device == "cpu" or call.content == "object" or not (call.device == ACCELERATOR or self._has_nccl):
             PROGRESS.watch(self)
             return
         try:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.accelerator import ACCELERATOR, current_stream
 from collshim.calls.agreement import objection
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call, in_the_world
@@ -33,7 +34,7 @@ from collshim.errors import (
 )
 from collshim.layout import Parts, nbytes_of
 from collshim.transports.compute import Outputs, Share, computation, shares
-from collshim.transports.streams import StreamOrder, current_stream, several_gpus
+from collshim.transports.streams import StreamOrder, several_gpus
 from collshim.transports.threads.members import Members
 from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, chain_of, missing_text, watch
 from collshim.work import DeferredErrors, Work
@@ -71,7 +72,7 @@ class Arrival(Work[Any], Watched):
                 self.version = None
         self.deferred = deferred
         self._claim = True
-        if not plan.on_cpu and plan.device.type == "cuda":
+        if not plan.on_cpu and plan.device.type == ACCELERATOR:
             self.stream = current_stream(plan.device)
 
     @property

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-import collshim
 import collshim.oneflow as flow
 import collshim.oneflow.unittest as flow_unittest
+from collshim.oneflow.framework import check_point_v2
 from collshim.oneflow.test_utils import test_util as util
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def test_distributed_takes_defaults_alone(run: Run, refused: Refused, choice: di
 def test_objects_are_broadcast(run: Run) -> None:
     def rank() -> Any:
         obj = {"rank": flow.env.get_rank()}
-        broadcast = flow.framework.check_point_v2._broadcast_py_object
+        broadcast = check_point_v2._broadcast_py_object
         return broadcast(obj), broadcast(obj if flow.env.get_rank() else None, src=1)
 
     assert run(rank, 2) == [({"rank": 0}, {"rank": 1})] * 2
@@ -238,4 +238,4 @@ def test_internals_that_programs_reach_for() -> None:
     internal.eager.ClusterSync()
     internal.eager.Sync()
     assert internal.cpu_broadcast(b"bytes", 0) == b"bytes"
-    assert isinstance(collshim.oneflow.ones(1), internal.Tensor)
+    assert isinstance(flow.ones(1), internal.Tensor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import optree
 import pytest
@@ -176,7 +176,7 @@ def test_several_outputs_keep_their_form_and_any_of_them_trains(run: Run, form: 
         module = DistributedDataParallel(Outputs(form))
         result = module(own())
         assert type(result) is type(FORMS[form](0, 0))
-        leaves = [leaf for leaf in optree.tree_leaves(cast(Any, result)) if isinstance(leaf, flow.Tensor)]
+        leaves = [leaf for leaf in optree.tree_leaves(result) if isinstance(leaf, flow.Tensor)]
         leaves[0].backward()
         return len(leaves), gradients(module)
 

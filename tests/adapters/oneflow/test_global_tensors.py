@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.adapters.oneflow.conftest import Run
 
+NO_INT: list[Any] = ["a"]
+
 USES: dict[str, Callable[[], Any]] = {
     "Tensor.to_global": lambda: flow.ones(2).to_global(flow.placement("cpu", [0]), flow.sbp.broadcast),
     "Tensor.to_local": lambda: flow.ones(2).to_local(),
@@ -98,7 +100,7 @@ def test_a_placement_has_ranks_and_their_shape() -> None:
         (lambda: flow.placement("cpu", [0.5]), RuntimeError, "placement ranks shoule be an array of long int"),
         (lambda: flow.placement("cpu", ["a"]), RuntimeError, "placement ranks shoule be an array of long int"),
         (lambda: flow.sbp.split(-1), RuntimeError, "Split axis must not be negative, but got -1!"),
-        (lambda: flow.sbp.split(dim="a"), AssertionError, "dim is 'a', should be an int"),
+        (lambda: flow.sbp.split(*NO_INT), AssertionError, "dim is 'a', should be an int"),
     ],
 )
 def test_what_is_no_placement_and_no_sbp_is_refused(make: Any, kind: type[Exception], text: str) -> None:

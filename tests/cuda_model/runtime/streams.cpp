@@ -109,8 +109,10 @@ static void end(Stream* stream, const Operation& operation) {
 
 static void serve() {
   std::unique_lock<std::mutex> held(lock);
-  std::mt19937 chance((unsigned)setting("seed"));
+  double seed = setting("seed");
+  std::mt19937 chance((unsigned)seed);
   while (!stopping) {
+    if (seed != setting("seed")) seed = setting("seed"), chance.seed((unsigned)seed);
     std::vector<Stream*> able;
     if (!setting("held"))
       for (Stream* stream : streams)

@@ -1,0 +1,44 @@
+"""torch's accelerator in this process, and the name of the backend that carries its tensors.
+
+Run and tested with CUDA alone, which is also the name of AMD's GPUs (RCCL). The others differ from it by a row here and
+by what torch's modules of their names say.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+
+_BACKENDS = {"cuda": "NCCL", "xpu": "XCCL", "npu": "HCCL"}
+"""By device type; npu is that of torch_npu, a plugin."""
+
+
+def _type() -> str:
+    found = torch.accelerator.current_accelerator()
+    return found.type if found is not None and found.type in _BACKENDS else "cuda"
+
+
+ACCELERATOR = _type()
+"""The device type of its tensors; "cuda" where there is none."""
+
+BACKEND = _BACKENDS[ACCELERATOR]
+
+_current_stream: Any = getattr(torch._C, "_accelerator_getStream", torch.accelerator.current_stream)
+"""Beneath torch.accelerator.current_stream, which costs three times as much."""
+
+
+def module() -> Any:
+    """``torch.cuda``, or its like."""
+    return torch.get_device_module(ACCELERATOR)
+
+
+def current_stream(device: torch.device) -> torch.Stream:
+    """This thread's stream of the device; of the current one where no index is given."""
+    number = device.index
+    return cast(torch.Stream, _current_stream(torch.accelerator.current_device_index() if number is None else number))
+
+
+def is_capturing() -> bool:
+    """Whether what this thread posts is captured into a CUDA graph."""
+    return torch.cuda.is_current_stream_capturing()

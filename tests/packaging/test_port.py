@@ -1,0 +1,41 @@
+"""Calls ask their group for what the port says, and for nothing else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from torch.distributed import ProcessGroup
+
+import collshim
+from collshim.transports.processes import backend
+from collshim.transports.processes.port import Port
+
+FOLDER = Path(collshim.__file__).parent / "transports" / "processes"
+METHODS = {name for name in vars(Port) if callable(getattr(Port, name)) and not name.startswith("__")} - {"_proto_hook"}
+LOOKED_UP = {name for name in METHODS if callable(getattr(backend, name, None))}
+"""Under one of two names, by the release of torch."""
+
+
+def asked(module: str) -> Iterator[str]:
+    """Attributes of what is called ``group`` there, or made by ``_data_group``."""
+    for node in ast.walk(ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute):
+            owner = node.value
+            called = isinstance(owner, ast.Call) and getattr(owner.func, "attr", "") == "_data_group"
+            if called or (isinstance(owner, ast.Name) and owner.id == "group"):
+                yield node.attr
+
+
+@pytest.mark.parametrize("module", ["gloo", "reductions", "backend"])
+def test_data_is_moved_by_methods_of_the_port(module: str) -> None:
+    assert set(asked(module)) <= METHODS
+
+
+def test_every_method_of_the_port_is_asked_for_and_is_torchs() -> None:
+    found = {name for module in ("gloo", "reductions", "backend") for name in asked(module)}
+    messages = {name for name in asked("messages") if name in ("send", "recv")}
+    assert found | messages | LOOKED_UP == METHODS
+    assert {name for name in METHODS - LOOKED_UP if not hasattr(ProcessGroup, name)} == set()
