@@ -9,7 +9,7 @@ from functools import partial
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 
-from collshim.adapting import stand_in
+from collshim.adapting import patching, stand_in
 
 LOOPBACK = "127.0.0.1"
 _MACHINES = ("nnodes", "node_rank", "master_addr", "master_port")
@@ -31,6 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FRAMEWORK",
         help="the script's `import FRAMEWORK` gives collshim.FRAMEWORK",
+    )
+    parser.add_argument(
+        "--patch",
+        dest="patches",
+        action="append",
+        default=[],
+        metavar="FRAMEWORK",
+        help="collshim carries the collectives of the real FRAMEWORK, which is installed here",
     )
     parser.add_argument("--device", choices=["cpu"], help="what accelerators' names stand for where there are none")
     parser.add_argument("--devices", type=count, metavar="N", help="how many accelerators there then seem to be")
@@ -60,6 +68,10 @@ def start(chosen: argparse.Namespace) -> int:
     if chosen.frameworks:
         stand_in.require(chosen.frameworks)
         os.environ.update(stand_in.environment(chosen.frameworks))
+    for framework in chosen.patches:
+        patching.require(framework)
+    if chosen.patches:
+        os.environ[patching.VARIABLE] = ",".join(chosen.patches)  # which the ranks read
     for name in ("device", "devices"):
         if getattr(chosen, name) is not None:
             os.environ[f"COLLSHIM_{name.upper()}"] = str(getattr(chosen, name))  # which the ranks inherit
