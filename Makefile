@@ -17,7 +17,7 @@ SIDE_BY_SIDE := $(PYTEST) --numprocesses=$(WORKERS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch lint types format docs
+.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch over-real lint types format docs
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -57,6 +57,9 @@ faults: .venv/.installed-test ## mistakes across ranks: collshim's errors, and t
 
 mutants: .venv/.installed-test ## small faults put into copies of the code, each of which the suite must catch; up to half an hour
 	@$(call within,3300) $(BIN)/python -m collshim.conformance.mutants
+
+over-real: .venv/.installed-test ## the real MegEngine and OneFlow, each in an environment of its own, carried by collshim; downloads
+	@$(call within,1500) $(BIN)/python -m tests.over_real; status=$$?; test $$status -eq 77 || exit $$status
 
 upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, on 2 and 4 ranks, some minutes
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch

@@ -20,10 +20,11 @@ TIERS = {
     "processes": """
         conformance/test_record.py
         adapters/*/test_backend.py adapters/*/test_beside_torch.py adapters/*/test_ddp.py adapters/*/test_launcher.py
-        adapters/*/test_lifecycle.py adapters/*/test_processes.py
-        benchmarks/* demo/test_demo.py demo/test_training.py docs/test_generated.py
+        adapters/*/test_lifecycle.py adapters/*/test_outside.py adapters/*/test_processes.py
+        adapters/megengine/test_training.py benchmarks/* demo/test_demo.py demo/test_training.py docs/test_generated.py
+        docs/test_megengine_examples.py docs/test_oneflow_examples.py
         engine/test_arrays.py::*does_not_end_the_process engine/test_arrays_of_others.py engine/test_launch.py
-        engine/test_paths.py
+        engine/test_paths.py engine/test_stand_in.py engine/test_device_names.py::*told_once*
         engine/test_waits.py::test_a_barrier_between_processes* engine/test_world.py faults/test_faults.py gpu/*
         meta/test_plugin.py meta/test_pool.py mutants/test_runner.py
         packaging/test_names.py packaging/test_pytest.py packaging/test_wheel.py
@@ -37,6 +38,7 @@ TIERS = {
     "unranked": """
         conformance/test_replay_sees.py
         adapters/*/test_cluster_resolver.py adapters/*/test_face.py adapters/*/test_grad_manager.py
+        adapters/megengine/test_observed.py
         adapters/*/test_signatures.py
         demo/* engine/* faults/* meta/* mutants/* packaging/* report/*
     """,

@@ -8,6 +8,8 @@ This module binds no framework's name: ``from collshim import torch`` is the ada
 """
 
 from collshim import compiling
+from collshim.adapting.patching import patch
+from collshim.adapting.stand_in import stand_in
 from collshim.communicator import Communicator
 from collshim.errors import (
     ArgumentError,
@@ -62,4 +64,6 @@ __all__ = [
     "init",
     "launch",
     "options",
+    "patch",
+    "stand_in",
 ]

@@ -23,6 +23,7 @@ Array: TypeAlias = Any
 FromTorch: TypeAlias = Callable[[Tensor], Any]
 
 _KINDS: dict[type, FromTorch] = {}
+_NO_DISPATCH: Any = vars(Tensor)["__torch_dispatch__"]
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 _DEFAULT_STREAMS = (0, 1)  # the handles that CUDA has for it
 _PARTS_OF_A_BYTE = {
@@ -34,7 +35,10 @@ _NUMPY_NAMES = {"bfloat16": np.uint16} | {name: np.uint8 for name in _EIGHT_BITS
 
 
 def register_kind(kind: type, from_torch: FromTorch) -> None:
-    """Teach collshim how a foreign DLPack type is made from a torch tensor, for types without ``__array_namespace__``.
+    """Teach collshim how a foreign type is made from a torch tensor.
+
+    For DLPack types without ``__array_namespace__``, and for subclasses of torch's Tensor whose results are of another
+    class than what was given.
 
     >>> register_kind(MyArray, lambda tensor: MyArray.from_dlpack(tensor))  # doctest: +SKIP
     """
@@ -54,18 +58,44 @@ def _offers(value: object, method: str) -> bool:
 def as_torch(array: Array, *, what: str = "array") -> Tensor:
     """``array`` as a torch tensor to read from: the same memory where possible, else a copy.
 
-    Copies are made of NumPy arrays that torch cannot view: negative strides, read-only memory, scalars.
+    Copies are made of NumPy arrays that torch cannot view: negative strides, read-only memory, scalars. A tensor of a
+    subclass of torch's comes without it (see ``stripped``).
 
     Raises:
         ArgumentTypeError: not an array, or a dtype that torch has no counterpart of.
     """
     if isinstance(array, Tensor):
-        return array
+        return array if type(array) is Tensor else stripped(array)
     if isinstance(array, np.ndarray | np.generic):
         if type(array) is not np.ndarray:
             _refuse_masked(array, what)
         return _from_numpy(_viewable(np.asarray(array)), what)
     return _from_dlpack(array, what)
+
+
+def stripped(tensor: Tensor) -> Tensor:
+    """``tensor`` without its subclass, whose attributes may mean another thing than torch's: the same memory and graph.
+
+    Parameters stay, and so does what takes operations over beneath autograd (DTensor, FakeTensor): its memory, where it
+    has any, is elsewhere.
+    """
+    if not _is_faithful(type(tensor)):
+        return tensor
+    with torch._C.DisableTorchFunctionSubclass():
+        return Tensor.as_subclass(tensor, Tensor)
+
+
+def _is_faithful(kind: type[Tensor]) -> bool:
+    """Whether the tensors of a class are torch's by their memory, and of the class by their attributes alone."""
+    own = kind is not Tensor and not issubclass(kind, torch.nn.Parameter)
+    return own and getattr(kind, "__torch_dispatch__", None) is _NO_DISPATCH
+
+
+def _of_subclass(kind: type[Tensor], tensor: Tensor) -> Tensor:
+    with torch._C.DisableTorchFunctionSubclass():
+        if tensor.requires_grad:
+            return Tensor.as_subclass(tensor, kind)
+        return Tensor._make_subclass(kind, tensor)  # which is no view of another tensor
 
 
 def _refuse_masked(array: Any, what: str) -> None:
@@ -117,7 +147,7 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     layout = unsupported(tensor)
     if layout is not None:
         raise ArgumentTypeError(f"{what} is {layout}, should be {DENSE}")
-    if tensor is not array and (_never_changes(array) or not memory(array).writable):
+    if not isinstance(array, Tensor) and (_never_changes(array) or not memory(array).writable):
         raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
     if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor.stride(), tensor.shape):
         text = f"shape {tuple(tensor.shape)}, stride {tensor.stride()}"
@@ -130,14 +160,26 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
 def like(array: Array) -> FromTorch | None:
     """How to turn a torch result into the kind of ``array``; None where it is one already.
 
+    A subclass of torch's Tensor gives results of its own; a Parameter gives tensors, as it does in torch.
+
     Raises:
         ArgumentTypeError: a foreign type that says no way back; the text tells how to register one.
     """
     if isinstance(array, Tensor):
-        return None
+        return None if type(array) is Tensor else _way_back_to_subclass(type(array))
     if isinstance(array, np.ndarray | np.generic):
         return to_numpy
     return _way_back(array)
+
+
+def _way_back_to_subclass(kind: type[Tensor]) -> FromTorch | None:
+    if (registered := _registered(kind)) is not None:
+        return registered
+    return partial(_of_subclass, kind) if _is_faithful(kind) else None
+
+
+def _registered(kind: type) -> FromTorch | None:
+    return next((_KINDS[base] for base in kind.__mro__ if base in _KINDS), None)
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
@@ -247,9 +289,8 @@ def _from_dlpack(array: Array, what: str) -> Tensor:
 
 
 def _way_back(array: Array) -> FromTorch:
-    for kind in type(array).__mro__:
-        if kind in _KINDS:
-            return _KINDS[kind]
+    if (registered := _registered(type(array))) is not None:
+        return registered
     if hasattr(array, "__array_namespace__"):
         from_dlpack: FromTorch = array.__array_namespace__().from_dlpack
         return lambda tensor: from_dlpack(tensor.detach())

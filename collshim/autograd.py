@@ -32,6 +32,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from collshim.arrays import stripped
 from collshim.calls import collective
 from collshim.calls.call import Call
 from collshim.calls.collective import Collective
@@ -62,7 +63,8 @@ class _Node(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         joint: NodeContext = ctx.joint
         saved = list(ctx.saved_tensors) if ctx.kept else []  # to ask for nothing too is refused in a second backward
-        own = joint.rule(joint, saved[: joint.inputs], saved[joint.inputs :], list(gradients))
+        grads = [grad if type(grad) is Tensor else stripped(grad) for grad in gradients]
+        own = joint.rule(joint, saved[: joint.inputs], saved[joint.inputs :], grads)
         return (None, *own, *[None] * (joint.inputs - len(own)))
 
 

@@ -4,7 +4,8 @@
         tensor, handle = comm_func.all_gather_into_tensor(x)
 
 Defaults come from the environment: ``COLLSHIM_MINDSPORE_GATHER``, ``COLLSHIM_TIMEOUT``, ``COLLSHIM_CHECK``,
-``COLLSHIM_OBJECT_BYTES``, ``COLLSHIM_OBJECTS``, ``COLLSHIM_FIND_NAN``. Ranks may differ in all but the check.
+``COLLSHIM_OBJECT_BYTES``, ``COLLSHIM_OBJECTS``, ``COLLSHIM_FIND_NAN``, ``COLLSHIM_DEVICE``, ``COLLSHIM_DEVICES``.
+Ranks may differ in all but the check.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ class Options:
             collective of objects. Read when a call is posted.
         find_nan: whether every rank looks for NaN in what it gives to a reduction, and all ranks are told which
             rank's array has some, by a ``NotANumberError``; needs the check.
+        device: "cpu" lets names of accelerators ("cuda:1", "gpu0", "Ascend") stand for the CPU on a machine without
+            one; None refuses them there.
+        devices: how many accelerators such a machine then seems to have; None is one for each of its ranks.
     """
 
     mindspore_gather: str = "concatenated"
@@ -48,6 +52,8 @@ class Options:
     object_bytes: int = 1 << 30
     find_nan: bool = False
     objects: str = "any"
+    device: str | None = None
+    devices: int | None = None
 
     def __post_init__(self) -> None:
         if self.mindspore_gather not in _GATHERS:
@@ -56,6 +62,10 @@ class Options:
             )
         if self.objects not in _OBJECTS:
             raise ArgumentValueError(f"option objects is {self.objects!r}, should be one of {_OBJECTS}")
+        if self.device not in (None, "cpu"):
+            raise ArgumentValueError(f"option device is {self.device!r}, should be 'cpu' or None")
+        if self.devices is not None and (type(self.devices) is not int or self.devices < 1):
+            raise ArgumentValueError(f"option devices is {self.devices!r}, should be a positive int or None")
         if type(self.find_nan) is not bool:
             raise ArgumentValueError(f"option find_nan is {self.find_nan!r}, should be True or False")
         if type(self.object_bytes) is not int or self.object_bytes <= 0:
@@ -129,4 +139,6 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "object_bytes": partial(_number, int, "a number of bytes"),
     "find_nan": _switch,
     "objects": lambda field, text: text,
+    "device": lambda field, text: text or None,
+    "devices": partial(_number, int, "a number of devices"),
 }

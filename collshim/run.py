@@ -9,6 +9,8 @@ from functools import partial
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 
+from collshim.adapting import patching, stand_in
+
 LOOPBACK = "127.0.0.1"
 _MACHINES = ("nnodes", "node_rank", "master_addr", "master_port")
 
@@ -22,6 +24,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master-addr", default=LOOPBACK, metavar="HOST", help="machine 0, as the others reach it")
     port = "a port of it (default: a free one)"
     parser.add_argument("--master-port", type=number, default=0, metavar="PORT", help=port)
+    parser.add_argument(
+        "--as",
+        dest="frameworks",
+        action="append",
+        default=[],
+        metavar="FRAMEWORK",
+        help="the script's `import FRAMEWORK` gives collshim.FRAMEWORK",
+    )
+    parser.add_argument(
+        "--patch",
+        dest="patches",
+        action="append",
+        default=[],
+        metavar="FRAMEWORK",
+        help="collshim carries the collectives of the real FRAMEWORK, which is installed here",
+    )
+    parser.add_argument("--device", choices=["cpu"], help="what accelerators' names stand for where there are none")
+    parser.add_argument("--devices", type=count, metavar="N", help="how many accelerators there then seem to be")
     parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
     parser.add_argument("script", metavar="SCRIPT", help="what every rank runs")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
@@ -45,10 +65,20 @@ def start(chosen: argparse.Namespace) -> int:
 
     from collshim.rendezvous import register
 
+    if chosen.frameworks:
+        stand_in.require(chosen.frameworks)
+        os.environ.update(stand_in.environment(chosen.frameworks))
+    for framework in chosen.patches:
+        patching.require(framework)
+    if chosen.patches:
+        os.environ[patching.VARIABLE] = ",".join(chosen.patches)  # which the ranks read
+    for name in ("device", "devices"):
+        if getattr(chosen, name) is not None:
+            os.environ[f"COLLSHIM_{name.upper()}"] = str(getattr(chosen, name))  # which the ranks inherit
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // chosen.nproc_per_node)))
     if chosen.nnodes == 1:
         register()
-        os.environ["COLLSHIM_SECRET"] = os.environ.get("COLLSHIM_SECRET") or token_hex(32)  # which the ranks inherit
+        os.environ["COLLSHIM_SECRET"] = os.environ.get("COLLSHIM_SECRET") or token_hex(32)
     try:
         with TemporaryDirectory(prefix="collshim-run-") as logs:  # torchrun leaves its own behind
             agent([f"--log-dir={logs}", *_agent_arguments(chosen)])

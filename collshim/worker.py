@@ -12,6 +12,7 @@ import runpy
 import sys
 from collections.abc import Mapping
 
+from collshim.adapting import patching
 from collshim.environment import forget_others
 
 
@@ -37,6 +38,8 @@ def main() -> None:
     """Run ``sys.argv[1]``, a script, or the module behind ``-m``, as ``__main__`` with the arguments that follow."""
     forget_others(os.environ)  # of the launcher that started the agent: a task of Slurm, say
     os.environ.update(environment(os.environ))
+    for framework in filter(None, os.environ.get(patching.VARIABLE, "").split(",")):
+        patching.patch(framework)
     del sys.argv[0]
     if sys.argv[0] == "-m":
         del sys.argv[0]

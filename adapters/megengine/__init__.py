@@ -1,8 +1,9 @@
-"""MegEngine's collectives: ``import collshim.megengine as mge`` (source: MegEngine 1.13.0, run and read).
+"""MegEngine up to the training loop: ``import collshim.megengine as mge`` (source: MegEngine 1.13.0, run and read).
 
-``mge.distributed`` has the process group, ``mge.functional.distributed`` the twelve operations, ``mge.autodiff``
-``GradManager``. Tensors are torch tensors, NumPy arrays or anything with DLPack; what is computed between the
-operations is computed with them, so ``mge.tensor`` and ``mge.functional.add`` are not here.
+``mge.distributed`` has the process group, ``mge.functional.distributed`` the twelve operations; ``mge.tensor``,
+``mge.functional``, ``mge.module``, ``mge.optimizer`` and ``mge.autodiff`` what is computed between them. The operations
+and ``GradManager`` take torch tensors, NumPy arrays and anything with DLPack too. ``jit.trace`` and ``amp.autocast``
+change nothing. There are no data pipelines, no quantization and no detection: such a name says so.
 
 What differs from its neighbours in collshim:
 
@@ -24,17 +25,73 @@ What differs from MegEngine:
   hangs (a rank that does not join a backward), there is an error. A group with a rank twice is refused.
 * A ``scatter`` that cannot be cut is refused on the root, which alone has its shape; MegEngine informs all ranks first.
 * A refused ``init_process_group`` leaves no trace; MegEngine then calls itself distributed.
+* Names of GPUs stand for the CPU where ``COLLSHIM_DEVICE=cpu`` says so; "xpu" does where there is no GPU.
 * In a world that this rank has already, ``get_client`` needs a ``Server`` that the user started.
 * Streams in device names are accepted and left to torch; ``backend`` is a name.
-* Gradients of gradients are not recorded, and ``GradManager`` objects are not joined with ``|``.
+* A tensor with a gradient of its own is a leaf as long as a manager records; outside of that nothing is recorded.
 """
 
 from __future__ import annotations
 
-import collshim.megengine.distributed.functional  # noqa: F401  # so that mge.distributed.functional is there
-from collshim.megengine import autodiff, distributed, functional
+import collshim.megengine.core._imperative_rt.common
+import collshim.megengine.core._imperative_rt.core2
+import collshim.megengine.core._trace_option
+import collshim.megengine.core.autodiff.grad
+import collshim.megengine.core.ops.builtin
+import collshim.megengine.core.tensor.dtype
+import collshim.megengine.core.tensor.utils
+import collshim.megengine.distributed.functional  # so that mge.distributed.functional is there
+import collshim.megengine.functional.debug_param  # noqa: F401
+from collshim.megengine import (
+    amp,
+    autodiff,
+    core,
+    device,
+    distributed,
+    dtr,
+    functional,
+    hub,
+    jit,
+    logger,
+    module,
+    optimizer,
+    random,
+    utils,
+)
 from collshim.megengine._absent import saying
+from collshim.megengine.device import *  # noqa: F403  # as in MegEngine
+from collshim.megengine.logger import enable_debug_log, get_logger, set_log_file, set_log_level
+from collshim.megengine.serialization import load, save
+from collshim.megengine.tensor import Parameter, Tensor, tensor
+from collshim.megengine.version import __version__
 
-__all__ = ["autodiff", "distributed", "functional"]
+__all__ = [
+    "Parameter",
+    "Tensor",
+    "__version__",
+    "amp",
+    "autodiff",
+    "core",
+    "device",
+    "distributed",
+    "dtr",
+    "enable_debug_log",
+    "functional",
+    "get_logger",
+    "hub",
+    "jit",
+    "load",
+    "logger",
+    "module",
+    "optimizer",
+    "random",
+    "save",
+    "set_log_file",
+    "set_log_level",
+    "tensor",
+    "utils",
+]
 
-__getattr__ = saying(__name__, "distributed, functional.distributed and autodiff.GradManager")
+__getattr__ = saying(
+    __name__, "tensors and devices, and the modules in its __all__; no data, quantization or detection"
+)

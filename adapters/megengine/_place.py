@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from collshim.errors import ArgumentValueError, also
-
-_NAME = re.compile(r"(xpu|gpu|cuda|rocm|cpu)(x|\d+)(:\d+)?")
+from collshim.megengine.device import parsed, torch_device
 
 
 def placing(device: str | None) -> Callable[[Tensor], Tensor]:
@@ -20,26 +17,19 @@ def placing(device: str | None) -> Callable[[Tensor], Tensor]:
     ``x`` whatever number. The stream after the colon is accepted and left alone: torch's current stream is used.
 
     Raises:
-        RuntimeError: no such device.
+        RuntimeError: no such device, and none that stands for it (``COLLSHIM_DEVICE``).
     """
     if device is None:
         return _unmoved
-    match = _NAME.fullmatch(device) if isinstance(device, str) else None
-    if match is None:
-        raise also(ArgumentValueError, RuntimeError)(f"invalid comp node id: {device}")
-    kind, number = match[1], match[2]
+    kind, number, _ = parsed(device)
     if kind == "xpu":
-        return lambda result: result.to(_target(result.device.type, number))
-    target = _target("cpu" if kind == "cpu" else "cuda", number)
-    if target.type == "cuda" and (target.index or 0) >= torch.cuda.device_count():
-        raise also(ArgumentValueError, RuntimeError)(
-            f"invalid comp node id: {device}: there are {torch.cuda.device_count()} GPUs"
-        )
+        return lambda result: result.to(_like(result.device.type, number))
+    target = torch_device(device)
     return lambda result: result.to(target)
 
 
-def _target(kind: str, number: str) -> torch.device:
-    return torch.device(kind) if number == "x" or kind == "cpu" else torch.device(kind, int(number))
+def _like(kind: str, number: int | None) -> torch.device:
+    return torch.device(kind) if number is None or kind == "cpu" else torch.device(kind, number)
 
 
 def _unmoved(result: Tensor) -> Tensor:

@@ -1,73 +1,82 @@
-"""OneFlow's communication functions, over collshim: ``import collshim.oneflow as flow``.
+"""OneFlow, over collshim and torch: ``import collshim.oneflow as flow``.
 
-    flow.comm                       the collectives and send/recv
-    flow.env                        get_rank, get_world_size, get_local_rank, get_node_size
-    flow.tensor, zeros, ones,       aliases of torch's: what the documented examples of ``flow.comm`` are
-        arange                      made with
-    flow.Tensor, flow.int64, ...    torch's tensor class and dtypes
+| what | where |
+| --- | --- |
+| the collectives, send and recv | ``flow.comm``; under torch's names ``flow.distributed`` |
+| get_rank, get_world_size, get_local_rank, get_node_size | ``flow.env`` |
+| DistributedDataParallel | ``flow.nn.parallel`` |
+| tensors, modules, optimizers, data | torch's, where they mean the same; what differs is written here |
+| the decorators of OneFlow's tests | ``flow.unittest`` |
+| global tensors, ``sbp``, ``placement``, ``nn.Graph`` | may be imported, named and subclassed; their use is refused |
+
+A name that is not defined here is torch's of the same path. One that torch has with another meaning, or that OneFlow
+has and nothing stands for, is refused with what to do instead: the table is in ``_absent``.
 
 There is no init call, as in OneFlow: the first use joins the world that MASTER_ADDR, MASTER_PORT, WORLD_SIZE
 and RANK describe, or a world of one. (Where some of the four are missing OneFlow warns and takes a world of
-one; here that is a WorldError.) Tensors are torch tensors (their ``repr`` says ``torch.int64`` where OneFlow's
-says ``oneflow.int64``), NumPy arrays, CuPy arrays or anything with DLPack. ``device="cuda"`` is this rank's
-GPU, number ``get_local_rank()``, as in OneFlow.
+one; here that is a WorldError.) ``flow.comm`` takes torch's tensors, NumPy arrays, CuPy arrays and anything with DLPack
+too. dtypes and shapes are torch's own objects, which print as ``torch.float32`` and ``torch.Size([2])``.
+``device="cuda"`` is this rank's GPU, number ``get_local_rank()``, as in OneFlow; on a machine without one it stands for
+the CPU where ``COLLSHIM_DEVICE=cpu`` says so.
 
-The rest of OneFlow (``nn``, ``optim``, global tensors, ...) is not covered: such a name raises
-AttributeError. Sources: the reference manual and behaviour of OneFlow 0.9.0.
+Sources: the reference manual and behaviour of OneFlow 0.9.0.
 """
 
 from __future__ import annotations
 
-from typing import NoReturn
+import torch as _torch
+from torch import Size as Size
+from torch import autograd as autograd
+from torch import dtype as dtype
 
-from torch import (
-    Tensor,
-    bfloat16,
-    bool,
-    complex64,
-    complex128,
-    double,
-    float,
-    float16,
-    float32,
-    float64,
-    half,
-    int8,
-    int32,
-    int64,
-    uint8,
+from collshim.adapting import fall_through as _fall_through
+from collshim.oneflow import _C as _C
+from collshim.oneflow import _oneflow_internal as _oneflow_internal
+from collshim.oneflow import amp as amp
+from collshim.oneflow import boxing as boxing
+from collshim.oneflow import comm as comm
+from collshim.oneflow import cuda as cuda
+from collshim.oneflow import distributed as distributed
+from collshim.oneflow import env as env
+from collshim.oneflow import framework as framework
+from collshim.oneflow import jit as jit
+from collshim.oneflow import nn as nn
+from collshim.oneflow import optim as optim
+from collshim.oneflow import sbp as sbp
+from collshim.oneflow import utils as utils
+from collshim.oneflow._absent import REFUSED as _REFUSED
+from collshim.oneflow._absent import below as _below
+from collshim.oneflow.amp import autocast as autocast
+from collshim.oneflow.creation import Generator as Generator
+from collshim.oneflow.creation import arange as arange
+from collshim.oneflow.creation import dtypes as dtypes
+from collshim.oneflow.creation import oneflows as _oneflows
+from collshim.oneflow.creation import ones as ones
+from collshim.oneflow.creation import tensor as tensor
+from collshim.oneflow.creation import zeros as zeros
+from collshim.oneflow.device_names import device as device
+from collshim.oneflow.framework.check_point_v2 import load as load
+from collshim.oneflow.framework.check_point_v2 import save as save
+from collshim.oneflow.framework.tensor import Tensor as Tensor
+from collshim.oneflow.functions import METHODS as _METHODS
+from collshim.oneflow.functions import broadcast_like as broadcast_like
+from collshim.oneflow.functions import cast as cast
+from collshim.oneflow.functions import (
+    convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype,
 )
+from collshim.oneflow.functions import scatter as scatter
+from collshim.oneflow.global_tensors import placement as placement
+from collshim.oneflow.nn.functional import log_softmax as log_softmax
+from collshim.oneflow.nn.functional import softmax as softmax
 
-from collshim.oneflow import comm, env
-from collshim.oneflow.creation import arange, ones, tensor, zeros
+__version__ = "0.9.0"
 
-__all__ = [
-    "Tensor",
-    "arange",
-    "bfloat16",
-    "bool",
-    "comm",
-    "complex64",
-    "complex128",
-    "double",
-    "env",
-    "float",
-    "float16",
-    "float32",
-    "float64",
-    "half",
-    "int8",
-    "int32",
-    "int64",
-    "ones",
-    "tensor",
-    "uint8",
-    "zeros",
-]
+globals().update(_METHODS)
+
+_fall_through.install(__name__, "torch", _REFUSED)
+
+__getattr__ = _fall_through.names(__name__, [_torch, _torch.nn.functional], _below(_REFUSED, ""), _oneflows)
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(
-        f"module 'collshim.oneflow' has no attribute {name!r}: it covers OneFlow's communication "
-        f"({', '.join(__all__)}); compute with torch"
-    )
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_torch)} - _REFUSED.keys())

@@ -1,18 +1,18 @@
-"""The constructors that the documented examples of ``flow.comm`` use: torch's, with OneFlow's devices."""
+"""Constructors with OneFlow's devices; those that differ from torch's in more than that are written out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from functools import update_wrapper
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from collshim.errors import ArgumentError, ArgumentTypeError, also
-from collshim.oneflow.env import get_local_rank
-
-Device: TypeAlias = "str | torch.device | None"
+from collshim.oneflow.device_names import Device, own_device
+from collshim.oneflow.framework.tensor import Tensor, adopt, made, placed
 
 
 def tensor(
@@ -25,7 +25,10 @@ def tensor(
 ) -> Tensor:
     """A tensor with a copy of ``data``, as ``torch.tensor`` makes it."""
     place = own_device(device)
-    return torch.tensor(data, dtype=dtype, device=place, requires_grad=requires_grad, pin_memory=pin_memory)
+    if isinstance(data, torch.Tensor):
+        copied = data.detach().to(place, dtype, copy=True)
+        return made(copied.requires_grad_(requires_grad))
+    return made(torch.tensor(data, dtype=dtype, device=place, requires_grad=requires_grad, pin_memory=pin_memory))
 
 
 def zeros(
@@ -40,7 +43,7 @@ def zeros(
         TypeError: ``size`` is neither; a lone NumPy integer is refused too, as in OneFlow.
         AssertionError: several sizes of which one is no integer, or none at all.
     """
-    return torch.zeros(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad)
+    return made(torch.zeros(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad))
 
 
 def ones(
@@ -50,7 +53,7 @@ def ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of ones, as ``torch.ones`` makes it; see ``zeros``."""
-    return torch.ones(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad)
+    return made(torch.ones(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad))
 
 
 def arange(
@@ -64,17 +67,33 @@ def arange(
     """The numbers from ``start`` to before ``end``, as ``torch.arange``; one argument is ``end``."""
     first, last = (0, start) if end is None else (start, end)
     place = own_device(device)
-    return torch.arange(first, last, step, dtype=dtype, device=place, requires_grad=requires_grad)
+    return made(torch.arange(first, last, step, dtype=dtype, device=place, requires_grad=requires_grad))
 
 
-def own_device(device: Device) -> torch.device | None:
-    """``device``; a plain ``"cuda"`` is this rank's GPU: number ``get_local_rank()``, shared where they are few."""
-    if device is None:
-        return None
-    place = torch.device(device)
-    if str(place) != "cuda" or not torch.cuda.is_available():
-        return place
-    return torch.device("cuda", get_local_rank() % torch.cuda.device_count())
+def Generator(device: Device = None) -> torch.Generator:
+    """A generator of random numbers, of torch's class."""
+    return torch.Generator(own_device("cpu" if device in (None, "auto") else device) or "cpu")
+
+
+def dtypes() -> list[torch.dtype]:
+    """The dtypes of tensors."""
+    names = ("bool", "float32", "float64", "float16", "int8", "int32", "int64", "uint8", "bfloat16")
+    return [getattr(torch, name) for name in names]
+
+
+def oneflows(name: str, value: Any) -> Any:
+    """``value`` of the module ``torch`` as ``oneflow`` has it: functions take its devices and give its tensors."""
+    if not isinstance(value, FunctionType | BuiltinFunctionType | type(torch.FloatTensor)):
+        return value
+
+    theirs: Any = value
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return adopt(theirs(*args, **placed(kwargs)))
+
+    update_wrapper(function, theirs, assigned=("__name__", "__doc__"), updated=())
+    function.__module__, function.__qualname__ = "collshim.oneflow", name
+    return function
 
 
 def _shape(size: tuple[Any, ...]) -> list[int]:

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch as _torch
 
+from collshim.adapting import fall_through as _fall_through
 from collshim.torch import distributed as distributed
-from collshim.torch import fall_through as _fall_through
 
-_fall_through.install()
+_fall_through.install(__name__, "torch")
 
 
 def __getattr__(name: str) -> Any:

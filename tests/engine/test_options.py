@@ -16,7 +16,13 @@ from tests.engine.worlds import world
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COLLSHIM_MINDSPORE_GATHER", "COLLSHIM_TIMEOUT", "COLLSHIM_CHECK"):
+    for name in (
+        "COLLSHIM_MINDSPORE_GATHER",
+        "COLLSHIM_TIMEOUT",
+        "COLLSHIM_CHECK",
+        "COLLSHIM_DEVICE",
+        "COLLSHIM_DEVICES",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -46,6 +52,8 @@ def test_a_block_that_fails_ends_its_options() -> None:
         ("COLLSHIM_TIMEOUT", "2.5", Options(timeout=2.5)),
         ("COLLSHIM_CHECK", "0", Options(check=False)),
         ("COLLSHIM_CHECK", "1", Options(check=True)),
+        ("COLLSHIM_DEVICE", "cpu", Options(device="cpu")),
+        ("COLLSHIM_DEVICES", "2", Options(devices=2)),
     ],
 )
 def test_the_environment_sets_defaults(monkeypatch: pytest.MonkeyPatch, name: str, text: str, wanted: Options) -> None:
@@ -68,6 +76,9 @@ def test_a_block_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) ->
         ("COLLSHIM_TIMEOUT", "soon", "'soon', should be a number of seconds"),
         ("COLLSHIM_TIMEOUT", "0", "0.0, should be a positive number"),
         ("COLLSHIM_CHECK", "yes", "'yes', should be 0, 1 or sites"),
+        ("COLLSHIM_DEVICE", "tpu", "'tpu', should be 'cpu' or None"),
+        ("COLLSHIM_DEVICES", "0", "0, should be a positive int or None"),
+        ("COLLSHIM_DEVICES", "two", "'two', should be a number of devices"),
     ],
 )
 def test_an_environment_that_means_nothing_is_refused(
@@ -91,7 +102,9 @@ def test_the_check_is_on_or_off_or_left_to_the_engine(check: Any) -> None:
 
 
 def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ArgumentTypeError, match="time_out are unknown, should be among check, find_nan, mindspore"):
+    with pytest.raises(
+        ArgumentTypeError, match="time_out are unknown, should be among check, device, devices, find_nan, mindspore"
+    ):
         options(time_out=3).__enter__()
 
 

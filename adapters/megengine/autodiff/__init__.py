@@ -1,10 +1,11 @@
-"""``megengine.autodiff``: gradients of what torch computed between the collectives."""
+"""``megengine.autodiff``: gradients of what was computed between the collectives."""
 
 from __future__ import annotations
 
 from collshim.megengine._absent import saying
-from collshim.megengine.autodiff.grad_manager import GradManager
+from collshim.megengine.autodiff._function import Function
+from collshim.megengine.autodiff.grad_manager import GradManager, GradManagerGroup
 
-__all__ = ["GradManager"]
+__all__ = ["Function", "GradManager", "GradManagerGroup"]
 
-__getattr__ = saying(__name__, "GradManager")
+__getattr__ = saying(__name__, "GradManager and Function")

@@ -2,59 +2,82 @@
 
 from __future__ import annotations
 
-import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, TypeAlias
 
 import torch
-from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
+from torch.utils.weak import TensorWeakRef
 
-from collshim.arrays import Array, as_torch
+from collshim.arrays import Array
 from collshim.calls.call import name_of
-from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
-from collshim.megengine.distributed.helper import TensorFuture
+from collshim.errors import ArgumentError, ArgumentTypeError, also
+from collshim.megengine._recording import recording
+from collshim.megengine.autodiff._gradients import accumulate, differentiate, leaves_of, paired
+from collshim.megengine.core.tensor.values import Valued
+from collshim.megengine.tensor import wrapped
 
-__all__ = ["GradManager"]
+__all__ = ["GradManager", "GradManagerGroup"]
 
-Callback: TypeAlias = Callable[[Tensor, Tensor], Any]
-
-
-class _Recording(threading.local):
-    """The managers that record on this thread, which is this rank's, oldest first."""
-
-    def __init__(self) -> None:
-        self.managers: list[GradManager] = []
+Callback: TypeAlias = Callable[[Any, Any], Any]
 
 
-_recording = _Recording()
-
-
-def records() -> bool:
-    """Whether any manager records on this rank."""
-    return bool(_recording.managers)
-
-
-def join_backward(output: Tensor) -> None:
+def join_backward(output: torch.Tensor) -> None:
     """Have every manager that records on this rank go through ``output`` in its backward, though no loss uses it."""
-    for manager in _recording.managers:
+    for manager in recording.managers:
         manager._joins.append(output)
 
 
-def go_on_to(output: Tensor) -> None:
+def go_on_to(output: torch.Tensor) -> None:
     """Have their backward go on through ``output``, though nothing that it was computed from is attached here."""
-    if output.requires_grad and _recording.managers:
-        leaves = _leaves(output)
-        for manager in _recording.managers:
+    if output.requires_grad and recording.managers:
+        leaves = leaves_of(output)
+        for manager in recording.managers:
             manager._foreign.extend(leaves)
+
+
+class _Attached:
+    """A tensor that is attached, which is not kept alive, and what is called with its gradient.
+
+    Attributes:
+        snapshot: the value that the manager differentiates for while it records.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = weakref.ref(tensor) if isinstance(tensor, Valued) else TensorWeakRef(tensor)
+        self.callbacks: list[Callback] = []
+        self.snapshot: torch.Tensor | None = None
+
+    def borrow(self) -> bool:
+        """Have the tensor's value require a gradient; whether it did not before."""
+        tensor = self.tensor()
+        value = tensor._value if isinstance(tensor, Valued) else tensor
+        if value is None:
+            return False
+        is_new = not value.requires_grad
+        if is_new and isinstance(tensor, Valued):
+            value = tensor._value = value.detach()  # its own: another tensor may hold the one that it had
+        self.snapshot = value.requires_grad_(True) if is_new else value
+        return is_new
+
+    def hand_over(self) -> None:
+        """Undo it, unless the tensor has another value by now."""
+        tensor = self.tensor()
+        if isinstance(tensor, Valued):
+            if tensor._value is self.snapshot:
+                tensor._value = tensor._value.detach()
+        elif tensor is not None:
+            tensor.requires_grad_(False)
+        self.snapshot = None
 
 
 class GradManager:
     """Computes gradients with respect to the tensors attached to it, and adds them to their ``grad``.
 
-    Attach torch tensors, which need not require gradients; while the manager records they do. What is computed from
-    them with torch and with ``functional.distributed`` between ``record`` and ``backward`` is differentiated.
+    Attach MegEngine's tensors, or torch's, which need not require gradients; while the manager records they do. What is
+    computed from them between ``record`` and ``backward``, by ``functional`` or by torch, is differentiated. What a
+    manager computes in its backward is recorded by those that record since before it began to.
 
     >>> manager = GradManager().attach([weight])  # doctest: +SKIP
     >>> with manager:  # doctest: +SKIP
@@ -64,45 +87,58 @@ class GradManager:
     """
 
     def __init__(self) -> None:
-        self._attached: Any = WeakTensorKeyDictionary()  # tensor -> its callbacks
-        self._borrowed: list[Tensor] = []
-        self._joins: list[Tensor] = []
-        self._foreign: list[Tensor] = []
-        self._records = False
+        self._attached: dict[int, _Attached] = {}
+        self._borrowed: list[_Attached] = []
+        self._joins: list[torch.Tensor] = []
+        self._foreign: list[torch.Tensor] = []
+        self._after_backward: list[Callable[[], Any]] = []
+        self._level = 0
+        self._recording = False
 
-    def attached_tensors(self) -> list[Tensor]:
+    def attached_tensors(self) -> list[Any]:
         """The tensors attached, in the order in which they were; the manager does not keep them alive."""
-        return list(self._attached.keys())
+        return [tensor for tensor in (each.tensor() for each in self._attached.values()) if tensor is not None]
 
-    def attach(
-        self, tensors: Tensor | Iterable[Tensor], callbacks: Callback | Iterable[Callback] | None = None
-    ) -> GradManager:
+    def attach(self, tensors: Any, callbacks: Callback | Iterable[Callback] | None = None) -> GradManager:
         """Attach tensors, and call each callback with ``(tensor, grad)`` in every backward.
 
         Args:
             tensors: one or many, of floating point or complex dtype.
             callbacks: one or many, called in their order; each returns what becomes the gradient, or a future of it
-                (as ``make_allreduce_cb`` does). Attaching a tensor again adds callbacks to it.
+                (as ``make_allreduce_cb`` does); with None the tensor's ``grad`` stays. Attaching a tensor again adds
+                callbacks to it.
 
         Raises:
-            AssertionError: not a torch tensor, or one of integers or booleans.
+            AssertionError: not a tensor, or one of integers or booleans.
         """
         new_callbacks = [callbacks] if callable(callbacks) else list(callbacks or [])
-        for tensor in [tensors] if isinstance(tensors, Tensor) else list(tensors):
+        for tensor in [tensors] if isinstance(tensors, torch.Tensor | Valued) else list(tensors):
             _require_differentiable(tensor)
-            self._attached.setdefault(tensor, []).extend(new_callbacks)
-            if self._records:
-                self._borrow(tensor)
+            found = self._attached.get(id(tensor))
+            if found is None or found.tensor() is not tensor:
+                self._forget_dead()
+                found = self._attached[id(tensor)] = _Attached(tensor)
+                if self._recording:
+                    self._borrow(found)
+            found.callbacks.extend(new_callbacks)
+        return self
+
+    def _register_after_backward_callback(self, callback: Callable[[], Any]) -> GradManager:
+        """Call it in every backward, after the callbacks of the tensors."""
+        self._after_backward.append(callback)
         return self
 
     def record(self) -> None:
         """Start to record; RuntimeError where it does already."""
-        if self._records:
+        self._record(1 + max((manager._level for manager in recording.managers), default=0))
+
+    def _record(self, level: int) -> None:
+        if self._recording:
             raise also(ArgumentError, RuntimeError)("already recording")
-        self._records = True
-        _recording.managers.append(self)
-        for tensor in self.attached_tensors():
-            self._borrow(tensor)
+        self._recording, self._level = True, level
+        recording.managers.append(self)
+        for attached in self._attached.values():
+            self._borrow(attached)
 
     def backward(self, y: Array | Sequence[Array] | None = None, dy: Array | Sequence[Array] | None = None) -> None:
         """Differentiate and add to ``grad`` of the attached tensors; ends the record.
@@ -118,25 +154,29 @@ class GradManager:
             RuntimeError: nothing is recorded.
             AssertionError: ``y`` and ``dy`` are not equally many.
         """
-        if not self._records:
+        if not self._recording:
             raise also(ArgumentError, RuntimeError)(
                 "no computation history: call record(), or enter the manager, first"
             )
         try:
-            grads = self._gradients(*_paired(y, dy))
-            updates = [(tensor, self._called_back(tensor, grad)) for tensor, grad in grads]
-            for tensor, grad in updates:
-                _accumulate(tensor, grad)
+            is_seen = any(manager._level < self._level for manager in recording.managers)
+            with torch.set_grad_enabled(is_seen):
+                grads = self._gradients(*paired(y, dy), is_seen)
+                updates = [(tensor, _called_back(attached, tensor, grad)) for attached, tensor, grad in grads]
+                for callback in self._after_backward:
+                    callback()
+                for tensor, grad in updates:
+                    accumulate(tensor, grad, is_seen)
         finally:
             self.release()
 
     def release(self) -> None:
         """Stop to record and forget what was recorded."""
-        if self._records:
-            self._records = False
-            _recording.managers.remove(self)
-        for tensor in self._borrowed:
-            _hand_over(tensor)
+        if self._recording:
+            self._recording = False
+            recording.managers.remove(self)
+        for attached in self._borrowed:
+            self._hand_over(attached)
         self._borrowed, self._joins, self._foreign = [], [], []
 
     def __enter__(self) -> GradManager:
@@ -148,103 +188,86 @@ class GradManager:
     ) -> None:
         self.release()
 
-    def _borrow(self, tensor: Tensor) -> None:
-        if not tensor.requires_grad:
-            self._borrowed.append(tensor.requires_grad_(True))
+    def __or__(self, other: object) -> GradManagerGroup:
+        return GradManagerGroup([self]) | other
 
-    def _gradients(self, ys: list[Tensor], dys: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
-        tensors = self.attached_tensors()
+    def _borrow(self, attached: _Attached) -> None:
+        if attached.borrow():
+            self._borrowed.append(attached)
+
+    def _hand_over(self, attached: _Attached) -> None:
+        """Give back a borrowed tensor, unless another manager of this rank still records with it."""
+        tensor = attached.tensor()
+        for manager in recording.managers:
+            if any(other is tensor for other in manager.attached_tensors()):
+                manager._borrowed.append(attached)
+                return
+        attached.hand_over()
+
+    def _forget_dead(self) -> None:
+        for key in [key for key, attached in self._attached.items() if attached.tensor() is None]:
+            del self._attached[key]
+
+    def _gradients(
+        self, ys: list[torch.Tensor], dys: list[torch.Tensor], is_seen: bool
+    ) -> list[tuple[_Attached, Any, Any]]:
+        """What was attached, alive, with its gradient as a tensor of its kind, where it has one."""
+        found = [(each, each.tensor(), each.snapshot) for each in self._attached.values()]
+        live = [(each, tensor, value) for each, tensor, value in found if tensor is not None and value is not None]
         pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y.requires_grad]
         pairs += [(join, torch.zeros_like(join)) for join in self._joins]
-        inputs = [*tensors, *self._foreign]
-        if not pairs or not inputs:
-            return []
-        grads = torch.autograd.grad(
-            [y for y, _ in pairs],
-            inputs,
-            [dy for _, dy in pairs],
-            retain_graph=len(_recording.managers) > 1,
-            allow_unused=True,
-        )
-        pairs_of_attached = [(tensor, grad) for tensor, grad in zip(tensors, grads, strict=False) if grad is not None]
-        return _of_their_own(pairs_of_attached, dys)
+        keeps = is_seen or len(recording.managers) > 1
+        grads = differentiate(pairs, [value for _, _, value in live], self._foreign, keeps, is_seen)
+        return [
+            (each, tensor, wrapped(grad, tensor._device) if isinstance(tensor, Valued) else grad)
+            for (each, tensor, _), grad in zip(live, grads, strict=True)
+            if grad is not None
+        ]
 
-    def _called_back(self, tensor: Tensor, grad: Any) -> Any:
-        for callback in self._attached[tensor]:
-            grad = callback(tensor, grad)
-        return grad
+
+class GradManagerGroup:
+    """Managers that record at once, none of which sees what another's backward computes; made by ``|``."""
+
+    def __init__(self, managers: Iterable[GradManager]) -> None:
+        self._managers = list(managers)
+
+    def __or__(self, other: object) -> GradManagerGroup:
+        if isinstance(other, GradManager):
+            return GradManagerGroup([*self._managers, other])
+        if isinstance(other, GradManagerGroup):
+            return GradManagerGroup([*self._managers, *other._managers])
+        return NotImplemented
+
+    def __ror__(self, other: object) -> GradManagerGroup:
+        return GradManagerGroup([]) | other | self
+
+    def __enter__(self) -> GradManagerGroup:
+        level = 1 + max((manager._level for manager in recording.managers), default=0)
+        for manager in self._managers:
+            manager._record(level)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for manager in reversed(self._managers):
+            manager.release()
+
+
+def _called_back(attached: _Attached, tensor: Any, grad: Any) -> Any:
+    for callback in attached.callbacks:
+        grad = callback(tensor, grad)
+    return grad
 
 
 def _require_differentiable(tensor: Any) -> None:
-    if not isinstance(tensor, Tensor):
+    if not isinstance(tensor, torch.Tensor | Valued):
         raise also(ArgumentTypeError, AssertionError)(
             f"Object to be attached should be Tensor: it is {type(tensor).__module__}.{type(tensor).__qualname__}"
         )
-    if not (tensor.is_floating_point() or tensor.is_complex()):
+    value = tensor._value if isinstance(tensor, Valued) else tensor
+    if not (value.is_floating_point() or value.is_complex()):
         raise also(ArgumentTypeError, AssertionError)(
             "Only tensors of floating point dtype can be attached to get gradients, "
-            f"get tensor dtype: {name_of(tensor.dtype)} and shape: {tuple(tensor.shape)}"
+            f"get tensor dtype: {name_of(value.dtype)} and shape: {tuple(value.shape)}"
         )
-
-
-def _paired(y: Any, dy: Any) -> tuple[list[Tensor], list[Tensor]]:
-    ys = [as_torch(value, what="backward: y") for value in _listed(y)]
-    dys = (
-        [torch.ones_like(value) for value in ys]
-        if dy is None
-        else [as_torch(value, what="backward: dy") for value in _listed(dy)]
-    )
-    if len(ys) != len(dys):
-        raise also(ArgumentValueError, AssertionError)(f"backward: {len(dys)} dy are given, should be {len(ys)} as y")
-    return ys, dys
-
-
-def _of_their_own(pairs: list[tuple[Tensor, Tensor]], dys: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """Gradients that may be written in place: torch returns one tensor for several inputs, and expanded ones."""
-    addresses = {dy.data_ptr() for dy in dys}
-    own_pairs = []
-    for tensor, grad in pairs:
-        if grad.data_ptr() in addresses or not grad.is_contiguous():
-            grad = grad.clone(memory_format=torch.contiguous_format)
-        addresses.add(grad.data_ptr())
-        own_pairs.append((tensor, grad))
-    return own_pairs
-
-
-def _listed(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _accumulate(tensor: Tensor, grad: Any) -> None:
-    """Add to ``tensor.grad``; a gradient of one element becomes 0-d where the tensor is."""
-    gradient = grad.get() if isinstance(grad, TensorFuture) else grad
-    if not isinstance(gradient, Tensor):
-        raise ArgumentTypeError(f"backward: a callback returned {type(gradient).__qualname__}, should be a tensor")
-    with torch.no_grad():
-        gradient = gradient.detach().reshape(tensor.shape)
-        if not tensor.is_leaf:
-            tensor.retain_grad()  # else torch warns of the grad of a tensor that was computed
-        tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
-
-
-def _hand_over(tensor: Tensor) -> None:
-    """Give back a borrowed tensor, unless another manager of this rank still records with it."""
-    for manager in _recording.managers:
-        if any(other is tensor for other in manager.attached_tensors()):
-            manager._borrowed.append(tensor)
-            return
-    tensor.requires_grad_(False)
-
-
-def _leaves(output: Tensor) -> list[Tensor]:
-    """What ``output`` was computed from at last."""
-    leaves: list[Tensor] = []
-    nodes: list[Any] = [output.grad_fn]
-    for node in nodes:
-        if hasattr(node, "variable"):
-            leaves.append(node.variable)
-        elif node is not None:
-            nodes.extend(parent for parent, _ in node.next_functions)
-    return leaves

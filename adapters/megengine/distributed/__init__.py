@@ -6,6 +6,7 @@ from typing import Any
 
 from collshim.megengine._absent import saying
 from collshim.megengine.distributed import group, helper
+from collshim.megengine.distributed._batch import group_end, group_start
 from collshim.megengine.distributed.group import (
     WORLD,
     Group,
@@ -39,6 +40,8 @@ __all__ = [
     "get_world_size",
     "group",
     "group_barrier",
+    "group_end",
+    "group_start",
     "helper",
     "init_process_group",
     "is_distributed",

@@ -29,6 +29,7 @@ class Membership:
     Attributes:
         world: the collshim world that was joined or started.
         server: what this rank serves the others with, where it does.
+        machine_ranks: the ranks that the launcher of this machine started; None where there was none.
         next_stream: the stream number of the next ``Group``; each new group gets one of its own.
     """
 
@@ -39,6 +40,7 @@ class Membership:
     backend: str
     device_type: str
     server: Server | None = None
+    machine_ranks: tuple[int, ...] | None = None
     next_stream: int = 2
     _communicators: dict[tuple[int, ...], Communicator] = field(default_factory=dict)
 
@@ -77,11 +79,7 @@ def membership() -> Membership | None:
 
 
 def join(member: Membership) -> None:
-    """Make this rank a member; what it had made as one before stays."""
-    earlier: Membership | None = member.world.state.get(_NAME)
-    if earlier is not None:
-        member._communicators, member.next_stream = earlier._communicators, earlier.next_stream
-        member.server = earlier.server
+    """Make this rank a member."""
     member.world.state[_NAME] = member
 
 

@@ -89,8 +89,11 @@ class Group:
 
     @property
     def is_single_machine(self) -> bool:
-        """Whether all ranks run on one machine; ranks lie machine by machine, as every launcher places them."""
+        """Whether all ranks run on one machine: those of one ``launcher``; else as ranks lie, machine by machine."""
         ranks = self._required_ranks()
+        machine_ranks = joined().machine_ranks
+        if machine_ranks is not None:
+            return set(ranks) <= set(machine_ranks)
         local_size = joined().world.local_size
         return len({rank // local_size for rank in ranks}) == 1
 

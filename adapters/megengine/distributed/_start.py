@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
-
-import torch
 
 from collshim import world
 from collshim.errors import ArgumentTypeError, ArgumentValueError, WorldError, also
-from collshim.megengine.distributed._membership import Membership, join
+from collshim.megengine._native import become_native
+from collshim.megengine.device import set_default_device
+from collshim.megengine.distributed._membership import Membership, join, membership
 from collshim.megengine.distributed.server import Client, Server, listens, world_store
+from collshim.megengine.random._generator import seed
 
+_BACKENDS = ("nccl", "rccl", "auto")
+_DEVICE_TYPES = ("xpu", "gpu", "cuda", "rocm")
 _FROM_LAUNCHER = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -28,14 +32,21 @@ def start(
     """See ``init_process_group``; ``turn`` numbers the worlds that one ``Server`` serves."""
     _require_types({"master_ip": master_ip, "backend": backend, "device_type": device_type}, str)
     _require_types({"port": port, "world_size": world_size, "rank": rank, "device": device}, int)
+    _require_known(backend, device_type)
+    earlier = membership()
+    if earlier is not None:
+        raise also(WorldError, AssertionError)(
+            f"init_process_group should be called only once: this is {earlier.where()} already"
+        )
     _require_place(port, world_size, rank)
     current_world = world.peek()
     server = None
     if current_world is None:
         current_world, server = _new_world(master_ip, port, world_size, rank, turn)
     _require_agreement(current_world, world_size, rank)
-    name = ("rccl" if torch.version.hip else "nccl") if backend == "auto" else backend
-    join(Membership(current_world, master_ip, port, device, name, device_type, server))
+    join(Membership(current_world, master_ip, port, device, backend, device_type, server))
+    set_default_device(f"{device_type}{device}")
+    seed(int(time.time()) + rank)
 
 
 def _require_types(arguments: dict[str, Any], expected: type) -> None:
@@ -44,6 +55,15 @@ def _require_types(arguments: dict[str, Any], expected: type) -> None:
             raise ArgumentTypeError(
                 f"init_process_group: {name} is a {type(value).__qualname__}, should be {expected.__name__}"
             )
+
+
+def _require_known(backend: str, device_type: str) -> None:
+    if backend not in _BACKENDS:
+        raise ArgumentValueError(f"backend should be one of {_BACKENDS} but got {backend}")
+    if device_type not in _DEVICE_TYPES:
+        raise ArgumentValueError(
+            f"{device_type} is not a valid distributed device type: it should be one of {_DEVICE_TYPES}"
+        )
 
 
 def _require_place(port: int, world_size: int, rank: int) -> None:
@@ -73,6 +93,7 @@ def _new_world(
     world.refuse_thread_ranks()
     if all(name in os.environ for name in _FROM_LAUNCHER):
         return world.init(rank, world_size), None
+    become_native()
     # Where no Server listens, rank 0 serves the others itself.
     server = Server._at(master_ip, port) if rank == 0 and not listens(master_ip, port) else None
     store = world_store(Client(master_ip, port), rank, turn)

@@ -81,6 +81,7 @@ class _Requests(SimpleXMLRPCRequestHandler):
 class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
     """One thread per connection: a call may wait for another's."""
 
+    request_queue_size = 128  # all ranks of a machine may come at once
     daemon_threads = True
     block_on_close = False
 

@@ -48,13 +48,14 @@ def init_process_group(
         world_size: how many ranks there are, at least 2.
         rank: this rank, from 0.
         device: the number of this rank's device; names ``Group.comp_node``.
-        backend: ``"auto"``, ``"nccl"``, ``"rccl"``, ``"shm"`` or ``"ucx"``: a name that ``get_backend`` returns. Data
-            moves over what collshim finds fit for the tensors.
-        device_type: the first half of device names.
+        backend: ``"auto"``, ``"nccl"`` or ``"rccl"``: a name that ``get_backend`` returns. Data moves over what
+            collshim finds fit for the tensors.
+        device_type: the first half of device names: ``"xpu"``, ``"gpu"``, ``"cuda"`` or ``"rocm"``.
 
     Raises:
         TypeError: an argument of another type.
-        AssertionError: ``world_size`` below 2, ``rank`` outside it, ``port`` not above 0.
+        ValueError: another ``backend`` or ``device_type``.
+        AssertionError: a second call; ``world_size`` below 2, ``rank`` outside it, ``port`` not above 0.
         WorldError: the world that this rank already has contradicts ``world_size`` or ``rank``.
     """
     start(master_ip, port, world_size, rank, device, backend, device_type)

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain, pairwise
 from math import prod
-from threading import Event
 from typing import Any, NoReturn, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -14,16 +13,20 @@ import torch
 from torch import Tensor
 
 from collshim.arrays import Array, as_output, as_torch
-from collshim.errors import ArgumentTypeError, ArgumentValueError, CollshimError, DeadlineError, also
+from collshim.errors import ArgumentTypeError, ArgumentValueError, CollshimError, also
+from collshim.megengine.core.tensor.values import Valued
+from collshim.megengine.device import get_device_count
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._ranks import WORLD, Group, communicator
 from collshim.megengine.distributed.group import group_barrier, is_distributed
-from collshim.options import get as current_options
+from collshim.megengine.tensor import wrapped
+from collshim.megengine.utils.future import Future
 
 __all__ = [
     "AllreduceCallback",
     "TensorFuture",
     "bcast_list_",
+    "get_device_count_by_fork",
     "get_offsets",
     "make_allreduce_cb",
     "pack_allreduce_split",
@@ -52,9 +55,20 @@ def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
     comm = communicator(group)
     if not isinstance(inps, Iterable):
         raise ArgumentTypeError(f"bcast_list_: inps is a {type(inps).__name__}, should be a list of arrays")
-    targets = [as_output(inp, what="bcast_list_: inps").detach() for inp in inps]  # all, before the first is sent
+    arrays = list(inps)
+    targets = [_written(inp) for inp in arrays]  # all, before the first is sent
     for work in [comm.broadcast(target, root=0, out=target) for target in targets]:
         work.wait()
+    for inp, target in zip(arrays, targets, strict=True):
+        if isinstance(inp, Valued):
+            inp._value = target
+
+
+def _written(inp: Any) -> Tensor:
+    """What a broadcast writes to: of a tensor of MegEngine's a copy, which then becomes its value."""
+    if isinstance(inp, Valued):
+        return inp._value.detach().clone(memory_format=torch.contiguous_format)
+    return as_output(inp, what="bcast_list_: inps").detach()
 
 
 def synchronized(func: Callable[P, R]) -> Callable[P, R]:
@@ -70,6 +84,11 @@ def synchronized(func: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
+def get_device_count_by_fork(device_type: str) -> int:
+    """``device.get_device_count``, under its name of before 1.5."""
+    return get_device_count(device_type)
+
+
 def get_offsets(shapes: Iterable[Sequence[int]]) -> list[int]:
     """Where arrays of these shapes begin and end when laid behind each other: ``[begin, end, begin, end, ...]``.
 
@@ -80,21 +99,31 @@ def get_offsets(shapes: Iterable[Sequence[int]]) -> list[int]:
     return list(chain.from_iterable(pairwise(ends)))
 
 
-def param_pack_concat(inps: Sequence[Array], offsets: Array, offsets_val: Sequence[int]) -> Tensor:
+def param_pack_concat(inps: Sequence[Array], offsets: Array, offsets_val: Sequence[int]) -> Any:
     """The arrays behind each other in one flat tensor; the offsets are those of ``get_offsets`` and are not needed."""
-    return torch.cat([as_torch(inp).reshape(-1) for inp in inps])
+    whole = torch.cat([_read(inp).reshape(-1) for inp in inps])
+    return _of_kind(inps[0], whole)
 
 
-def param_pack_split(inp: Array, offsets: Sequence[int], shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+def param_pack_split(inp: Array, offsets: Sequence[int], shapes: Sequence[Sequence[int]]) -> list[Any]:
     """A flat array seen as arrays of these shapes, which lie at ``offsets``; a shape ``()`` gives ``(1,)``."""
-    flat = as_torch(inp)
+    flat = _read(inp)
     places = zip(offsets[::2], offsets[1::2], shapes, strict=True)
-    return [flat[begin:end].view(tuple(shape) or (1,)) for begin, end, shape in places]
+    return [_of_kind(inp, flat[begin:end].view(tuple(shape) or (1,))) for begin, end, shape in places]
+
+
+def _read(array: Any) -> Tensor:
+    return array._value if isinstance(array, Valued) else as_torch(array)
+
+
+def _of_kind(array: Any, result: Tensor) -> Any:
+    """A result as MegEngine's tensor where ``array`` is one; else torch's."""
+    return wrapped(result, array._device) if isinstance(array, Valued) else result
 
 
 def pack_allreduce_split(
     pack_list: Sequence[Array], shapes: Sequence[Sequence[int]], group: Group, reduce_method: str
-) -> list[Tensor]:
+) -> list[Any]:
     """Reduce arrays of one dtype over the ranks of ``group`` in one call.
 
     Args:
@@ -107,38 +136,19 @@ def pack_allreduce_split(
         The reduced arrays, in their order.
     """
     offsets = get_offsets(shapes)
-    pack = param_pack_concat(pack_list, offsets, offsets)
+    pack = _read(param_pack_concat(pack_list, offsets, offsets))
     total = communicator(group).all_reduce(pack).wait()
     if reduce_method == "mean":
         total = total / group.size
-    return param_pack_split(total, offsets, shapes)
+    return param_pack_split(_of_kind(pack_list[0], total), offsets, shapes)
 
 
-class TensorFuture:
+class TensorFuture(Future):
     """A tensor that is not there yet.
 
     Args:
         ack: whether ``set`` returns only after ``get`` has been called.
     """
-
-    def __init__(self, ack: bool = True) -> None:
-        self._ready = Event()
-        self._taken = Event() if ack else None
-        self._value: Any = None
-
-    def set(self, value: Any) -> None:
-        """Give the tensor."""
-        self._value = value
-        self._ready.set()
-        if self._taken is not None:
-            self._wait(self._taken)
-
-    def get(self) -> Any:
-        """The tensor, once it is there; DeadlineError after the world's deadline."""
-        self._wait(self._ready)
-        if self._taken is not None:
-            self._taken.set()
-        return self._value
 
     def device(self) -> NoReturn:
         """Unknown: RuntimeError."""
@@ -155,11 +165,6 @@ class TensorFuture:
     def dtype(self) -> NoReturn:
         """Unknown: RuntimeError."""
         raise _not_ready("dtype")
-
-    def _wait(self, event: Event) -> None:
-        seconds = current_options().timeout
-        if not event.wait(seconds):
-            raise DeadlineError(f"TensorFuture: the tensor did not come within {seconds} s")
 
 
 class AllreduceCallback:
@@ -187,9 +192,9 @@ class AllreduceCallback:
                 f"make_allreduce_cb: reduce_method is {reduce_method!r}, should be 'sum' or 'mean' ({member.where()})"
             )
         self._group = group
-        self._waiting: WeakKeyDictionary[_Reduced, Tensor] = WeakKeyDictionary()
+        self._waiting: WeakKeyDictionary[_Reduced, Any] = WeakKeyDictionary()
 
-    def __call__(self, param: Tensor, grad: Tensor) -> TensorFuture:
+    def __call__(self, param: Any, grad: Any) -> TensorFuture:
         """Take a gradient; what is returned holds the reduced one."""
         future = _Reduced(self._reduce)
         self._waiting[future] = grad
@@ -203,7 +208,7 @@ class AllreduceCallback:
             shapes = [tuple(grad.shape) for grad in grads]
             totals = pack_allreduce_split(grads, shapes, self._group, self._reduce_method)
             for (future, grad), tensor in zip(pack, totals, strict=True):
-                future.set(tensor.view(grad.shape))
+                future.set(tensor.reshape(grad.shape))
 
 
 make_allreduce_cb = AllreduceCallback
@@ -222,16 +227,16 @@ class _Reduced(TensorFuture):
         return super().get()
 
 
-def _packs(entries: list[tuple[_Reduced, Tensor]]) -> list[list[tuple[_Reduced, Tensor]]]:
-    packs: list[list[tuple[_Reduced, Tensor]]] = []
-    open_packs: dict[tuple[torch.dtype, torch.device], list[tuple[_Reduced, Tensor]]] = {}
+def _packs(entries: list[tuple[_Reduced, Any]]) -> list[list[tuple[_Reduced, Any]]]:
+    packs: list[list[tuple[_Reduced, Any]]] = []
+    open_packs: dict[tuple[torch.dtype, torch.device], list[tuple[_Reduced, Any]]] = {}
     for future, grad in entries:
-        kind = grad.dtype, grad.device
+        kind = _read(grad).dtype, _read(grad).device
         pack = open_packs.setdefault(kind, [])
         if not pack:
             packs.append(pack)
         pack.append((future, grad))
-        if sum(member.nbytes for _, member in pack) >= PACK_BYTES:
+        if sum(_read(member).nbytes for _, member in pack) >= PACK_BYTES:
             del open_packs[kind]
     return packs
 

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from collshim.adapting import devices
 from collshim.errors import ArgumentTypeError, ArgumentValueError, PeerError, WorldError, also
+from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._start import start
 from collshim.megengine.distributed.server import Server
 
@@ -65,13 +67,13 @@ class launcher:
         if not callable(func):
             raise ArgumentTypeError(f"launcher: func is {func!r}, should be a function")
         self.func = func
-        self.n_gpus = n_gpus if n_gpus is not None else torch.cuda.device_count() or os.cpu_count() or 1
+        self.n_gpus = n_gpus if n_gpus is not None else _devices()
         self.world_size = world_size if world_size is not None else self.n_gpus
         self.rank_start = rank_start
         self.master_ip = master_ip
         self.port = port
         self.device_type = device_type
-        self.backend = ("rccl" if torch.version.hip else "nccl") if backend == "auto" else backend
+        self.backend = backend
         self.server: Server | None = None
         self._calls = 0
         self._serve()
@@ -115,11 +117,19 @@ class launcher:
         rank = self.rank_start + device
         place = self.master_ip, self.port, self.world_size, rank, device
         start(*place, self.backend, self.device_type, turn=self._calls)
+        joined().machine_ranks = tuple(range(self.rank_start, self.rank_start + self.n_gpus))
+        os.environ["NCCL_LAUNCH_MODE"] = "PARALLEL"
         end.send_bytes(_pickled(rank, self.func(*args, **kwargs)))
         _await_leave(end)
 
 
 _fork = multiprocessing.get_context("fork")
+
+
+def _devices() -> int:
+    """One process per GPU, real or pretended; per core where there is one at most."""
+    count = devices.count()
+    return count if count > 1 else torch.cuda.device_count() or os.cpu_count() or 1
 
 
 class _Child(NamedTuple):

@@ -1,7 +1,8 @@
 """The ranks' key-value store (source: MegEngine 1.13.0, ``megengine.distributed.server``).
 
 Values are marshalled by XML-RPC, as MegEngine's are: None, booleans, integers of 32 bits, floats, text, bytes, dates,
-lists, and dictionaries with text as keys; a tuple comes back as a list.
+lists, and dictionaries with text as keys. A tuple comes back as a list, bytes as ``xmlrpc.client.Binary`` and a date as
+``xmlrpc.client.DateTime``.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Client:
     def connect(self) -> None:
         """Connect, once the ``Server`` is there; again where it was before."""
         self._close()
-        self._table = ServerProxy(f"http://{self.master_ip}:{self.port}", allow_none=True, use_builtin_types=True)
+        self._table = ServerProxy(f"http://{self.master_ip}:{self.port}", allow_none=True)
         self._close = weakref.finalize(self, self._table("close"))
         limit = time.monotonic() + current_options().timeout
         while not self._answers():
@@ -93,7 +94,7 @@ class Client:
 
     def user_set(self, key: str, val: Any) -> bool:
         """Put a value under a key, over what is there; True."""
-        return bool(self._call("put", f"user/{key}", val))
+        return bool(self._call("put", f"user/{key}", _plain(val)))
 
     def user_get(self, key: str) -> Any:
         """The value under a key, once somebody has put one."""
@@ -160,6 +161,13 @@ class Client:
             raise DeadlineError(fault.faultString.partition(":")[2]) from fault
         except OSError as error:
             raise PeerError(f"the megengine Server at {self.master_ip}:{self.port} is gone: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """A shape of torch's as a tuple, which XML-RPC knows; in lists, tuples and dictionaries too."""
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def world_store(client: Client, rank: int, turn: int | None) -> Any:

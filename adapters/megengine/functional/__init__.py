@@ -1,10 +1,15 @@
-"""``megengine.functional``, of which collshim covers ``distributed``."""
+"""``megengine.functional``: what is computed between the collectives, and ``distributed``, the collectives."""
 
 from __future__ import annotations
 
 from collshim.megengine._absent import saying
-from collshim.megengine.functional import distributed
+from collshim.megengine.functional import distributed, elemwise, loss, math, metric, nn, tensor, utils
+from collshim.megengine.functional.elemwise import *  # noqa: F403  # as in MegEngine
+from collshim.megengine.functional.math import *  # noqa: F403
+from collshim.megengine.functional.metric import topk_accuracy
+from collshim.megengine.functional.nn import *  # noqa: F403
+from collshim.megengine.functional.tensor import *  # noqa: F403
 
-__all__ = ["distributed"]
+__all__ = ["distributed", "elemwise", "loss", "math", "metric", "nn", "tensor", "topk_accuracy", "utils"]
 
-__getattr__ = saying(__name__, "distributed, the collectives; compute with torch or NumPy")
+__getattr__ = saying(__name__, "the functions in elemwise, math, tensor, nn, loss, metric and distributed")

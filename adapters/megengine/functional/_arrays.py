@@ -10,24 +10,31 @@ from collshim.arrays import Array, as_torch, is_array, like
 from collshim.calls.validation import refuse_kind
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentTypeError, ArgumentValueError, also, refusal
+from collshim.megengine._native import is_native
 from collshim.megengine._place import placing
+from collshim.megengine._recording import records
+from collshim.megengine.core.tensor.values import Valued
+from collshim.megengine.tensor import wrapped
 
 
 def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
-    """``inp`` as a tensor to send.
+    """``inp`` as a tensor to send; one of MegEngine's is a part of the graph while a manager records alone.
 
     Raises:
         AttributeError, also TypeError: no array.
         TypeError: sparse, quantized, or without memory.
         RuntimeError, also ValueError: no elements.
     """
-    if not is_array(inp):
+    if isinstance(inp, Valued):
+        tensor = inp._value if records() else inp._value.detach()
+    elif is_array(inp):
+        tensor = as_torch(inp, what=f"{collective}: inp")
+        refuse_kind(comm, collective, tensor)
+    else:
         what = f"'{type(inp).__name__}' object has no attribute 'dtype'"
         raise also(ArgumentTypeError, AttributeError)(
             f"{what}: {refusal(collective, 'inp', 'no array', 'an array', comm.rank, comm.size)}"
         )
-    tensor = as_torch(inp, what=f"{collective}: inp")
-    refuse_kind(comm, collective, tensor)
     if tensor.numel() == 0:
         shape = tuple(tensor.shape)
         raise also(ArgumentValueError, RuntimeError)(
@@ -37,6 +44,10 @@ def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
 
 
 def result_converter(inp: Array, device: str | None) -> Callable[[Tensor], Array]:
-    """What makes a result the kind of array that ``inp`` is, on ``device``; torch's where ``inp`` is no array."""
-    place, kind = placing(device), like(inp) if is_array(inp) else None
+    """What makes a result the kind of array that ``inp`` is, on ``device``; see ``_native`` where it is none."""
+    place = placing(device)
+    if isinstance(inp, Valued) or (is_native() and not is_array(inp)):
+        own = device or (inp._device if isinstance(inp, Valued) else None)
+        return lambda result: wrapped(place(result), own)
+    kind = like(inp) if is_array(inp) else None
     return place if kind is None else lambda result: kind(place(result))

@@ -16,14 +16,21 @@ def require_axis(collective: str, axis: int, tensor: Tensor, comm: Communicator,
         RuntimeError, also IndexError: negative. MegEngine's ``all_gather`` and ``gather`` raise RuntimeError; its
             other collectives return wrong data.
     """
+    require_counted(collective, axis, comm, name, tensor)
+    if axis >= tensor.dim():
+        expected = f"below {tensor.dim()}"
+        raise ArgumentIndexError(f"list index out of range: {_refused(collective, name, axis, expected, tensor, comm)}")
+
+
+def require_counted(
+    collective: str, axis: int, comm: Communicator, name: str = "axis", tensor: Tensor | None = None
+) -> None:
+    """Refuse an axis that no tensor has; a rank that gives none sees that much of it."""
     if not isinstance(axis, int):
         raise ArgumentTypeError(_refused(collective, name, axis, "an int", tensor, comm))
     if axis < 0:
         expected = "counted from the front, MegEngine's collectives know no negative axes"
         raise also(ArgumentIndexError, RuntimeError)(_refused(collective, name, axis, expected, tensor, comm))
-    if axis >= tensor.dim():
-        expected = f"below {tensor.dim()}"
-        raise ArgumentIndexError(f"list index out of range: {_refused(collective, name, axis, expected, tensor, comm)}")
 
 
 def require_concatenable(collective: str, axis: int, tensor: Tensor, comm: Communicator) -> None:
@@ -43,6 +50,6 @@ def require_divisible(collective: str, axis: int, tensor: Tensor, comm: Communic
         raise also(ArgumentValueError, AssertionError)(f"current axis: {axis} can't devided by group size")
 
 
-def _refused(collective: str, name: str, axis: object, expected: str, tensor: Tensor, comm: Communicator) -> str:
-    context = f"inp of shape {tuple(tensor.shape)}"
+def _refused(collective: str, name: str, axis: object, expected: str, tensor: Tensor | None, comm: Communicator) -> str:
+    context = "" if tensor is None else f"inp of shape {tuple(tensor.shape)}"
     return refusal(collective, name, axis, expected, comm.rank, comm.size, context)

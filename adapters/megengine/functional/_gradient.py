@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from collshim.communicator import Communicator
-from collshim.megengine.autodiff.grad_manager import go_on_to, join_backward, records
+from collshim.megengine._recording import records
+from collshim.megengine.autodiff.grad_manager import go_on_to, join_backward
 from collshim.work import Work
 
 

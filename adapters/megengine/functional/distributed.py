@@ -17,14 +17,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from collshim.arrays import Array, as_torch
+from collshim.arrays import Array
 from collshim.calls.validation import rank_of
 from collshim.errors import ArgumentValueError
 from collshim.layout import concatenated, split
+from collshim.megengine.core.tensor.values import value_of
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._ranks import WORLD, Group, communicator
 from collshim.megengine.functional._arrays import input_tensor, result_converter
-from collshim.megengine.functional._axes import require_axis, require_concatenable, require_divisible
+from collshim.megengine.functional._axes import require_axis, require_concatenable, require_counted, require_divisible
 from collshim.megengine.functional._gradient import receive, result_everywhere, result_on_root, send
 
 __all__ = [
@@ -254,6 +255,7 @@ def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, 
     """
     comm, convert = communicator(group, attribute="rank"), result_converter(inp, device)
     if comm.rank != 0:
+        require_counted("scatter", axis, comm)
         return convert(result_everywhere(comm.scatter(None, root=0, discovers=True), None))
     tensor = input_tensor("scatter", inp, comm)
     require_divisible("scatter", axis, tensor, comm)
@@ -320,7 +322,8 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
     Args:
         src_rank: the global rank that sends.
         device: where the result goes.
-        inp: an array whose kind the result takes; None for a torch tensor. Its shape and dtype are not read.
+        inp: an array whose kind the result takes; None for a
+            MegEngine tensor, or torch's in a program that made none. Its shape and dtype are not read.
 
     Returns:
         An array of the sender's shape and dtype; ``(1,)`` where that is 0-d.
@@ -353,7 +356,7 @@ def collective_comm(inp: Array, mode: Any, group: Group, device: str | None) -> 
     if name not in _MODES:
         raise ArgumentValueError(f"collective_comm: mode is {mode!r}, should be one of {', '.join(_MODES)}")
     result = _MODES[name](inp, group, device)
-    return result_converter(inp, device)(as_torch(inp).new_zeros(1)) if result is None else result
+    return result_converter(inp, device)(value_of(inp).new_zeros(1)) if result is None else result
 
 
 _MODES: dict[str, Callable[[Array, Group, str | None], Array]] = {

@@ -17,6 +17,7 @@ from collshim.arrays import Array, as_output, as_torch, is_array
 from collshim.calls.validation import refuse_kind
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, CollshimError, also, refusal
+from collshim.oneflow.framework.tensor import plain
 
 
 def world_communicator() -> Communicator:
@@ -92,7 +93,7 @@ def require_rank(collective: str, what: str, value: object) -> None:
 def rebind(target: Array, source: Array) -> None:
     """``target.data = source``, one memory from then on; written into where ``target`` is no torch tensor."""
     if isinstance(target, Tensor):
-        target.data = as_torch(source).detach()
+        target.data = plain(as_torch(source).detach())
     else:
         as_output(target).copy_(as_torch(source))
 
@@ -100,7 +101,7 @@ def rebind(target: Array, source: Array) -> None:
 def _detached(collective: str, convert: Callable[[], Tensor]) -> Tensor:
     """A detached tensor; an error names the function and the rank."""
     try:
-        return convert().detach()
+        return cast(Tensor, plain(convert().detach()))
     except ArgumentError as error:
         comm = world_communicator()
         raise type(error)(f"{collective}: {error} (rank {comm.rank} of {comm.size})") from error

@@ -21,6 +21,7 @@ from collshim.oneflow.comm.arguments import (
     world_communicator,
 )
 from collshim.oneflow.comm.forms import require_rows
+from collshim.oneflow.framework.tensor import of_kind, plain
 
 
 def all_gather(tensor_list: list[Array], tensor: Array) -> None:
@@ -39,7 +40,7 @@ def all_gather(tensor_list: list[Array], tensor: Array) -> None:
     """
     require_list("all_gather", "tensor_list", tensor_list)
     require_tensor("all_gather", "tensor", tensor)
-    tensor_list[:] = world_communicator().all_gather(tensor).then(_entries).wait()
+    tensor_list[:] = _gathered(tensor)
 
 
 def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
@@ -94,7 +95,7 @@ def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) 
     require_tensor("gather", "tensor", tensor)
     if gather_list is not None:
         require_list("gather", "gather_list", gather_list)
-    entries = world_communicator().all_gather(tensor).then(_entries).wait()
+    entries = _gathered(tensor)
     if gather_list is not None:
         gather_list[:] = entries
 
@@ -173,6 +174,12 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
     targets[comm.rank] = torch.empty_like(parts[comm.rank])
     comm.all_to_all(parts, out=targets).wait()
     rebind(own, source)
+
+
+def _gathered(tensor: Array) -> list[Array]:
+    """Every rank's tensor, of the kind of this rank's."""
+    entries = world_communicator().all_gather(plain(tensor)).then(_entries).wait()
+    return [of_kind(entry, tensor) for entry in entries]
 
 
 def _entries(stacked: Tensor) -> list[Tensor]:

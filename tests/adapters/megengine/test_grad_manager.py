@@ -122,10 +122,17 @@ def test_a_callback_may_return_a_future() -> None:
 def test_a_callback_that_returns_no_tensor_is_refused() -> None:
     weight = torch.ones(2)
     with (
-        GradManager().attach(weight, callbacks=lambda _, grad: None) as manager,
-        pytest.raises(TypeError, match="NoneType"),
+        GradManager().attach(weight, callbacks=lambda _, grad: 3) as manager,
+        pytest.raises(TypeError, match="int"),
     ):
         manager.backward(weight.sum())
+
+
+def test_a_callback_that_returns_none_leaves_the_gradient_as_it_is() -> None:
+    weight = torch.ones(2)
+    with GradManager().attach(weight, callbacks=lambda _, grad: None) as manager:
+        manager.backward(weight.sum())
+    assert weight.grad is None
 
 
 def test_two_managers_that_record_at_once_do_not_disturb_each_other() -> None:

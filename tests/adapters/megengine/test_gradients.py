@@ -197,7 +197,7 @@ def without_a_manager() -> Any:
     x = torch.ones(2, requires_grad=True)
     if dist.get_rank() == 0:
         return F.remote_send(x, 1)
-    return F.remote_recv(0).requires_grad
+    return F.remote_recv(0, inp=x).requires_grad
 
 
 def test_a_send_that_nobody_records_needs_no_gradient(run: Run) -> None:
@@ -282,7 +282,7 @@ def without_gradients() -> Any:
             if dist.get_rank() == 0:
                 F.remote_send(x, 1)
             else:
-                assert not F.remote_recv(0).requires_grad
+                assert not F.remote_recv(0, inp=x).requires_grad
             assert not F.all_reduce_sum(x).requires_grad
             F.reduce_sum(x)
         manager.backward(x.sum())

@@ -243,7 +243,7 @@ def round_the_ring(count: int) -> list[Any]:
     received = []
     for x in (torch.arange(float(count)) + rank, torch.tensor(5.0 + rank), torch.tensor([[rank, 2]], dtype=torch.int8)):
         F.remote_send(x, (rank + 1) % size)
-        received.append(F.remote_recv((rank - 1) % size))
+        received.append(F.remote_recv((rank - 1) % size, inp=x))
     return received
 
 

@@ -55,13 +55,6 @@ def test_comm_offers_its_thirteen_functions_and_nothing_else() -> None:
     assert sorted(flow.comm.__all__) == sorted(name[5:] for name in SIGNATURES if name.startswith("comm."))
 
 
-@pytest.mark.parametrize("name", ["nn", "optim", "Generator", "global_tensor"])
-def test_a_name_that_is_not_covered_is_an_attribute_error_that_says_what_is(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"no attribute '{name}': it covers OneFlow's communication"):
-        getattr(flow, name)
-    assert not hasattr(flow, name)
-
-
 def test_env_tells_where_a_rank_stands(run: Run, size: int) -> None:
     def rank() -> tuple[int, ...]:
         env = flow.env

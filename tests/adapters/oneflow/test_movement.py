@@ -304,7 +304,7 @@ def test_the_own_output_of_all_to_all_is_the_own_input(run: Run) -> None:
         outputs = [flow.ones(2), flow.ones(2)]
         comm.all_to_all(outputs, sources)
         for output in outputs:
-            output += 7
+            output.add_(7)
         return [source.tolist() for source in sources], here
 
     for sources, here in run(rank, 2):

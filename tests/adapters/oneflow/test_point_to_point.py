@@ -113,7 +113,7 @@ def test_arguments_of_other_types_are_refused(run: Run, refused: Refused) -> Non
     for texts in run(rank, 2):
         assert "send(): argument 'dst' must be int64, not <class 'float'>" in texts[0]
         assert "send(): argument 'input'" in texts[1]
-        assert "recv(): argument 'src' must be int64, not <class 'torch.Tensor'>" in texts[2]
+        assert "recv(): argument 'src' must be int64, not <class 'collshim.oneflow.framework" in texts[2]
 
 
 @pytest.mark.parametrize("send_meta", [None, "x", 1.5, np.True_])
@@ -148,6 +148,26 @@ def test_sending_to_oneself_or_to_nobody_is_refused(run: Run, refused: Refused) 
     for own, nobody in run(rank, 2):
         assert "this rank, should be another rank" in own
         assert "7, should be from 0 to 1" in nobody
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, IndexError])
+@pytest.mark.parametrize("rank", [-1, 2])
+def test_a_rank_that_is_none_is_oneflows_error_and_pythons(
+    run: Run, refused: Refused, kind: type[Exception], rank: int
+) -> None:
+    def calls() -> None:
+        refused(kind, lambda: comm.send(flow.zeros(2), rank))
+        refused(kind, lambda: comm.recv(rank, out=flow.zeros(2)))
+
+    run(calls, 2)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"shape": (2,), "dtype": flow.float32, "device": "cpu"}])
+def test_receiving_from_oneself_is_refused_at_once(run: Run, refused: Refused, arguments: dict[str, Any]) -> None:
+    def rank() -> str:
+        return refused(RuntimeError, lambda: comm.recv(flow.env.get_rank(), **arguments))
+
+    assert all("this rank, should be another rank" in text for text in run(rank, 2))
 
 
 def test_no_rank_leaves_a_barrier_before_all_have_come(run: Run, size: int) -> None:

@@ -1,0 +1,11 @@
+"""``megengine.amp``: precision stays as it is (source: MegEngine 1.13.0, ``megengine.amp``)."""
+
+from __future__ import annotations
+
+from collshim.megengine._absent import saying
+from collshim.megengine.amp.autocast import autocast
+from collshim.megengine.amp.grad_scaler import GradScaler
+
+__all__ = ["GradScaler", "autocast"]
+
+__getattr__ = saying(__name__, "autocast, which changes no precision, and GradScaler")

@@ -1,0 +1,26 @@
+"""``autocast``, a block or a decorator, in which precision stays as it is."""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from types import TracebackType
+
+
+class autocast(ContextDecorator):
+    """Accepted: results have the dtype, and the precision, that they have without it.
+
+    Args:
+        enabled: accepted, as ``low_prec_dtype`` and ``high_prec_dtype`` are.
+    """
+
+    def __init__(self, enabled: bool = True, low_prec_dtype: str = "float16", high_prec_dtype: str = "float32") -> None:
+        self.enabled = enabled
+        self.low_prec_dtype, self.high_prec_dtype = low_prec_dtype, high_prec_dtype
+
+    def __enter__(self) -> autocast:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Nothing was changed."""

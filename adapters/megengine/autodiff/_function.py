@@ -1,0 +1,63 @@
+"""``Function``: operations whose gradient the program gives (source: MegEngine 1.13.0, ``core.autodiff.grad``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from collshim.errors import ArgumentTypeError
+from collshim.megengine._recording import records
+from collshim.megengine.core.tensor.values import Valued, value_of
+from collshim.megengine.tensor import Tensor, wrapped
+
+
+class Function:
+    """Derive a class with ``forward`` and ``backward``, and call an instance of it once.
+
+    ``forward`` takes tensors and returns one or several; ``backward`` takes the gradient of each, and returns that of
+    each input; None where there is none.
+    """
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function computes; a class of one's own says it."""
+        raise NotImplementedError
+
+    def backward(self, *output_grads: Any) -> Any:
+        """The gradients; a class of one's own says them."""
+        raise NotImplementedError
+
+    def __call__(self, *args: Tensor) -> Any:
+        for arg in args:
+            if not isinstance(arg, Tensor):
+                raise ArgumentTypeError(f"op Function expect type Tensor as inputs, got {type(arg)}")
+        values = [arg._value for arg in args]
+        if not records() or not any(value.requires_grad for value in values):
+            return self.forward(*args)
+        outputs = _Node.apply(self, [arg._device for arg in args], *values)  # type: ignore[no-untyped-call]
+        results = wrapped(outputs, args[0]._device)
+        return results[0] if self._is_single else results
+
+    _is_single = False
+
+
+class _Node(torch.autograd.Function):
+    """One call in torch's graph."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Function, devices: list[str], *values: torch.Tensor) -> Any:
+        ctx.function, ctx.device = function, devices[0]
+        ctx.set_materialize_grads(False)
+        outputs = function.forward(
+            *(wrapped(value.detach(), place) for value, place in zip(values, devices, strict=True))
+        )
+        function._is_single = not isinstance(outputs, list | tuple)
+        found = (outputs,) if function._is_single else outputs
+        return tuple(value_of(output).view_as(value_of(output)) for output in found)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
+        given = [None if grad is None else wrapped(grad, ctx.device) for grad in grads]
+        found = ctx.function.backward(*given)
+        own = found if isinstance(found, list | tuple) else (found,)
+        return (None, None, *(grad._value if isinstance(grad, Valued) else grad for grad in own))

@@ -1,0 +1,114 @@
+"""What a backward is made of: what is differentiated, torch's gradients of it, and where they are added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from collshim.arrays import as_torch
+from collshim.errors import ArgumentTypeError, ArgumentValueError, also
+from collshim.megengine.core.tensor.values import Value, Valued
+from collshim.megengine.tensor import wrapped
+from collshim.megengine.utils.future import Future
+
+
+def paired(y: Any, dy: Any) -> tuple[list[Value], list[Value]]:
+    """What is differentiated, and the gradient of each: ones where none is given.
+
+    Raises:
+        AssertionError: they are not equally many.
+    """
+    ys = [_value(each, "backward: y") for each in _listed(y)]
+    dys = (
+        [torch.ones_like(each) for each in ys] if dy is None else [_value(each, "backward: dy") for each in _listed(dy)]
+    )
+    if len(ys) != len(dys):
+        raise also(ArgumentValueError, AssertionError)(f"backward: {len(dys)} dy are given, should be {len(ys)} as y")
+    return ys, dys
+
+
+def _value(array: Any, what: str) -> Value:
+    return array._value if isinstance(array, Valued) else as_torch(array, what=what)
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def differentiate(
+    pairs: Sequence[tuple[Value, Value]], inputs: list[Value], foreign: list[Value], keeps: bool, records: bool
+) -> list[Value | None]:
+    """The gradients for ``inputs``, tensors of their own; None where there is none.
+
+    Args:
+        pairs: what is differentiated, and the gradient of each.
+        inputs: what for.
+        foreign: what else the backward must reach, since other ranks wait for that.
+        keeps: whether another manager will go through the graph again.
+        records: whether the gradients can be differentiated.
+    """
+    reached = [*inputs, *foreign]
+    if not pairs or not reached:
+        return [None] * len(inputs)
+    grads = torch.autograd.grad(
+        [y for y, _ in pairs],
+        reached,
+        [dy for _, dy in pairs],
+        retain_graph=keeps,
+        create_graph=records,
+        allow_unused=True,
+    )
+    return _of_their_own(list(grads[: len(inputs)]), [dy for _, dy in pairs])
+
+
+def _of_their_own(grads: list[Value | None], dys: list[Value]) -> list[Value | None]:
+    """Gradients that may be written in place: torch returns one tensor for several inputs, and expanded ones."""
+    addresses = {dy.data_ptr() for dy in dys}
+    own: list[Value | None] = []
+    for grad in grads:
+        if grad is not None and (grad.data_ptr() in addresses or not grad.is_contiguous()):
+            grad = grad.clone(memory_format=torch.contiguous_format)
+        if grad is not None:
+            addresses.add(grad.data_ptr())
+        own.append(grad)
+    return own
+
+
+def accumulate(tensor: Any, grad: Any, records: bool) -> None:
+    """Add to ``tensor.grad``; a gradient of one element becomes 0-d where the tensor is. None adds nothing.
+
+    Args:
+        tensor: what the gradient is for.
+        grad: a tensor, or a future of one.
+        records: whether the sum can be differentiated.
+    """
+    found = grad.get() if isinstance(grad, Future) else grad
+    if found is None:
+        return
+    if not isinstance(found, torch.Tensor | Valued):
+        raise ArgumentTypeError(f"backward: a callback returned {type(found).__qualname__}, should be a tensor")
+    value = found._value if isinstance(found, Valued) else found
+    gradient = (value if records else value.detach()).reshape(tensor.shape)
+    if isinstance(tensor, Valued):
+        total = gradient if tensor.grad is None else tensor.grad._value + gradient  # type: ignore[attr-defined]
+        tensor.grad = wrapped(total, tensor._device)  # type: ignore[attr-defined]
+        return
+    if not tensor.is_leaf:
+        tensor.retain_grad()  # else torch warns of the grad of a tensor that was computed
+    tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
+
+
+def leaves_of(output: Value) -> list[Value]:
+    """What ``output`` was computed from at last."""
+    leaves: list[Value] = []
+    nodes: list[Any] = [output.grad_fn]
+    for node in nodes:
+        if hasattr(node, "variable"):
+            leaves.append(node.variable)
+        elif node is not None:
+            nodes.extend(parent for parent, _ in node.next_functions)
+    return leaves

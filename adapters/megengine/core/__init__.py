@@ -1,0 +1,1 @@
+"""``megengine.core``: the names of it that programs import."""

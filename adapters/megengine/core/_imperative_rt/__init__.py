@@ -1,0 +1,1 @@
+"""``megengine.core._imperative_rt``."""

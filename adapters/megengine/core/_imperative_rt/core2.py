@@ -1,0 +1,41 @@
+"""What programs import of MegEngine's runtime (``megengine.core._imperative_rt.core2``): waiting, and switches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from collshim.megengine._absent import saying
+from collshim.megengine.distributed._batch import group_end, group_start
+from collshim.megengine.tensor import Tensor
+
+__all__ = ["Tensor", "close", "full_sync", "get_option", "group_end", "group_start", "set_option", "sync"]
+
+_options: dict[str, Any] = {}
+
+
+def sync() -> None:
+    """Return once what was computed is there; on the CPU it is already."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+full_sync = sync
+
+
+def close() -> None:
+    """Nothing is to be closed."""
+
+
+def get_option(key: str) -> Any:
+    """What ``set_option`` was given; 0 before."""
+    return _options.get(key, 0)
+
+
+def set_option(key: str, value: Any) -> None:
+    """Keep a switch, which changes nothing here."""
+    _options[key] = value
+
+
+__getattr__ = saying(__name__, "the names in its __all__; operators are functions of megengine.functional")

@@ -1,0 +1,40 @@
+"""Descriptions of operations by their names, equal where their settings are (``megengine.core.ops.builtin``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collshim.megengine._absent import saying
+
+__all__ = ["CollectiveComm", "ParamPackConcat", "ParamPackSplit"]
+
+
+class _Described:
+    """Settings by name."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.__dict__.update(settings)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, repr(sorted(vars(self).items()))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in vars(self).items())})"
+
+
+class CollectiveComm(_Described):
+    """A collective."""
+
+
+class ParamPackConcat(_Described):
+    """What ``distributed.helper.param_pack_concat`` does."""
+
+
+class ParamPackSplit(_Described):
+    """What ``distributed.helper.param_pack_split`` does."""
+
+
+__getattr__ = saying(__name__, "the names in its __all__")

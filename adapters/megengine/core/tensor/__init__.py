@@ -1,0 +1,1 @@
+"""``megengine.core.tensor``."""

@@ -1,0 +1,179 @@
+"""What tensors compute of themselves, on the values that they hold: reductions, forms, elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError, also
+from collshim.megengine.core.tensor.dtype import narrowed
+from collshim.megengine.core.tensor.values import Value, Valued, axes_of, floating, ints, value_of
+
+
+def sum(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
+    """Sum over axes, all by default, in the dtype of ``inp``; of booleans in int32."""
+    dtype = torch.int32 if inp.dtype is torch.bool else inp.dtype
+    return torch.sum(inp, axes_of(inp, axis), keepdim=keepdims, dtype=dtype) if inp.dim() else inp.to(dtype)
+
+
+def mean(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
+    """Mean over axes, all by default, in float32."""
+    return _single(inp).mean(axes_of(inp, axis), keepdim=keepdims) if inp.dim() else _single(inp)
+
+
+def prod(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
+    """Product over axes, all by default, in the dtype of ``inp``; of booleans in int32."""
+    result = inp.to(torch.int32) if inp.dtype is torch.bool else inp
+    for number in sorted(axes_of(inp, axis), reverse=True):
+        result = torch.prod(result, number, keepdim=keepdims, dtype=result.dtype)
+    return result
+
+
+def max(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
+    """Greatest over axes, all by default."""
+    return torch.amax(inp, axes_of(inp, axis), keepdim=keepdims) if inp.dim() else inp
+
+
+def min(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
+    """Least over axes, all by default."""
+    return torch.amin(inp, axes_of(inp, axis), keepdim=keepdims) if inp.dim() else inp
+
+
+def var(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
+    """Variance over axes, all by default, by the number of elements, in float32."""
+    return torch.var(_single(inp), axes_of(inp, axis), correction=0, keepdim=keepdims)
+
+
+def std(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
+    """Standard deviation over axes, all by default, by the number of elements, in float32."""
+    return torch.std(_single(inp), axes_of(inp, axis), correction=0, keepdim=keepdims)
+
+
+def _single(inp: Value) -> Value:
+    return inp.to(torch.float32) if inp.dtype in (torch.float16, torch.bfloat16) else floating(inp)
+
+
+def round(x: Value) -> Value:
+    """The nearest whole numbers, of halves the one farther from 0."""
+    return torch.trunc(x + torch.copysign(torch.full_like(x, 0.5), x)) if x.is_floating_point() else x
+
+
+def mod(x: Value, y: Value) -> Value:
+    """What is left of a division, with the sign of ``y`` for integers and of ``x`` for floats."""
+    return torch.fmod(x, y) if x.is_floating_point() else torch.remainder(x, y)
+
+
+def reshape(inp: Value, target_shape: Any) -> Value:
+    """The elements in another shape, of which one length may be -1; RuntimeError where they do not fit."""
+    return inp.reshape(ints(target_shape))
+
+
+def flatten(inp: Value, start_axis: int = 0, end_axis: int = -1) -> Value:
+    """The axes from one to another as one."""
+    return inp.flatten(start_axis, end_axis)
+
+
+def transpose(inp: Value, pattern: Any) -> Value:
+    """The axes in the order of ``pattern``, where ``"x"`` is a new one of length 1."""
+    pattern = list(pattern)
+    order = [int(number) for number in pattern if number != "x"]
+    result = inp.permute(order)
+    for place, number in enumerate(pattern):
+        result = result.unsqueeze(place) if number == "x" else result
+    return result
+
+
+def broadcast_to(inp: Value, shape: Any) -> Value:
+    """The elements repeated along new axes and those of length 1."""
+    return inp.expand(ints(shape))
+
+
+def matmul(inp1: Any, inp2: Any) -> Value:
+    """Matrix product, of batches too; AssertionError for 0-d."""
+    if inp1.dim() == 0 or inp2.dim() == 0:
+        raise also(ArgumentValueError, AssertionError)("matmul: an input is 0-d, should have one axis at least")
+    return torch.matmul(inp1, inp2)
+
+
+def get_item(inp: Value, index: Any) -> Value:
+    """The elements that an index names, with steps backwards too."""
+    value, found = _forwards(inp, _plain(index))
+    return value[found]
+
+
+def set_item(inp: Value, index: Any, new: Any) -> Value:
+    """``inp`` with other elements where an index names them; a tensor of its own."""
+    result = inp.clone()
+    source = new if isinstance(new, bool | int | float) else value_of(new).to(inp.dtype)
+    plain = _plain(index)
+    if _is_backwards(plain):
+        places = torch.arange(inp.numel()).view(inp.shape)
+        numbers = get_item(places, plain)
+        filled = torch.as_tensor(source, dtype=inp.dtype).expand(numbers.shape)
+        return result.reshape(-1).index_put((numbers.reshape(-1),), filled.reshape(-1)).view(inp.shape)
+    result[plain] = source
+    return result
+
+
+def _plain(index: Any) -> Any:
+    if isinstance(index, tuple):
+        return tuple(_plain(part) for part in index)
+    if isinstance(index, slice):
+        return slice(*(None if end is None else int(end) for end in (index.start, index.stop, index.step)))
+    if isinstance(index, Valued):
+        index = index._value
+    elif isinstance(index, np.ndarray | list):
+        index = torch.as_tensor(np.asarray(index))
+    if isinstance(index, torch.Tensor):
+        return index if index.dtype is torch.bool else index.long()
+    return index.item() if isinstance(index, np.generic) else index
+
+
+def _is_backwards(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(part, slice) and part.step is not None and part.step < 0 for part in parts)
+
+
+def _forwards(inp: Value, index: Any) -> tuple[Value, Any]:
+    """The same elements by an index without steps backwards, which torch knows none of."""
+    if not _is_backwards(index):
+        return inp, index
+    parts: list[Any] = list(index) if isinstance(index, tuple) else [index]
+    lengths = [_axes_taken(part) for part in parts]
+    axis, skipped = 0, inp.dim() - _total(lengths)
+    for place, part in enumerate(parts):
+        if isinstance(part, slice) and part.step is not None and part.step < 0:
+            numbers = torch.arange(inp.shape[axis], device=inp.device).tolist()[part]
+            inp = inp.index_select(axis, torch.tensor(numbers, dtype=torch.long, device=inp.device))
+            parts[place] = slice(None)
+        axis += skipped if part is Ellipsis else lengths[place]
+    return inp, tuple(parts)
+
+
+def _axes_taken(part: Any) -> int:
+    """How many axes a part of an index stands for; the Ellipsis for those that are left."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.dim() if _is_mask(part) else 1
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, torch.Tensor) and part.dtype is torch.bool
+
+
+def _total(numbers: list[int]) -> int:
+    total = 0
+    for number in numbers:
+        total += number
+    return total
+
+
+def only_element(inp: Value) -> Any:
+    """The Python number of a tensor with one element; AssertionError where it has another number of them."""
+    if inp.numel() != 1:
+        raise also(ArgumentTypeError, AssertionError)(
+            f"a tensor of shape {tuple(inp.shape)} has {inp.numel()} elements, should have one to be a number"
+        )
+    return narrowed(inp.detach()).reshape(()).item()

@@ -1,0 +1,104 @@
+"""MegEngine's dtypes: NumPy's outside, torch's inside, and what becomes of two that meet.
+
+Sources: MegEngine 1.13.0, ``megengine.core.tensor.dtype``; promotion as observed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from collshim.errors import ArgumentTypeError, also
+
+_NAMES = ("float32", "float16", "bool", "int8", "uint8", "int16", "uint16", "int32", "complex64")
+_TO_TORCH = {np.dtype(name): getattr(torch, name) for name in _NAMES}
+_TO_NUMPY = {found: dtype for dtype, found in _TO_TORCH.items()}
+_NARROWER = {
+    torch.float64: torch.float32,
+    torch.int64: torch.int32,
+    torch.complex128: torch.complex64,
+}
+_UNSIGNED = (torch.uint8, torch.uint16)
+
+
+def torch_dtype(dtype: Any) -> torch.dtype:
+    """Torch's counterpart of a dtype that MegEngine has.
+
+    Raises:
+        RuntimeError: one that it has not, float64 and int64 among them; also TypeError.
+    """
+    if isinstance(dtype, torch.dtype):
+        found: torch.dtype | None = dtype if dtype in _TO_NUMPY or dtype is torch.bfloat16 else None
+    elif dtype == "bfloat16" or getattr(dtype, "__name__", getattr(dtype, "name", None)) == "bfloat16":
+        found = torch.bfloat16
+    else:
+        found = _TO_TORCH.get(np.dtype(dtype))
+    if found is None:
+        raise also(ArgumentTypeError, RuntimeError)(
+            f"unsupported numpy dtype {dtype}: dtype should be one of {', '.join(_NAMES)}, bfloat16"
+        )
+    return found
+
+
+def numpy_dtype(dtype: torch.dtype) -> Any:
+    """NumPy's counterpart of a dtype of torch's."""
+    if dtype is torch.bfloat16:
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return _TO_NUMPY[dtype]
+
+
+def narrowed(value: torch.Tensor) -> torch.Tensor:
+    """A value in a dtype of MegEngine's: 32 bits of 64."""
+    narrower = _NARROWER.get(value.dtype)
+    return value if narrower is None else value.to(narrower)
+
+
+def promoted(dtypes: Sequence[torch.dtype], weak: Sequence[type]) -> torch.dtype:
+    """The dtype that arithmetic between tensors of these dtypes, and Python numbers of these types, is done in.
+
+    float32 where a float meets anything else than its own dtype, or a boolean anything else; of integers the longer;
+    a Python float makes integers float32, and no other number changes a dtype.
+
+    Raises:
+        RuntimeError: signed and unsigned integers.
+    """
+    kinds = set(dtypes)
+    if not kinds:
+        return torch.float32 if float in weak else torch.int32
+    if len(kinds) == 1:
+        only = dtypes[0]
+        is_strong = only.is_floating_point or only.is_complex
+        if is_strong or not weak or (float not in weak and only is not torch.bool):
+            return only
+        return torch.float32
+    if any(dtype.is_complex for dtype in kinds):
+        return torch.complex64
+    if torch.bool in kinds or any(dtype.is_floating_point for dtype in kinds) or float in weak:
+        return torch.float32
+    if any(dtype in _UNSIGNED for dtype in kinds) and not all(dtype in _UNSIGNED for dtype in kinds):
+        names = " ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+        raise also(ArgumentTypeError, RuntimeError)(
+            f"dtype promotion rule between different signedness is undefined: {names}: give one of them another dtype"
+        )
+    return max(kinds, key=lambda dtype: dtype.itemsize)
+
+
+def is_dtype_equal(dt1: Any, dt2: Any) -> bool:
+    """Whether two dtypes are one."""
+    return torch_dtype(dt1) is torch_dtype(dt2)
+
+
+def is_differentible_dtype(dtype: Any) -> bool:
+    """Whether tensors of a dtype have gradients; the name is MegEngine's."""
+    found = torch_dtype(dtype)
+    return found.is_floating_point or found.is_complex
+
+
+def is_quantize(dtype: Any) -> bool:
+    """Whether a dtype is one of quantized numbers; there are none here."""
+    return False

@@ -1,0 +1,108 @@
+"""What MegEngine's tensors hold, and what else an operation takes: torch tensors that nothing writes to in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError, also
+from collshim.megengine.core.tensor.dtype import narrowed, promoted
+
+Value: TypeAlias = torch.Tensor
+
+
+class Valued:
+    """What holds a value, which another one may replace."""
+
+    _value: Value
+    _device: str
+
+
+def value_of(array: Any) -> Value:
+    """The value that something holds or is: a tensor of MegEngine's or torch's, an array, a number, a list of those.
+
+    Raises:
+        TypeError: None.
+    """
+    if isinstance(array, Valued):
+        return array._value
+    if isinstance(array, torch.Tensor):
+        return narrowed(array)
+    if array is None:
+        raise ArgumentTypeError("the operand is None and is not supported: it should be a tensor or a number")
+    if hasattr(array, "__dlpack__") and not isinstance(array, np.ndarray | np.generic):
+        return narrowed(torch.from_dlpack(array))
+    found = np.asarray(array)
+    if found.dtype == object or found.dtype.kind in "USmM":
+        raise ArgumentTypeError(f"data is {array!r}, should be numbers")
+    return _from_numpy(found)
+
+
+def _from_numpy(array: np.ndarray[Any, Any]) -> Value:
+    if array.dtype.kind == "u" and array.dtype.itemsize > 2:
+        raise also(ArgumentTypeError, RuntimeError)(f"unsupported numpy dtype {array.dtype.type}: give int32 instead")
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.astype(np.float32)).to(torch.bfloat16)
+    return narrowed(torch.from_numpy(np.array(array, order="C")))
+
+
+def operands(*arrays: Any, floats: bool = False) -> list[Value]:
+    """Values in one dtype, that of arithmetic between them, on one device; with ``floats`` integers become float32."""
+    places = [_number(array) if _is_number(array) else value_of(array) for array in arrays]
+    tensors = [place for place in places if isinstance(place, torch.Tensor)]
+    weak = [float if isinstance(place, float) else int for place in places if not isinstance(place, torch.Tensor)]
+    dtype = promoted([tensor.dtype for tensor in tensors], weak)
+    if floats and not (dtype.is_floating_point or dtype.is_complex):
+        dtype = torch.float32
+    device = tensors[0].device if tensors else None
+    return [
+        place.to(dtype) if isinstance(place, torch.Tensor) else torch.tensor(place, dtype=dtype, device=device)
+        for place in places
+    ]
+
+
+def _is_number(array: Any) -> bool:
+    return isinstance(array, bool | int | float | np.generic) and not isinstance(array, np.ndarray)
+
+
+def _number(array: Any) -> Any:
+    return array.item() if isinstance(array, np.generic) else array
+
+
+def floating(value: Value) -> Value:
+    """Integers as float32."""
+    return value if value.is_floating_point() or value.is_complex() else value.to(torch.float32)
+
+
+def ints(numbers: Any) -> tuple[int, ...]:
+    """Integers of a number, a list of numbers or tensors, an array, or a tensor."""
+    if isinstance(numbers, Valued):
+        numbers = numbers._value.tolist()
+    elif isinstance(numbers, torch.Tensor | np.ndarray):
+        numbers = numbers.tolist()
+    return tuple(int(number) for number in numbers) if isinstance(numbers, Iterable) else (int(numbers),)
+
+
+def axes_of(value: Value, axis: Any) -> tuple[int, ...]:
+    """The axes that an argument names, counted from 0; all for None.
+
+    Raises:
+        AssertionError: there is no such axis, or one is named twice.
+    """
+    if axis is None:
+        return tuple(range(value.dim()))
+    axes = tuple(number + value.dim() if number < 0 else number for number in ints(axis))
+    if len(set(axes)) != len(axes) or not all(0 <= number < max(value.dim(), 1) for number in axes):
+        raise also(ArgumentValueError, AssertionError)(
+            f"axis {axis} is out of bounds for tensor of dimension {value.dim()}, or named twice"
+        )
+    return axes
+
+
+def require(holds: bool, text: str) -> None:
+    """AssertionError with this text where something does not hold."""
+    if not holds:
+        raise also(ArgumentValueError, AssertionError)(text)

@@ -1,0 +1,21 @@
+"""How convolutions are chosen, which is left to torch (``megengine.functional.debug_param``)."""
+
+from __future__ import annotations
+
+__all__ = ["get_execution_strategy", "set_execution_strategy"]
+
+_strategy = {"value": "HEURISTIC"}
+
+
+def get_execution_strategy() -> str:
+    """What ``set_execution_strategy`` was given."""
+    return _strategy["value"]
+
+
+def set_execution_strategy(option: str) -> None:
+    """Keep the switch, which changes nothing here."""
+    _strategy["value"] = option
+
+
+get_conv_execution_strategy = get_execution_strategy
+set_conv_execution_strategy = set_execution_strategy

@@ -1,0 +1,79 @@
+"""Losses (source: MegEngine 1.13.0, ``megengine.functional.loss``).
+
+``reduction`` is ``"mean"``, ``"sum"`` or ``"none"``; ValueError for anything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from collshim.errors import ArgumentValueError
+from collshim.megengine.core.tensor.values import Value, operands, require
+from collshim.megengine.tensor import computes
+
+__all__ = ["binary_cross_entropy", "cross_entropy", "hinge_loss", "l1_loss", "square_loss"]
+
+
+def _reduced(loss: Value, reduction: str) -> Value:
+    if reduction not in ("mean", "sum", "none"):
+        raise ArgumentValueError(f"{reduction} is not a valid value for reduction: should be mean, sum or none")
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+@computes
+def l1_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
+    """The distance between prediction and label, element by element."""
+    first, second = operands(pred, label)
+    return _reduced((first - second).abs(), reduction)
+
+
+@computes
+def square_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
+    """The squared distance between prediction and label, element by element."""
+    first, second = operands(pred, label)
+    return _reduced((first - second) ** 2, reduction)
+
+
+@computes
+def cross_entropy(
+    pred: Value, label: Value, axis: int = 1, with_logits: bool = True, label_smooth: float = 0, reduction: str = "mean"
+) -> Value:
+    """Minus the logarithm of the probability that a prediction gives to the class that ``label`` numbers.
+
+    Args:
+        pred: along ``axis`` a number per class: logits, or probabilities without ``with_logits``.
+        label: of integers, without that axis.
+        axis: the axis of the classes.
+        with_logits: whether ``pred`` are logits.
+        label_smooth: the share that all classes have of the truth, in equal parts.
+        reduction: see above.
+    """
+    if pred.dim() not in (0, 1) and pred.dim() != label.dim() + 1:
+        raise ArgumentValueError(f"label has {label.dim()} axes, should have {pred.dim() - 1}: one less than pred")
+    scale = torch.logsumexp(pred, axis) if with_logits else torch.zeros((), device=pred.device)
+    terms = pred if with_logits else pred.log()
+    own = torch.gather(terms, axis, label.long().unsqueeze(axis)).squeeze(axis)
+    if label_smooth:
+        own = (1 - label_smooth) * own + label_smooth * terms.mean(axis)
+    return _reduced(scale - own, reduction)
+
+
+@computes
+def binary_cross_entropy(pred: Any, label: Any, with_logits: bool = True, reduction: str = "mean") -> Value:
+    """Cross entropy of two classes; ``label`` is the probability of the second one."""
+    first, second = operands(pred, label)
+    if with_logits:
+        return _reduced(-(second * F.logsigmoid(first) + (1 - second) * F.logsigmoid(-first)), reduction)
+    return _reduced(-(second * first.log() + (1 - second) * (1 - first).log()), reduction)
+
+
+@computes
+def hinge_loss(pred: Any, label: Any, norm: str = "L1", reduction: str = "mean") -> Value:
+    """What a prediction lacks to be 1 on the side of its label, -1 or 1, summed along axis 1; its square with L2."""
+    require(norm in ("L1", "L2"), f"hinge_loss: norm is {norm!r}, should be L1 or L2")
+    first, second = operands(pred, label)
+    lack = F.relu(1 - first * second)
+    return _reduced((lack if norm == "L1" else lack**2).sum(1), reduction)

@@ -1,0 +1,159 @@
+"""Reductions, order and linear algebra (source: MegEngine 1.13.0, ``megengine.functional.math``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from collshim.megengine.core.tensor import array_method
+from collshim.megengine.core.tensor.values import Value, axes_of, floating, operands, require
+from collshim.megengine.tensor import computes
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "argsort",
+    "dot",
+    "isinf",
+    "isnan",
+    "matinv",
+    "matmul",
+    "max",
+    "mean",
+    "min",
+    "norm",
+    "normalize",
+    "prod",
+    "sign",
+    "sort",
+    "std",
+    "sum",
+    "svd",
+    "topk",
+    "var",
+]
+
+sum = computes(array_method.sum)
+prod = computes(array_method.prod)
+mean = computes(array_method.mean)
+var = computes(array_method.var)
+std = computes(array_method.std)
+min = computes(array_method.min)
+max = computes(array_method.max)
+
+
+@computes
+def isnan(inp: Value) -> Value:
+    """Where an element is not a number."""
+    return torch.isnan(inp)
+
+
+@computes
+def isinf(inp: Value) -> Value:
+    """Where an element is infinite."""
+    return torch.isinf(inp)
+
+
+@computes
+def sign(x: Value) -> Value:
+    """-1, 0 or 1, in the dtype of ``x``."""
+    return torch.sign(x)
+
+
+@computes
+def argmax(inp: Value, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Where the first greatest element along an axis is, as int32; in the flat tensor for None."""
+    return _found(torch.argmax, inp, axis, keepdims)
+
+
+@computes
+def argmin(inp: Value, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Where the first least element along an axis is, as int32; in the flat tensor for None."""
+    return _found(torch.argmin, inp, axis, keepdims)
+
+
+def _found(search: Any, inp: Value, axis: Any, keepdims: bool) -> Any:
+    value = inp.to(torch.uint8) if inp.dtype is torch.bool else inp
+    if axis is None:
+        require(not keepdims, "can not set axis=None and keepdims=True")
+        return search(value.reshape(-1), 0)
+    axes = axes_of(value, axis)
+    if len(axes) == 1:
+        return search(value, axes[0], keepdim=keepdims)
+    rest = [number for number in range(value.dim()) if number not in axes]
+    found = search(value.permute([*rest, *axes]).flatten(len(rest)), -1)
+    kept = [1 if number in axes else length for number, length in enumerate(value.shape)]
+    return found.view(kept) if keepdims else found
+
+
+@computes
+def sort(inp: Value, descending: bool = False) -> tuple[Value, Value]:
+    """The elements along the last axis in order, and where they were, as int32."""
+    found = torch.sort(inp, dim=-1, descending=descending, stable=True)
+    return found.values, found.indices
+
+
+@computes
+def argsort(inp: Value, descending: bool = False) -> Value:
+    """Where the elements along the last axis are, in their order, as int32."""
+    return torch.argsort(inp, dim=-1, descending=descending, stable=True)
+
+
+@computes
+def topk(inp: Value, k: int, descending: bool = True, kth_only: bool = False, no_sort: bool = False) -> Any:
+    """The ``k`` greatest elements along the last axis, and where they were; with ``kth_only`` the k-th alone.
+
+    Without ``descending`` the least ones.
+    """
+    found = torch.topk(inp, int(k), dim=-1, largest=descending, sorted=not no_sort)
+    if kth_only:
+        whole = torch.topk(inp, int(k), dim=-1, largest=descending)
+        return whole.values[..., -1], whole.indices[..., -1]
+    return found.values, found.indices
+
+
+@computes
+def norm(inp: Value, ord: float | None = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm of order ``ord``, 2 by default, over one axis, or of a tensor with one."""
+    require(axis is not None or inp.dim() == 1, "norm: axis is required unless the input has one axis alone")
+    return torch.linalg.vector_norm(floating(inp), 2 if ord is None else float(ord), axes_of(inp, axis), keepdims)
+
+
+@computes
+def normalize(inp: Value, ord: float | None = None, axis: int | None = None, eps: float = 1e-12) -> Any:
+    """``inp`` divided by its norm along an axis, or by ``eps`` where that is greater."""
+    value = floating(inp)
+    length = torch.linalg.vector_norm(value, 2 if ord is None else float(ord), axes_of(inp, axis), True)
+    return value / length.clamp_min(eps)
+
+
+@computes
+def matmul(
+    inp1: Any, inp2: Any, transpose_a: bool = False, transpose_b: bool = False, compute_mode: str = "default"
+) -> Any:
+    """Matrix product, of batches too, of either operand's last two axes exchanged before where asked."""
+    first, second = operands(inp1, inp2)
+    first = first.transpose(-1, -2) if transpose_a else first
+    return array_method.matmul(first, second.transpose(-1, -2) if transpose_b else second)
+
+
+@computes
+def dot(inp1: Any, inp2: Any) -> Value:
+    """The sum of the products of two tensors with one axis each."""
+    first, second = operands(inp1, inp2)
+    return torch.dot(first.reshape(-1), second.reshape(-1))
+
+
+@computes
+def matinv(inp: Value) -> Any:
+    """The inverse of a matrix, or of a batch of them."""
+    return torch.linalg.inv(inp)
+
+
+@computes
+def svd(inp: Value, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """Singular values with their vectors: U, S, V transposed; S alone without ``compute_uv``."""
+    if not compute_uv:
+        return torch.linalg.svdvals(inp)
+    return tuple(torch.linalg.svd(inp, full_matrices=full_matrices))

@@ -1,0 +1,224 @@
+"""Making tensors, and giving them another form (source: MegEngine 1.13.0, ``megengine.functional.tensor``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from collshim.megengine.core.tensor import array_method
+from collshim.megengine.core.tensor.dtype import torch_dtype
+from collshim.megengine.core.tensor.values import Value, axes_of, ints, operands, value_of
+from collshim.megengine.device import get_default_device, torch_device
+from collshim.megengine.tensor import Tensor, computes, wrapped
+
+__all__ = [
+    "arange",
+    "broadcast_to",
+    "concat",
+    "cond_take",
+    "copy",
+    "cumsum",
+    "diag",
+    "expand_dims",
+    "eye",
+    "flatten",
+    "full",
+    "full_like",
+    "gather",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "repeat",
+    "reshape",
+    "roll",
+    "scatter",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "tile",
+    "transpose",
+    "where",
+    "zeros",
+    "zeros_like",
+]
+
+reshape = computes(array_method.reshape)
+transpose = computes(array_method.transpose)
+flatten = computes(array_method.flatten)
+broadcast_to = computes(array_method.broadcast_to)
+
+
+def _made(value: Value, dtype: Any, device: str | None) -> Tensor:
+    name = str(device or get_default_device())
+    found = value if dtype is None else value.to(torch_dtype(dtype))
+    result: Tensor = wrapped(found.to(torch_device(name)), name)
+    return result
+
+
+def _number(end: Any) -> Any:
+    return end.item() if isinstance(end, Tensor | np.generic | np.ndarray) else end
+
+
+def arange(start: Any = 0, stop: Any = None, step: Any = 1, *, dtype: Any = "float32", device: Any = None) -> Tensor:
+    """Numbers from ``start`` up to ``stop``, which is not among them; from 0 up to ``start`` without a ``stop``."""
+    first, last = (0, start) if stop is None else (start, stop)
+    return _made(torch.arange(_number(first), _number(last), _number(step)), dtype, device)
+
+
+def linspace(start: Any, stop: Any, num: Any, *, dtype: Any = "float32", device: Any = None) -> Tensor:
+    """``num`` numbers at equal distances from ``start`` to ``stop``, which is among them."""
+    return _made(torch.linspace(_number(start), _number(stop), int(num)), dtype, device)
+
+
+def eye(N: Any, M: Any = None, *, dtype: Any = "float32", device: Any = None) -> Tensor:
+    """A matrix of ``N`` rows and ``M`` columns, as many as rows by default, with ones where row and column are one."""
+    lengths = ints(N) if M is None else (int(N), int(M))
+    return _made(torch.eye(lengths[0], lengths[-1]), dtype, device)
+
+
+def full(shape: Any, value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """One number everywhere; without a dtype int32 of an int and float32 of a float."""
+    return _made(value_of(value).expand(ints(shape)).clone(), dtype, device)
+
+
+def ones(shape: Any, *, dtype: Any = "float32", device: Any = None) -> Tensor:
+    """Ones."""
+    return _made(torch.ones(ints(shape)), dtype, device)
+
+
+def zeros(shape: Any, *, dtype: Any = "float32", device: Any = None) -> Tensor:
+    """Zeros."""
+    return _made(torch.zeros(ints(shape)), dtype, device)
+
+
+@computes
+def zeros_like(inp: Any) -> Value:
+    """Zeros in the shape and dtype of ``inp``."""
+    return torch.zeros_like(value_of(inp))
+
+
+@computes
+def ones_like(inp: Any) -> Value:
+    """Ones in the shape and dtype of ``inp``."""
+    return torch.ones_like(value_of(inp))
+
+
+@computes
+def full_like(inp: Any, value: Any) -> Value:
+    """One number everywhere, in the shape and dtype of ``inp``."""
+    return torch.full_like(value_of(inp), value)
+
+
+@computes
+def diag(inp: Value, k: int = 0) -> Value:
+    """A matrix with ``inp`` on its k-th diagonal; of a matrix, that diagonal."""
+    return torch.diag(inp, k)
+
+
+@computes
+def concat(inps: Sequence[Any], axis: int = 0, device: Any = None) -> Value:
+    """Tensors joined along an axis."""
+    found = operands(*inps)
+    return found[0] if len(found) == 1 else torch.cat(found, axis)
+
+
+@computes
+def stack(inps: Sequence[Any], axis: int = 0, device: Any = None) -> Value:
+    """Tensors of one shape joined along a new axis."""
+    return torch.stack(operands(*inps), axis)
+
+
+@computes
+def split(inp: Value, nsplits_or_sections: Any, axis: int = 0) -> list[Value]:
+    """``inp`` cut along an axis, into so many parts, the last ones shorter, or before each of these places."""
+    if isinstance(nsplits_or_sections, int):
+        return list(torch.tensor_split(inp, nsplits_or_sections, axis))
+    return list(torch.tensor_split(inp, list(ints(nsplits_or_sections)), axis))
+
+
+@computes
+def gather(inp: Value, axis: int, index: Value) -> Value:
+    """Of each place in ``index`` the element of ``inp`` that it names along an axis."""
+    return torch.gather(inp, axis, index.long())
+
+
+@computes
+def scatter(inp: Value, axis: int, index: Value, source: Value) -> Value:
+    """``inp`` with the elements of ``source`` where ``index`` names them along an axis."""
+    return torch.scatter(inp, axis, index.long(), source.to(inp.dtype))
+
+
+@computes
+def where(mask: Value, x: Any, y: Any) -> Value:
+    """``x`` where ``mask`` is true, else ``y``."""
+    first, second = operands(x, y)
+    return torch.where(mask, first, second)
+
+
+@computes
+def cond_take(mask: Value, x: Value) -> tuple[Value, Value]:
+    """The elements where ``mask`` is true, in one axis, and their places in the flat tensor, as int32."""
+    return x[mask], mask.reshape(-1).nonzero().reshape(-1)
+
+
+@computes
+def swapaxes(inp: Value, axis1: int, axis2: int) -> Value:
+    """Two axes exchanged."""
+    return inp.transpose(axis1, axis2)
+
+
+@computes
+def expand_dims(inp: Value, axis: Any) -> Value:
+    """New axes of length 1, at these places of the result."""
+    numbers = ints(axis)
+    ndim = inp.dim() + len(numbers)
+    for number in sorted(each + ndim if each < 0 else each for each in numbers):
+        inp = inp.unsqueeze(number)
+    return inp
+
+
+@computes
+def squeeze(inp: Value, axis: Any = None) -> Value:
+    """Without these axes of length 1, or all of them."""
+    return inp.squeeze() if axis is None else inp.squeeze(axes_of(inp, axis))
+
+
+@computes
+def repeat(inp: Value, repeats: int, axis: int | None = None) -> Value:
+    """Each element, or part along an axis, so many times in a row."""
+    return torch.repeat_interleave(inp, int(repeats), axis)
+
+
+@computes
+def tile(inp: Value, reps: Any) -> Value:
+    """The whole so many times along each axis."""
+    return torch.tile(inp, ints(reps))
+
+
+def copy(inp: Any, device: str | None = None) -> Tensor:
+    """The same numbers, on the device of this name or where they are."""
+    found: Tensor = computes(torch.clone)(inp)
+    return found if device is None else found.to(device)
+
+
+@computes
+def roll(inp: Value, shift: Any, axis: Any = None) -> Value:
+    """The elements moved along axes, those past the end to the beginning; in the flat tensor for None."""
+    return torch.roll(inp, ints(shift), () if axis is None else ints(axis))
+
+
+@computes
+def cumsum(inp: Value, axis: int) -> Value:
+    """The sums of the elements up to each along an axis."""
+    return torch.cumsum(inp, axis, dtype=torch.int32 if inp.dtype is torch.bool else inp.dtype)
+
+
+@computes
+def meshgrid(*inputs: Value, indexing: str = "xy") -> list[Value]:
+    """The coordinates of a grid; ``"xy"`` has the second input along axis 0, ``"ij"`` the first."""
+    return list(torch.meshgrid(*inputs, indexing=indexing))

@@ -1,0 +1,33 @@
+"""``megengine.hub``: nothing is fetched here (MegEngine 1.13.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from collshim.errors import CollshimError, also
+from collshim.megengine._absent import saying
+
+__all__ = ["pretrained"]
+
+
+class pretrained:
+    """Marks a function that makes a model, whose weights are at an address; calling it with them is refused."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """The function; with ``pretrained=True`` it raises."""
+
+        def made(pretrained: bool = False, **kwargs: Any) -> Any:
+            if pretrained:
+                raise also(CollshimError, NotImplementedError)(
+                    f"hub.pretrained: collshim.megengine fetches nothing: load a state_dict from {self.url} yourself"
+                )
+            return func(**kwargs)
+
+        return made
+
+
+__getattr__ = saying(__name__, "pretrained, which marks a function")

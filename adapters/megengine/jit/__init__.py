@@ -1,0 +1,76 @@
+"""``megengine.jit``: functions stay as they are (source: MegEngine 1.13.0, ``megengine.jit.tracing``)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from collshim.errors import CollshimError, also
+from collshim.megengine._absent import saying
+from collshim.megengine.core._trace_option import set_symbolic_shape
+
+__all__ = [
+    "DTRConfig",
+    "GraphOptimizationConfig",
+    "SublinearMemoryConfig",
+    "exclude_from_trace",
+    "set_symbolic_shape",
+    "trace",
+]
+
+
+class SublinearMemoryConfig:
+    """Settings for ``trace``, which reads none."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.__dict__.update(settings)
+
+
+class DTRConfig(SublinearMemoryConfig):
+    """Settings for ``trace``, which reads none."""
+
+
+class GraphOptimizationConfig(SublinearMemoryConfig):
+    """Settings for ``trace``, which reads none."""
+
+
+class trace:
+    """A function that is called as it is: traces change how fast it is, not what it gives.
+
+    >>> @trace(symbolic=True)  # doctest: +SKIP
+    ... def train(data): ...
+
+    Args:
+        function: the function; without it, what takes one.
+        symbolic, capture_as_const, and all others: accepted.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Take the function now, or, with keywords alone, return what takes it."""
+        return super().__new__(cls) if args else functools.partial(cls, **kwargs)
+
+    def __init__(self, function: Callable[..., Any], symbolic: bool = False, **options: Any) -> None:
+        self.__wrapped__ = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns."""
+        return self.__wrapped__(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def dump(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: there is no graph."""
+        raise also(CollshimError, NotImplementedError)(
+            "trace.dump: collshim.megengine traces nothing: save a state_dict, and dump with MegEngine itself"
+        )
+
+
+def exclude_from_trace(func: Callable[..., Any]) -> Callable[..., Any]:
+    """``func``, which nothing traces."""
+    return func
+
+
+__getattr__ = saying(__name__, "trace, which calls the function as it is, and exclude_from_trace")

@@ -1,0 +1,42 @@
+"""``megengine.logger``: Python's logging (MegEngine 1.13.0)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+__all__ = ["enable_debug_log", "get_logger", "set_log_file", "set_log_level"]
+
+_level = logging.INFO
+_loggers: list[logging.Logger] = []
+
+
+def get_logger(name: str | None = None, formatter: Any = None) -> logging.Logger:
+    """Python's logger of this name, at the level that ``set_log_level`` gave."""
+    found = logging.getLogger(name or "megengine")
+    if found not in _loggers:
+        found.setLevel(_level)
+        _loggers.append(found)
+    return found
+
+
+def set_log_level(level: int | str, update_existing: bool = True) -> int:
+    """What is logged from now on; the level before."""
+    global _level
+    earlier = _level
+    _level = logging.getLevelName(level) if isinstance(level, str) else level
+    for logger in _loggers if update_existing else ():
+        logger.setLevel(_level)
+    return earlier
+
+
+def set_log_file(fout: Any, mode: str = "a") -> None:
+    """Log to a file too, by its name or as an open one."""
+    handler = logging.FileHandler(fout, mode) if isinstance(fout, str) else logging.StreamHandler(fout)
+    for logger in _loggers or [get_logger()]:
+        logger.addHandler(handler)
+
+
+def enable_debug_log() -> None:
+    """Log everything."""
+    set_log_level(logging.DEBUG)

@@ -1,0 +1,64 @@
+"""``megengine.module``: layers."""
+
+from __future__ import annotations
+
+from collshim.megengine._absent import saying
+from collshim.megengine.module import init
+from collshim.megengine.module.activation import (
+    GELU,
+    Dropout,
+    Identity,
+    LeakyReLU,
+    PReLU,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Softmax,
+)
+from collshim.megengine.module.batchnorm import BatchNorm1d, BatchNorm2d, SyncBatchNorm
+from collshim.megengine.module.conv import Conv1d, Conv2d, ConvRelu2d, ConvTranspose2d
+from collshim.megengine.module.conv_bn import ConvBn2d, ConvBnRelu2d
+from collshim.megengine.module.elemwise import Elemwise
+from collshim.megengine.module.embedding import Embedding
+from collshim.megengine.module.linear import Linear, LinearRelu
+from collshim.megengine.module.module import Module
+from collshim.megengine.module.normalization import GroupNorm, InstanceNorm, LayerNorm
+from collshim.megengine.module.pooling import AdaptiveAvgPool2d, AdaptiveMaxPool2d, AvgPool2d, MaxPool2d
+from collshim.megengine.module.sequential import Sequential
+
+__all__ = [
+    "GELU",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool2d",
+    "AvgPool2d",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "Conv1d",
+    "Conv2d",
+    "ConvBn2d",
+    "ConvBnRelu2d",
+    "ConvRelu2d",
+    "ConvTranspose2d",
+    "Dropout",
+    "Elemwise",
+    "Embedding",
+    "GroupNorm",
+    "Identity",
+    "InstanceNorm",
+    "LayerNorm",
+    "LeakyReLU",
+    "Linear",
+    "LinearRelu",
+    "MaxPool2d",
+    "Module",
+    "PReLU",
+    "ReLU",
+    "Sequential",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "SyncBatchNorm",
+    "init",
+]
+
+__getattr__ = saying(__name__, "the names in its __all__, and compute with functional what else there is")

@@ -1,0 +1,45 @@
+"""``Embedding`` (source: MegEngine 1.13.0, ``megengine.module.embedding``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from collshim.errors import ArgumentValueError
+from collshim.megengine.functional import _layers
+from collshim.megengine.module import init
+from collshim.megengine.module.module import Module
+from collshim.megengine.tensor import Parameter, Tensor
+
+
+class Embedding(Module):
+    """The row of a weight, (number, dimension), that each element names; frozen, it gets no gradient.
+
+    Raises:
+        ValueError: what MegEngine has no support of either: ``padding_idx``, ``max_norm``, ``norm_type``; an
+            ``initial_weight`` of another shape.
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float | None = None, initial_weight: Tensor | None = None, freeze: bool = False, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        if padding_idx is not None or max_norm is not None or norm_type is not None:
+            raise ArgumentValueError("Not support padding_idx, max_norm and norm_type now: leave them out")
+        self.num_embeddings, self.embedding_dim, self.freeze = num_embeddings, embedding_dim, freeze
+        shape = (num_embeddings, embedding_dim)
+        if initial_weight is not None and initial_weight.shape != shape:
+            raise ArgumentValueError(f"The weight shape is {initial_weight.shape}, should be {shape}")
+        self.weight = Parameter(np.zeros(shape, np.float32) if initial_weight is None else initial_weight.numpy())
+        if initial_weight is None:
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Begin anew."""
+        init.normal_(self.weight)
+
+    def forward(self, inputs: Any) -> Any:
+        """See ``functional.embedding``."""
+        return _layers.embedding(inputs, self.weight.detach() if self.freeze else self.weight)

@@ -1,0 +1,14 @@
+"""``megengine.optimizer``."""
+
+from __future__ import annotations
+
+from collshim.megengine._absent import saying
+from collshim.megengine.optimizer.adam import Adam, AdamW
+from collshim.megengine.optimizer.clip_grad import clip_grad_norm, clip_grad_value
+from collshim.megengine.optimizer.lr_scheduler import LRScheduler, MultiStepLR
+from collshim.megengine.optimizer.optimizer import Optimizer
+from collshim.megengine.optimizer.sgd import SGD
+
+__all__ = ["SGD", "Adam", "AdamW", "LRScheduler", "MultiStepLR", "Optimizer", "clip_grad_norm", "clip_grad_value"]
+
+__getattr__ = saying(__name__, "the names in its __all__")

@@ -1,0 +1,76 @@
+"""``Adam`` and ``AdamW`` (source: MegEngine 1.13.0, ``megengine.optimizer.adam`` and ``adamw``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collshim.megengine.core.tensor.values import require
+from collshim.megengine.optimizer.optimizer import Optimizer
+
+
+class Adam(Optimizer):
+    """Kingma and Ba, 2015.
+
+    Raises:
+        AssertionError: a number below 0; a beta that is not from 0 up to 1.
+    """
+
+    _weight_decay = 0.0
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float | None = None,
+    ) -> None:
+        decay = self._weight_decay if weight_decay is None else weight_decay
+        require(lr >= 0.0, f"Invalid learning rate: {lr}")
+        require(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        require(decay >= 0.0, f"Invalid weight_decay value: {decay}")
+        for index, beta in enumerate(betas):
+            require(0.0 <= beta < 1.0, f"Invalid beta parameter at index {index}: {beta}")
+        super().__init__(params, {"lr": lr, "weight_decay": decay, "betas": betas, "eps": eps})
+
+    def _create_state(self, param_group: dict[str, Any]) -> None:
+        for parameter in param_group["params"]:
+            self._add_state(parameter, "exp_avg")
+            self._add_state(parameter, "exp_avg_sq")
+            self._add_state(parameter, "step", initializer=0.0)
+
+    def _updates(self, param_group: dict[str, Any]) -> None:
+        for parameter in param_group["params"]:
+            if parameter.grad is not None:
+                self._update(parameter, param_group)
+
+    def _update(self, parameter: Any, group: dict[str, Any]) -> None:
+        (first, second), decay = group["betas"], group["weight_decay"]
+        grad = self._decayed(parameter, decay)
+        states = self._state[parameter]
+        step, average, squares = states["step"], states["exp_avg"], states["exp_avg_sq"]
+        step += 1
+        average._reset(average * first + grad * (1 - first))
+        squares._reset(squares * second + grad * grad * (1 - second))
+        count = step.item()
+        width = (squares / (1 - second**count)) ** 0.5 + group["eps"]
+        change = average / (1 - first**count) / width
+        parameter._reset(self._kept(parameter, group) - change * group["lr"])
+
+    def _decayed(self, parameter: Any, decay: float) -> Any:
+        return parameter.grad + parameter * decay if decay else parameter.grad
+
+    def _kept(self, parameter: Any, group: dict[str, Any]) -> Any:
+        return parameter
+
+
+class AdamW(Adam):
+    """Loshchilov and Hutter, 2019: ``weight_decay`` is taken off the parameter, and no part of the gradient."""
+
+    _weight_decay = 1e-2
+
+    def _decayed(self, parameter: Any, decay: float) -> Any:
+        return parameter.grad
+
+    def _kept(self, parameter: Any, group: dict[str, Any]) -> Any:
+        return parameter * (1 - group["lr"] * group["weight_decay"])

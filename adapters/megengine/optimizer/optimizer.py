@@ -1,0 +1,152 @@
+"""``Optimizer``, what all of them have (source: MegEngine 1.13.0, ``megengine.optimizer.optimizer``)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError, CollshimError, also
+from collshim.megengine.core.tensor.values import require
+from collshim.megengine.tensor import Parameter, Tensor
+
+__all__ = ["Optimizer", "required"]
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+"""The default of a setting that every group of parameters must have."""
+
+
+class Optimizer:
+    """Changes parameters by their gradients, in place; ``step`` and ``clear_grad`` may follow each other in one line.
+
+    Args:
+        params: parameters, or dictionaries of ``params`` and the settings that hold for these.
+        defaults: the settings of the others, by name.
+
+    Raises:
+        TypeError: something else than parameters, or dictionaries beside them.
+        ValueError: none at all; a group without a setting that it must have.
+        AssertionError: a parameter in two groups.
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self._state: dict[Parameter, dict[str, Tensor]] = {}
+        self._defaults = defaults
+        if not isinstance(params, Parameter | dict | Iterable):
+            raise ArgumentTypeError(
+                "params argument given to the optimizer should be Parameter or dict, or Iterable of them"
+            )
+        groups: list[Any] = [params] if isinstance(params, Parameter | dict) else list(params)
+        if not groups:
+            raise ArgumentValueError("optimizer got an empty parameter list")
+        if not all(isinstance(group, type(groups[0])) for group in groups):
+            raise ArgumentTypeError("types of params argument given to the optimizer shoud be same")
+        self.param_groups: list[dict[str, Any]] = []
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+        for group in self.param_groups:
+            self._create_state(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Take more parameters, with settings of their own."""
+        require(isinstance(param_group, dict), "param group must be a dict")
+        found = param_group["params"]
+        parameters = param_group["params"] = [found] if isinstance(found, Parameter) else list(found)
+        for parameter in parameters:
+            if not isinstance(parameter, Parameter):
+                raise ArgumentTypeError(
+                    f"optimizer can only optimize Parameters, but one of the params is {type(parameter)}"
+                )
+        for name, default in self._defaults.items():
+            if default is required and name not in param_group:
+                raise ArgumentValueError(
+                    f"parameter group didn't specify a value of required optimization parameter {name}"
+                )
+            param_group.setdefault(name, default)
+        known = {id(parameter) for group in self.param_groups for parameter in group["params"]}
+        apart = known.isdisjoint(id(parameter) for parameter in parameters)
+        require(apart, "some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    def _add_state(self, param: Parameter, state_name: str, initializer: Any = None) -> None:
+        """Keep a tensor for a parameter, of zeros by default."""
+        initial = np.zeros(param.shape, np.float32) if initializer is None else initializer
+        self._state.setdefault(param, {})[state_name] = Tensor(initial)
+
+    def _create_state(self, param_group: dict[str, Any]) -> None:
+        """Make what is kept for the parameters of a group; a class of one's own says it."""
+        raise NotImplementedError
+
+    def _updates(self, param_group: dict[str, Any]) -> None:
+        """Change the parameters of a group; a class of one's own says it."""
+        raise NotImplementedError
+
+    def _get_params(self) -> list[Parameter]:
+        return [parameter for group in self.param_groups for parameter in group["params"]]
+
+    def step(self) -> Optimizer:
+        """Change every parameter that has a gradient; the optimizer itself."""
+        for group in self.param_groups:
+            if isinstance(group["params"], set):
+                raise ArgumentTypeError("optimized parameters need to be organized in ordered collections: use a list")
+            self._updates(group)
+        return self
+
+    def clear_grad(self) -> None:
+        """Take the gradients away."""
+        for parameter in self._get_params():
+            parameter.grad = None
+
+    def zero_grad(self) -> None:
+        """Take zeros as the gradients that there are; ``clear_grad`` is for what was before 1.0."""
+        for parameter in self._get_params():
+            if parameter.grad is not None:
+                parameter.grad.reset_zero()
+
+    def state_dict(self, keep_var: bool = False) -> dict[str, Any]:
+        """Settings, and what is kept for each parameter by its number, as arrays; as tensors with ``keep_var``."""
+        numbers: dict[Parameter, int] = {}
+        for parameter in self._get_params():
+            numbers.setdefault(parameter, len(numbers))
+        state = {
+            numbers[parameter]: {name: kept if keep_var else kept.numpy() for name, kept in states.items()}
+            for parameter, states in self._state.items()
+        }
+        groups = [
+            {**group, "params": [numbers[parameter] for parameter in group["params"]]} for group in self.param_groups
+        ]
+        return {"param_groups": groups, "state": state}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take what ``state_dict`` gave; ValueError where groups or their settings are others."""
+        loaded = "loaded state dict"
+        if len(self.param_groups) != len(state["param_groups"]):
+            raise ArgumentValueError(f"{loaded} has a different number of parameter groups")
+        for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
+            if len(group["params"]) != len(saved["params"]):
+                raise ArgumentValueError(f"{loaded} contains a parameter group that doesn't match the size of ours")
+            if set(group) != set(saved):
+                raise ArgumentValueError(f"{loaded} contains a parameter group that doesn't match the keys of ours")
+            for parameter, number in zip(group["params"], saved["params"], strict=True):
+                kept = state["state"].get(number, {})
+                if kept or parameter in self._state:
+                    self._state[parameter] = {name: Tensor(copy.copy(value)) for name, value in kept.items()}
+            group.update({name: value for name, value in saved.items() if name != "params"})
+        if len(self._state) != len(state["state"]):
+            raise ArgumentValueError(f"{loaded} contains a state that doesn't match the size of optimizer's state")
+
+    def backward(self, loss: Any) -> NoReturn:
+        """Refused."""
+        raise also(CollshimError, NotImplementedError)("use autodiff.GradManager instead")
+
+    def bcast_param(self) -> NoReturn:
+        """Refused."""
+        raise also(CollshimError, NotImplementedError)("use distributed.bcast_list_ instead")

@@ -1,0 +1,43 @@
+"""``SGD`` (source: MegEngine 1.13.0, ``megengine.optimizer.sgd``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collshim.megengine.core.tensor.values import require
+from collshim.megengine.optimizer.optimizer import Optimizer
+
+
+class SGD(Optimizer):
+    """Gradient descent: less ``lr`` times the gradient, or times what ``momentum`` leaves of all of them.
+
+    Raises:
+        AssertionError: a number below 0; ``nesterov`` without ``momentum``.
+    """
+
+    def __init__(
+        self, params: Any, lr: float, momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0
+    ) -> None:
+        require(lr >= 0.0, f"Invalid learning rate: {lr}")
+        require(momentum >= 0.0, f"Invalid momentum value: {momentum}")
+        require(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        require(not nesterov or momentum > 0.0, "Nesterov momentum requires a momentum")
+        super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        self.nesterov = nesterov
+
+    def _create_state(self, param_group: dict[str, Any]) -> None:
+        if param_group["momentum"] != 0.0:
+            for parameter in param_group["params"]:
+                self._add_state(parameter, "momentum_buffer")
+
+    def _updates(self, param_group: dict[str, Any]) -> None:
+        momentum, decay = param_group["momentum"], param_group["weight_decay"]
+        for parameter in param_group["params"]:
+            if parameter.grad is None:
+                continue
+            grad = parameter.grad + parameter * decay if decay else parameter.grad
+            if momentum:
+                velocity = self._state[parameter]["momentum_buffer"]
+                velocity._reset(velocity * momentum + grad)
+                grad = grad + velocity * momentum if self.nesterov else velocity
+            parameter._reset(parameter - grad * param_group["lr"])

@@ -1,0 +1,10 @@
+"""``megengine.random``."""
+
+from __future__ import annotations
+
+from collshim.megengine._absent import saying
+from collshim.megengine.random.rng import RNG, normal, permutation, seed, shuffle, uniform
+
+__all__ = ["RNG", "normal", "permutation", "seed", "shuffle", "uniform"]
+
+__getattr__ = saying(__name__, "the names in its __all__")

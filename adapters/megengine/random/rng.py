@@ -1,0 +1,70 @@
+"""Random numbers (source: MegEngine 1.13.0, ``megengine.random.rng``); other ones than MegEngine's by the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from collshim.megengine.core.tensor.values import Value, ints, value_of
+from collshim.megengine.random._generator import generator as rank_generator
+from collshim.megengine.random._generator import seed
+from collshim.megengine.tensor import Tensor, wrapped
+
+__all__ = ["RNG", "normal", "permutation", "seed", "shuffle", "uniform"]
+
+
+class RNG:
+    """A source of random numbers of its own.
+
+    Args:
+        seed: where they begin; by chance for None.
+        device: the name of where they are put.
+    """
+
+    def __init__(self, seed: int | None = None, device: str | None = None) -> None:
+        own = torch.Generator()
+        own.seed() if seed is None else own.manual_seed(seed)
+        self._generator: Callable[[], torch.Generator] = lambda: own
+        self._device = device
+
+    def uniform(self, low: float = 0, high: float = 1, size: Any = None) -> Tensor:
+        """Numbers from ``low`` up to ``high``, each as likely; one for a size of None."""
+        return self._put(torch.rand(_shape(size), generator=self._generator()) * (high - low) + low)
+
+    def normal(self, mean: Any = 0, std: Any = 1, size: Any = None) -> Tensor:
+        """Numbers of the normal distribution; in the shape of ``mean`` and ``std`` for a size of None."""
+        center, width = value_of(mean).float(), value_of(std).float()
+        shape = torch.broadcast_shapes(center.shape, width.shape) if size is None else _shape(size)
+        return self._put(torch.randn(shape, generator=self._generator()) * width + center)
+
+    def permutation(self, n: Any, *, dtype: Any = "int32") -> Tensor:
+        """The numbers below ``n`` in any order, or the parts of a tensor along axis 0."""
+        if isinstance(n, Tensor):
+            result: Tensor = n[torch.randperm(len(n), generator=self._generator())]
+            return result
+        return self._put(torch.randperm(int(n), generator=self._generator())).astype(dtype)
+
+    def shuffle(self, inp: Tensor) -> None:
+        """Bring the parts of a tensor along axis 0 into any order, in place."""
+        inp._reset(self.permutation(inp))
+
+    def _put(self, value: Value) -> Tensor:
+        result: Tensor = wrapped(value)
+        return result if self._device is None else result.to(self._device)
+
+
+class _OfRank(RNG):
+    """The one that ``seed`` seeds, this rank's."""
+
+    def __init__(self) -> None:
+        self._generator, self._device = rank_generator, None
+
+
+def _shape(size: Any) -> tuple[int, ...]:
+    return (1,) if size is None else ints(size)
+
+
+_rng = _OfRank()
+uniform, normal, permutation, shuffle = _rng.uniform, _rng.normal, _rng.permutation, _rng.shuffle

@@ -1,0 +1,10 @@
+"""``megengine.utils``, of which there are ``future`` and ``hook``."""
+
+from __future__ import annotations
+
+from collshim.megengine._absent import saying
+from collshim.megengine.utils import future, hook
+
+__all__ = ["future", "hook"]
+
+__getattr__ = saying(__name__, "future and hook")

@@ -1,0 +1,41 @@
+"""``Future``: a value that is not there yet (``megengine.utils.future``)."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any
+
+from collshim.errors import DeadlineError
+from collshim.options import get as current_options
+
+
+class Future:
+    """A value that is not there yet.
+
+    Args:
+        ack: whether ``set`` returns only after ``get`` has been called.
+    """
+
+    def __init__(self, ack: bool = True) -> None:
+        self._ready = Event()
+        self._taken = Event() if ack else None
+        self._value: Any = None
+
+    def set(self, value: Any) -> None:
+        """Give the value."""
+        self._value = value
+        self._ready.set()
+        if self._taken is not None:
+            self._wait(self._taken)
+
+    def get(self) -> Any:
+        """The value, once it is there; DeadlineError after the world's deadline."""
+        self._wait(self._ready)
+        if self._taken is not None:
+            self._taken.set()
+        return self._value
+
+    def _wait(self, event: Event) -> None:
+        seconds = current_options().timeout
+        if not event.wait(seconds):
+            raise DeadlineError(f"{type(self).__name__}: the value did not come within {seconds} s")

@@ -1,0 +1,37 @@
+"""The few names of OneFlow's compiled module that programs reach for."""
+
+from __future__ import annotations
+
+from collshim.oneflow.comm import barrier as _barrier
+from collshim.oneflow.comm.arguments import world_communicator
+from collshim.oneflow.env import get_local_rank, get_node_size, get_rank, get_world_size
+from collshim.oneflow.framework.tensor import Tensor as Tensor
+
+GetRank = get_rank
+GetWorldSize = get_world_size
+GetLocalRank = get_local_rank
+GetNodeSize = get_node_size
+
+
+def max_alignment_size() -> int:
+    """The bytes to which OneFlow 0.9.0 aligns memory."""
+    return 512
+
+
+def cpu_broadcast(data: bytes | None, src: int) -> bytes:
+    """Rank ``src``'s bytes, on every rank."""
+    received: bytes = world_communicator().broadcast_object(data, src).wait()
+    return received
+
+
+class eager:
+    """What waits for others."""
+
+    @staticmethod
+    def Sync() -> None:
+        """Nothing is left to be waited for."""
+
+    @staticmethod
+    def ClusterSync() -> None:
+        """No rank leaves before every rank has come."""
+        _barrier()

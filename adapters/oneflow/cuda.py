@@ -1,0 +1,88 @@
+"""``oneflow.cuda``: torch's, where there are GPUs; where CPU memory stands for them, as many as ranks of this machine.
+
+Without a GPU, and without the switch of ``collshim.adapting.devices``, there are none: ``device_count()`` is 0.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import torch
+from torch import cuda
+
+from collshim.adapting import devices, fall_through
+from collshim.oneflow.creation import oneflows
+from collshim.oneflow.device_names import Device, own_device
+from collshim.oneflow.env import get_local_rank
+
+
+class _Pretended(threading.local):
+    """The number that ``set_device`` named where no GPU is; each rank that is a thread has its own."""
+
+    number: int | None = None
+
+
+_pretended = _Pretended()
+
+
+def is_available() -> bool:
+    """Whether there are GPUs, or the CPU stands for some."""
+    return devices.is_available()
+
+
+def device_count() -> int:
+    """How many GPUs there are, or seem to be."""
+    return devices.count()
+
+
+def current_device() -> int:
+    """The number of the GPU that a bare "cuda" names: this rank's on its machine, or what ``set_device`` said."""
+    if torch.cuda.is_available():
+        return cuda.current_device()
+    count = devices.count()
+    if _pretended.number is not None:
+        return _pretended.number
+    return get_local_rank() % count if count else 0
+
+
+def set_device(device: Device) -> None:
+    """Make ``device`` the one that a bare "cuda" names.
+
+    Raises:
+        RuntimeError: no such device.
+    """
+    place = own_device(device)
+    if place is not None and place.type == "cuda":
+        cuda.set_device(place)
+        return
+    found = devices.named(f"cuda:{device}" if isinstance(device, int) else device or "cpu")
+    if found is not None and found.is_accelerator:
+        _pretended.number = found.number
+
+
+def synchronize(device: Device = None) -> None:
+    """Wait until a GPU has done what it was given; nothing to wait for on the CPU."""
+    if torch.cuda.is_available():
+        cuda.synchronize(own_device(device))
+
+
+def empty_cache() -> None:
+    """Give memory that no tensor uses back to the GPU."""
+    cuda.empty_cache()
+
+
+def get_device_name(device: Device = None) -> str:
+    """The name of a GPU; "CPU" where that stands for it."""
+    place = own_device("cuda" if device is None else device)
+    return "CPU" if place is None or place.type != "cuda" else cuda.get_device_name(place)
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the generator of this rank's GPU, or of the CPU in its place."""
+    torch.manual_seed(seed) if devices.is_pretended() else cuda.manual_seed(seed)
+
+
+manual_seed_all = manual_seed
+
+
+__getattr__ = fall_through.names(__name__, [cuda], adapt=oneflows)

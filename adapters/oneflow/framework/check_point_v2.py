@@ -1,0 +1,85 @@
+"""save, load and ``_broadcast_py_object``. Arguments and results of OneFlow 0.9.0; the files are torch's.
+
+OneFlow writes a directory with a file for each tensor. Here ``path`` becomes a file of torch's format, which
+OneFlow's ``load`` reads too; a directory that OneFlow wrote is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from collshim import world
+from collshim.errors import ArgumentValueError, also
+from collshim.oneflow.comm.arguments import world_communicator
+from collshim.oneflow.device_names import Device, own_device
+from collshim.oneflow.framework.tensor import adopt, plain
+
+
+def _broadcast_py_object(obj: Any, src: int = 0) -> Any:
+    """What rank ``src`` gives, on every rank a copy; pickled.
+
+    Raises:
+        IndexError: ``src`` is no rank.
+    """
+    return world_communicator().broadcast_object(obj, src).wait()
+
+
+def save(obj: Any, path: str | PathLike[str], global_dst_rank: int | None = None) -> None:
+    """Write ``obj`` to ``path``; with ``global_dst_rank`` that rank alone writes.
+
+    Raises:
+        OSError: the path cannot be written.
+    """
+    if global_dst_rank is None or world.current().rank == global_dst_rank:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        torch.save(_plain(obj), path)
+
+
+def load(
+    path: str | PathLike[str],
+    global_src_rank: int | None = None,
+    map_location: Device = None,
+    *,
+    support_pytorch_format: bool = True,
+) -> Any:
+    """What ``save`` wrote; with ``global_src_rank`` that rank reads, and all hold what it has read.
+
+    Tensors are on the CPU, or on ``map_location``. What is read must be tensors, numbers, text and containers.
+
+    Raises:
+        FileNotFoundError: no such file.
+        NotImplementedError: ``path`` is a directory, as OneFlow writes it.
+    """
+    own = world.current()
+    if Path(path).is_dir():
+        raise also(ArgumentValueError, NotImplementedError)(
+            f"load: path {str(path)!r} is a directory, OneFlow's own format, should be a file that flow.save wrote "
+            f"(rank {own.rank} of {own.size})"
+        )
+    place = own_device(map_location) or torch.device("cpu")
+    if global_src_rank is None:
+        return adopt(torch.load(path, map_location=place, weights_only=True))
+    read = torch.load(path, map_location="cpu", weights_only=True) if own.rank == global_src_rank else None
+    return _moved(_broadcast_py_object(read, global_src_rank), place)
+
+
+def _plain(value: Any) -> Any:
+    """``value`` with torch's own tensors, which ``torch.load`` restores without running what a file says."""
+    if isinstance(value, Mapping):
+        return type(value)((key, _plain(entry)) for key, entry in value.items())  # type: ignore[call-arg]
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value))
+    return plain(value.detach()) if isinstance(value, torch.Tensor) else value
+
+
+def _moved(value: Any, place: torch.device) -> Any:
+    if isinstance(value, dict):
+        return {key: _moved(entry, place) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_moved(entry, place) for entry in value)
+    return adopt(value.to(place)) if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,254 @@
+"""``flow.Tensor``: torch's tensor with the attributes and defaults of OneFlow 0.9.0.
+
+It is a subclass of ``torch.Tensor``. What is computed from it with torch's functions is of this class too, and what
+torch makes on the way, such as the parameters of a module, is made one in place by ``adopt``: the same object, with
+the same memory. What sets it apart from torch's:
+
+    numpy(), tolist(), int()    work on a tensor that requires a gradient
+    softmax(), log_softmax()    along the last dimension where none is named
+    copy_(array)                takes NumPy arrays, and returns None
+    to(), cuda(), new_zeros()   take OneFlow's devices
+    is_local, is_global, ...    tell that every tensor here is local; global ones are refused
+    type(), repr()              name OneFlow's types
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from collshim.oneflow.device_names import Device, is_device, own_device
+from collshim.oneflow.global_tensors import refuse, refused_attribute
+
+T = TypeVar("T")
+
+_GRAD: Any = torch.Tensor.grad
+
+_TYPES = {
+    torch.float32: "FloatTensor",
+    torch.float64: "DoubleTensor",
+    torch.float16: "HalfTensor",
+    torch.int8: "CharTensor",
+    torch.uint8: "ByteTensor",
+    torch.int32: "IntTensor",
+    torch.int64: "LongTensor",
+    torch.bool: "BoolTensor",
+}
+
+
+class Tensor(torch.Tensor):
+    """A tensor of this rank: OneFlow's local tensor."""
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """What torch's function returns; new tensors in it are of this class."""
+        with torch._C.DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return result if args and result is args[0] else adopt(result)
+
+    is_local = True
+    is_eager = True
+    is_global = False
+    is_lazy = False
+    is_consistent = refused_attribute("is_consistent")
+    placement = refused_attribute("placement")
+    sbp = refused_attribute("sbp")
+    to_global = refuse("Tensor.to_global")
+    to_local = refuse("Tensor.to_local")
+    to_consistent = refuse("Tensor.to_consistent")
+    local_to_global = refuse("Tensor.local_to_global")
+    global_to_global = refuse("Tensor.global_to_global")
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        """As OneFlow writes it: the dtype always, a device where it is no CPU."""
+        with torch._C.DisableTorchFunctionSubclass():
+            shown = repr(plain(self.detach()))
+        numbers = re.split(r",\s+(?:dtype|device|size)=", shown.removesuffix(")"))[0]
+        facts = [f"device='{self.device}'"] if self.is_cuda else []
+        facts.append(f"dtype={dtype_name(self.dtype)}")
+        if self.grad_fn is not None:
+            facts.append(f"grad_fn=<{type(self.grad_fn).__name__}>")
+        elif self.requires_grad:
+            facts.append("requires_grad=True")
+        return f"{numbers}, {', '.join(facts)})"
+
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """The values as a NumPy array, the same memory on the CPU; also of a tensor that requires a gradient."""
+        with torch._C.DisableTorchFunctionSubclass():
+            values: torch.Tensor = plain(self.detach())
+            return values.cpu().resolve_conj().resolve_neg().numpy()
+
+    to_numpy = numpy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """The values for NumPy's functions."""
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            if not self.is_leaf:
+                raise RuntimeError("only a leaf can be copied deeply, and this tensor was computed: detach it first")
+            values = plain(self.detach()).clone(memory_format=torch.preserve_format)
+            memo[id(self)] = torch.Tensor._make_subclass(type(self), values, self.requires_grad)
+            memo[id(self)].grad = None if self.grad is None else self.grad.clone()
+        return memo[id(self)]
+
+    @property
+    def grad(self) -> Any:
+        """The gradient, or None."""
+        return adopt(_GRAD.__get__(self))
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        _GRAD.__set__(self, value)
+
+    @grad.deleter
+    def grad(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        _GRAD.__delete__(self)
+
+    def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:  # type: ignore[override]
+        """Add the gradients of this tensor to the ``grad`` of what it was computed from."""
+        torch.autograd.backward(self, gradient, retain_graph, create_graph)
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """A tensor of another device, dtype, or both; OneFlow's devices."""
+        if args and is_device(args[0]):
+            args = (own_device(args[0]), *args[1:])
+        return super().to(*args, **placed(kwargs))
+
+    def cuda(self, device: Device = None, *args: Any, **kwargs: Any) -> Any:
+        """This tensor on a GPU: number ``device``, or this rank's."""
+        return super().to(own_device("cuda" if device is None else device))
+
+    def type(self, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """The name of its type, ``oneflow.FloatTensor``; or the tensor as another type."""
+        if dtype is not None:
+            return super().type(dtype, *args, **kwargs)
+        return f"oneflow.{'cuda.' if self.is_cuda else ''}{_TYPES.get(self.dtype, str(self.dtype))}"
+
+    def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
+        """Take the values of ``other``, a tensor or a NumPy array, in place; None, as OneFlow returns."""
+        super().copy_(torch.as_tensor(other) if isinstance(other, np.ndarray) else other, *args)
+
+    def softmax(self, dim: int | None = None) -> Any:  # type: ignore[override]
+        """Softmax along ``dim``, by default the last."""
+        return super().softmax(-1 if dim is None else dim)
+
+    def log_softmax(self, dim: int | None = None) -> Any:  # type: ignore[override]
+        """The logarithm of ``softmax``."""
+        return super().log_softmax(-1 if dim is None else dim)
+
+    def scatter(self, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """This tensor with a tensor or a number, ``src``, at the places along ``dim`` that ``index`` names."""
+        more: Any = {"reduce": reduce} if reduce else {}
+        return super().scatter(dim, index, src, **more)
+
+    def scatter_(self, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The same in place."""
+        more: Any = {"reduce": reduce} if reduce else {}
+        return super().scatter_(dim, index, src, **more)
+
+    def cast(self, dtype: torch.dtype) -> Any:
+        """The tensor in another dtype."""
+        return super().to(dtype)
+
+    def contiguous_(self) -> Any:
+        """Lay its elements out in order, in place."""
+        self.data = self.data.contiguous()
+        return self
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``oneflow.float32`` for ``torch.float32``."""
+    return str(dtype).replace("torch.", "oneflow.")
+
+
+def placed(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments for torch's function: with torch's device, and without what says that nothing is global.
+
+    Raises:
+        RuntimeError: ``placement`` or ``sbp`` is given.
+    """
+    ours = dict(kwargs)
+    for name in ("placement", "sbp"):
+        if ours.pop(name, None) is not None:
+            refuse(f"the argument {name!r}")()
+    if ours.get("device") is not None:
+        ours["device"] = own_device(ours["device"])
+    return ours
+
+
+ADOPTED: dict[type, type] = {torch.Tensor: Tensor}
+"""What becomes of torch's classes; the parameter's class adds itself."""
+
+
+def adopt(value: T) -> T:
+    """``value`` itself; torch's tensors in it, also in tuples, lists and dictionaries, are OneFlow's from now on."""
+    if type(value) in ADOPTED:
+        value.__class__ = ADOPTED[type(value)]
+    elif isinstance(value, tuple | list):
+        for entry in value:
+            adopt(entry)
+    elif isinstance(value, dict):
+        for entry in value.values():
+            adopt(entry)
+    return value
+
+
+def made(tensor: torch.Tensor) -> Tensor:
+    """A new tensor of torch's class as OneFlow's; the same object."""
+    return cast(Tensor, adopt(tensor))
+
+
+def plain(value: Any) -> Any:
+    """A ``flow.Tensor`` as a tensor of torch's own class, with its memory and its gradient; anything else as it is."""
+    if not isinstance(value, Tensor):
+        return value
+    with torch._C.DisableTorchFunctionSubclass():
+        return value.as_subclass(torch.Tensor)
+
+
+def of_kind(value: Any, like: Any) -> Any:
+    """``value``, which becomes OneFlow's where ``like`` is."""
+    return adopt(value) if isinstance(like, Tensor) else value
+
+
+def _with_device(name: str) -> Callable[..., Any]:
+    theirs = getattr(torch.Tensor, name)
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return theirs(self, *args, **placed(kwargs))
+
+    method.__name__, method.__doc__ = name, f"torch's ``{name}``, with OneFlow's devices."
+    return method
+
+
+def _of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, f"torch's function ``{name}`` of this tensor."
+    return method
+
+
+for _name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros"):
+    setattr(Tensor, _name, _with_device(_name))
+for _name in ("gelu", "mish", "selu", "silu", "softplus", "softsign"):
+    setattr(Tensor, _name, _of(getattr(functional, _name), _name))
+for _name in (
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "orthogonal_",
+    "trunc_normal_",
+    "xavier_normal_",
+    "xavier_uniform_",
+):
+    setattr(Tensor, _name, _of(getattr(torch.nn.init, _name), _name))

@@ -1,0 +1,45 @@
+"""``oneflow.nn.functional``: torch's, but for the functions whose arguments or defaults are others in OneFlow 0.9.0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.nn import functional
+
+from collshim.adapting import fall_through
+from collshim.oneflow._absent import REFUSED, below
+from collshim.oneflow.framework.tensor import adopt
+
+
+def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
+    """Softmax along ``dim``, by default the last."""
+    return functional.softmax(input, -1 if dim is None else dim, dtype=dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
+    """The logarithm of ``softmax``."""
+    return functional.log_softmax(input, -1 if dim is None else dim, dtype=dtype)
+
+
+def one_hot(input: Any, num_classes: int = -1, on_value: float = 1, off_value: float = 0) -> Any:
+    """A last dimension of ``num_classes`` (-1: as many as needed) with ``on_value`` at the index, else ``off_value``.
+
+    int64 where both values are ints, else float32.
+    """
+    is_whole = isinstance(on_value, int) and isinstance(off_value, int)
+    where = functional.one_hot(input.long(), num_classes).bool()
+    result = where.long() if is_whole else where.float()
+    return adopt(result * (on_value - off_value) + off_value)
+
+
+def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Any:
+    """The cross entropy of each row of ``logits`` with its label, a number; not reduced."""
+    return adopt(functional.cross_entropy(logits, labels.long(), reduction="none"))
+
+
+def quick_gelu(input: Any) -> Any:
+    """``x * sigmoid(1.702 x)``."""
+    return input * (1.702 * input).sigmoid()
+
+
+__getattr__ = fall_through.names(__name__, [functional], below(REFUSED, "nn.functional"))

@@ -1,0 +1,150 @@
+"""Data parallel training. Conventions of OneFlow 0.9.0, and of later releases where 0.9.0 has no such argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+import torch
+from torch import Tensor
+
+from collshim.communicator import Communicator
+from collshim.errors import ArgumentTypeError, ArgumentValueError, also
+from collshim.oneflow.comm.arguments import refused, world_communicator
+from collshim.oneflow.framework.tensor import adopt, plain
+
+
+def DistributedDataParallel(
+    module: torch.nn.Module,
+    *,
+    broadcast_buffers: bool = True,
+    broadcast_parameters: bool = True,
+    bucket_size: int = 10,
+    use_bucket: bool = True,
+) -> Any:
+    """``module`` itself, whose gradients are from now on the mean of all ranks' after each backward.
+
+    Every rank calls this with a module of the same parameters. All ranks hold rank 0's parameters afterwards. A
+    parameter that a rank's forward did not use counts as one with a gradient of zeros there; its ``grad`` is never
+    None after a backward. Ranks may use parameters in different orders. Gradients add up over several backwards, as
+    without this. Outputs may be a tensor, or tensors in tuples, lists and dictionaries, nested at will.
+
+    Args:
+        module: its parameters are float32 and on one device.
+        broadcast_buffers: whether all ranks hold rank 0's buffers at the begin of each forward.
+        broadcast_parameters: whether all ranks are to hold rank 0's parameters; else they must already.
+        bucket_size: how many gradients travel together.
+        use_bucket: False is a ``bucket_size`` of 1; of releases after 0.9.0.
+
+    Raises:
+        AssertionError: a parameter that is not float32, or not on the device of the others.
+        TypeError: ``module`` is no module. ValueError: ``bucket_size`` is no positive int.
+    """
+    if not isinstance(module, torch.nn.Module):
+        raise ArgumentTypeError(f"DistributedDataParallel: module is {type(module)}, should be a flow.nn.Module")
+    if not isinstance(bucket_size, int) or bucket_size < 1:
+        raise also(ArgumentValueError, ValueError)(f"bucket_size is {bucket_size!r}, should be a positive int")
+    comm = world_communicator()
+    parameters = list(module.parameters())
+    _require_alike(parameters)
+    if broadcast_parameters:
+        _broadcast(comm, parameters)
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    if trained:
+        _Gradients(comm, trained, bucket_size if use_bucket else 1)
+        module.register_forward_hook(lambda module, inputs, outputs: _joined(outputs, trained))
+    if broadcast_buffers:
+        module.register_forward_pre_hook(lambda module, inputs: _broadcast(comm, list(module.buffers())))
+    module._is_ddp_module = True  # type: ignore[assignment]  # where OneFlow's programs look
+    return module
+
+
+def _require_alike(parameters: Sequence[Tensor]) -> None:
+    dtypes = sorted({str(parameter.dtype) for parameter in parameters})
+    if dtypes not in ([], ["torch.float32"]):
+        what = "dtype of the module's parameters"
+        raise refused(AssertionError, "DistributedDataParallel", what, ", ".join(dtypes), "oneflow.float32")
+    places = sorted({str(parameter.device) for parameter in parameters})
+    if len(places) > 1:
+        what = "device of the module's parameters"
+        raise refused(AssertionError, "DistributedDataParallel", what, ", ".join(places), "one device")
+
+
+def _broadcast(comm: Communicator, tensors: Sequence[Tensor]) -> None:
+    """Every rank's tensors hold rank 0's values, in their own memory."""
+    if tensors:
+        targets = [plain(tensor.detach()) for tensor in tensors]
+        comm.broadcast_coalesced(targets, out=targets).wait()
+
+
+class _Gradients:
+    """The gradients of one module, averaged once all of a bucket's are there; buckets go in one order on all ranks."""
+
+    def __init__(self, comm: Communicator, trained: Sequence[Tensor], bucket_size: int) -> None:
+        self._comm = comm
+        latest_first = list(reversed(trained))  # the order in which a backward mostly has them
+        self._buckets = [latest_first[at : at + bucket_size] for at in range(0, len(latest_first), bucket_size)]
+        self._ready: set[int] = set()
+        self._posted: list[tuple[list[Tensor], Any]] = []
+        for parameter in trained:
+            parameter.register_post_accumulate_grad_hook(self._note())
+
+    def _note(self) -> Callable[[Tensor], None]:
+        """A hook that notes that a parameter has its gradient, and posts the buckets that are complete."""
+
+        def note(parameter: Tensor) -> None:
+            self._ready.add(id(parameter))
+            while len(self._posted) < len(self._buckets):
+                bucket = self._buckets[len(self._posted)]
+                if not all(id(entry) in self._ready for entry in bucket):
+                    return
+                self._post(bucket)
+            self._finish()
+
+        return note
+
+    def _post(self, bucket: list[Tensor]) -> None:
+        with torch.no_grad():
+            gradients = [plain(parameter.grad) for parameter in bucket]
+            flat = torch.cat([gradient.reshape(-1) for gradient in gradients]).mul_(1 / self._comm.size)
+            self._posted.append((gradients, self._comm.all_reduce(flat, out=flat)))
+
+    def _finish(self) -> None:
+        """Every gradient holds its mean; the next backward starts anew."""
+        posted, self._posted, self._ready = self._posted, [], set()
+        with torch.no_grad():
+            for gradients, work in posted:
+                means = work.wait().split([gradient.numel() for gradient in gradients])
+                for gradient, mean in zip(gradients, means, strict=True):
+                    gradient.copy_(mean.view_as(gradient))
+
+
+class _Join(torch.autograd.Function):
+    """Copies of outputs whose backward reaches every parameter, with zeros, whether or not the outputs need it."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, *tensors: Tensor) -> Any:
+        """The first ``count`` tensors; the others are the parameters."""
+        ctx.set_materialize_grads(False)
+        ctx.shapes = [(parameter.shape, parameter.dtype, parameter.device) for parameter in tensors[count:]]
+        return tuple(tensor.clone() for tensor in tensors[:count])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """The outputs' own gradients, and zeros for the parameters."""
+        zeros = [torch.zeros((), dtype=dtype, device=device).expand(shape) for shape, dtype, device in ctx.shapes]
+        return (None, *gradients, *zeros)
+
+
+def _joined(outputs: Any, trained: Sequence[Tensor]) -> Any:
+    """``outputs`` with every floating tensor in it joined to the parameters."""
+    leaves, structure = optree.tree_flatten(outputs, none_is_leaf=True)
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+    if not places or not torch.is_grad_enabled():
+        return outputs
+    join: Any = _Join.apply
+    joined = join(len(places), *(plain(leaves[place]) for place in places), *(plain(one) for one in trained))
+    for place, tensor in zip(places, joined, strict=True):
+        leaves[place] = adopt(tensor)
+    return optree.tree_unflatten(structure, leaves)

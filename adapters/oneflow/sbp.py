@@ -1,0 +1,26 @@
+"""``oneflow.sbp``: descriptions of how global tensors lie on ranks, to be made and compared; see ``global_tensors``."""
+
+from __future__ import annotations
+
+from collshim.errors import ArgumentValueError, also
+from collshim.oneflow.global_tensors import sbp
+
+broadcast = sbp("broadcast")
+partial_sum = sbp("partial_sum")
+
+
+def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
+    """Split along dimension ``dim``, which may be called ``axis``.
+
+    Raises:
+        AssertionError: no int. RuntimeError: a negative one.
+    """
+    along = axis if dim is None else dim
+    if not isinstance(along, int):
+        raise also(ArgumentValueError, AssertionError)(f"sbp.split: dim is {along!r}, should be an int")
+    if along < 0:
+        raise also(ArgumentValueError, RuntimeError)(f"Split axis must not be negative, but got {along}!")
+    return sbp(f"split(dim={along})")
+
+
+__all__ = ["broadcast", "partial_sum", "sbp", "split"]

@@ -1,0 +1,23 @@
+"""``oneflow.utils.data``: torch's, whose loaders give OneFlow's tensors; DistributedSampler asks ``flow.env``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.utils import data
+
+from collshim.adapting import fall_through
+from collshim.oneflow.framework.tensor import adopt
+from collshim.oneflow.utils.data import distributed as distributed
+from collshim.oneflow.utils.data.distributed import DistributedSampler as DistributedSampler
+
+
+class DataLoader(data.DataLoader[Any]):
+    """torch's loader; the tensors of a batch are OneFlow's."""
+
+    def __iter__(self) -> Any:
+        """The batches."""
+        return map(adopt, super().__iter__())
+
+
+__getattr__ = fall_through.names(__name__, [data])

@@ -1,0 +1,113 @@
+"""Names below an adapter that it does not define: they give those of another package, where they mean the same.
+
+``import collshim.torch.nn.functional`` and ``import torch.nn.functional`` give one and the same module object. Where
+the adapter has a module of that path, as ``collshim.torch.distributed``, that one is meant. An adapter names those that
+mean something else, or that nothing stands for: they are refused with a sentence.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from collshim.errors import CollshimError, also
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class _FallThrough(MetaPathFinder, Loader):
+    """Finds modules below a package as those of another package, which they are."""
+
+    def __init__(self, package: str, target: str, refused: Mapping[str, str]) -> None:
+        self.package = package
+        self._target = target
+        self._refused = refused
+        self._root = Path(import_module(package).__file__ or "").parent
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not fullname.startswith(f"{self.package}.") or self._is_own(fullname):
+            return None
+        below = fullname.removeprefix(f"{self.package}.")
+        if below in self._refused:
+            kind = also(CollshimError, ModuleNotFoundError)
+            raise kind(f"No module named {fullname!r}: {self._refused[below]}")
+        spec = self._spec(self._theirs(fullname))
+        return None if spec is None else ModuleSpec(fullname, self, is_package=bool(spec.submodule_search_locations))
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = import_module(self._theirs(spec.name))
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: their module has run. The import system has just given it another spec, which is undone."""
+        spec = module.__spec__
+        if spec is not None and spec.loader is self:
+            module.__spec__ = spec.loader_state
+
+    def _theirs(self, fullname: str) -> str:
+        return self._target + fullname.removeprefix(self.package)
+
+    def _spec(self, name: str) -> ModuleSpec | None:
+        try:
+            return find_spec(name)
+        except ModuleNotFoundError:  # a package on the way there
+            return None
+
+    def _is_own(self, fullname: str) -> bool:
+        place = self._root.joinpath(*fullname.removeprefix(f"{self.package}.").split("."))
+        return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+
+
+def install(package: str, target: str, refused: Mapping[str, str] = _NONE) -> None:
+    """Let imports below ``package`` that it has no module for give those of ``target``; once.
+
+    The import system searches here first: what lies below an aliased module would else be loaded a second time.
+
+    Args:
+        package: the adapter, imported already, such as ``collshim.torch``.
+        target: whose modules stand for those that it does not have.
+        refused: paths below ``package`` for which none does, each with a sentence; ModuleNotFoundError.
+    """
+    if not any(isinstance(finder, _FallThrough) and finder.package == package for finder in sys.meta_path):
+        sys.meta_path.insert(0, _FallThrough(package, target, refused))
+
+
+def names(
+    module: str,
+    targets: Sequence[ModuleType],
+    refused: Mapping[str, str] = _NONE,
+    adapt: Callable[[str, Any], Any] = lambda name, value: value,
+) -> Callable[[str], Any]:
+    """A module's ``__getattr__``: the name's value in the first of ``targets`` that has it, as ``adapt`` makes of it.
+
+    The value is kept in the module, so that it is one object.
+
+    Raises:
+        AttributeError: none has it; or it is ``refused``, with the sentence there.
+    """
+
+    def get(name: str) -> Any:
+        if name in refused:
+            kind = also(CollshimError, AttributeError)
+            raise kind(f"module {module!r} has no attribute {name!r}: {refused[name]}")
+        for target in targets:
+            if hasattr(target, name):
+                break
+        else:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        value = adapt(name, getattr(target, name))
+        if not name.startswith("__"):
+            setattr(sys.modules[module], name, value)
+        return value
+
+    return get

@@ -1,0 +1,83 @@
+"""What MegEngine gives for expressions and programs, as plain data, on the real package as on ``collshim.megengine``.
+
+    python -m tests.adapters.megengine.observing megengine
+
+on the real one (1.13.0, Python 3.10, NumPy 1.23.5, setuptools below 75) writes ``observed/*.json`` anew: each
+expression that is a key there, and each of ``programs``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.adapters.megengine import programs
+
+OBSERVED = Path(__file__).parent / "observed"
+
+
+def names(package: str) -> dict[str, Any]:
+    """What an expression may use."""
+    mge = importlib.import_module(package)
+    functional, module = (importlib.import_module(f"{package}.{name}") for name in ("functional", "module"))
+    tensor = mge.Tensor
+    return {
+        "F": functional,
+        "M": module,
+        "T": tensor,
+        "mge": mge,
+        "np": np,
+        "x": tensor(np.arange(6.0).reshape(2, 3)),
+        "i": tensor([1, -2, 3]),
+        "h": tensor(np.array([1, 2, 3], "float16")),
+        "u": tensor(np.array([1, 2, 250], "uint8")),
+        "b": tensor([True, False, True]),
+        "c": tensor(np.arange(24.0).reshape(2, 3, 4)),
+    }
+
+
+def told(value: Any) -> Any:
+    """Tensors as dtype, shape and numbers to four places; other things as they are, or as they are shown."""
+    if isinstance(value, list | tuple):
+        return [told(part) for part in value]
+    if isinstance(value, dict):
+        return {key: told(part) for key, part in value.items()}
+    if hasattr(value, "numpy"):
+        array = value.numpy()
+        return [str(value.dtype), list(value.shape), array.astype("float64").round(4).reshape(-1).tolist()]
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), list(value.shape), value.astype("float64").round(4).reshape(-1).tolist()]
+    return value if isinstance(value, int | float | str | bool | None) else repr(value)
+
+
+def observed(package: str, expression: str) -> Any:
+    """What an expression gives; of an exception the built-in classes that it is of."""
+    try:
+        return told(eval(expression, names(package)))
+    except Exception as error:
+        return {"raises": [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]}
+
+
+def main(package: str) -> None:
+    """Write what this package gives."""
+    path = OBSERVED / "expressions.json"
+    found = {expression: observed(package, expression) for expression in json.loads(path.read_text())}
+    path.write_text(_lines(found))
+    mge = importlib.import_module(package)
+    (OBSERVED / "programs.json").write_text(
+        _lines({name: told(program(mge)) for name, program in programs.ALL.items()})
+    )
+
+
+def _lines(found: dict[str, Any]) -> str:
+    rows = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items())
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,40 @@
+"""Tensors, functionals, modules, optimizers and gradients: what the real MegEngine 1.13.0 gave for the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import collshim.megengine as mge
+from tests.adapters.megengine import programs
+from tests.adapters.megengine.observing import OBSERVED, observed, told
+
+EXPRESSIONS: dict[str, Any] = json.loads((OBSERVED / "expressions.json").read_text())
+PROGRAMS: dict[str, Any] = json.loads((OBSERVED / "programs.json").read_text())
+
+
+def differs(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict) and "raises" in wanted:
+        return not (isinstance(found, dict) and set(wanted["raises"]) <= set(found.get("raises", ())))
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(found) != len(wanted) or any(map(differs, found, wanted))
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return set(found) != set(wanted) or any(differs(found[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, float) and isinstance(found, float):
+        return abs(found - wanted) > 2e-4 * max(1.0, abs(wanted))
+    return bool(found != wanted)
+
+
+def test_expressions_give_what_they_give_there() -> None:
+    found = {expression: observed("collshim.megengine", expression) for expression in EXPRESSIONS}
+    assert len(found) > 150
+    different = {key: (value, EXPRESSIONS[key]) for key, value in found.items() if differs(value, EXPRESSIONS[key])}
+    assert different == {}
+
+
+@pytest.mark.parametrize("name", programs.ALL)
+def test_programs_come_to_what_they_come_to_there(name: str) -> None:
+    found = json.loads(json.dumps(told(programs.ALL[name](mge))))
+    assert not differs(found, PROGRAMS[name]), (found, PROGRAMS[name])

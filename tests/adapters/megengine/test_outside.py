@@ -1,0 +1,75 @@
+"""basecore 0.1.10 of PyPI, unmodified, whose ``basecore.utils.dist`` is made of MegEngine's distributed functions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PINS = ("basecore==0.1.10", "megfile==2.0.5")
+
+SCRIPT = """
+import json
+import sys
+
+sys.path.append(sys.argv[1])  # behind this environment's own packages
+
+import collshim
+
+with collshim.stand_in("megengine"):
+    import megengine as mge
+    import megengine.distributed as dist
+    from basecore.engine import solver
+    from basecore.utils.dist import (
+        all_reduce, gather_pyobj, get_local_pg, get_local_world_size, init_local_pg, is_rank0_process
+    )
+
+    @dist.launcher(n_gpus=2)
+    def work():
+        rank = dist.get_rank()
+        init_local_pg([0, 1])
+        x = mge.tensor([1.0 + rank])
+        reduced = [all_reduce(x, mode).numpy().tolist() for mode in ("sum", "MEAN")]
+        gathered = gather_pyobj({"rank": rank}, "key", target_rank_id=1)
+        return [is_rank0_process(), get_local_world_size(), get_local_pg().rank, reduced, gathered]
+
+    print(json.dumps(work()))
+"""
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package and what it needs; skipped where pip cannot have them."""
+    folder = tmp_path_factory.mktemp("packages")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:", "--target", str(folder), *PINS]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"pip did not have {', '.join(PINS)} within 90 s")
+    if done.returncode != 0:
+        told = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        pytest.skip(f"pip cannot have {', '.join(PINS)}: {' '.join(told[-1:])}")
+    return folder
+
+
+def test_basecore_reduces_and_gathers(packages: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(packages)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    reduced = [[3.0], [1.5]]
+    assert told == [
+        [True, 2, 0, reduced, None],
+        [False, 2, 1, reduced, [{"rank": 0}, {"rank": 1}]],
+    ]

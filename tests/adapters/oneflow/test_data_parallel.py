@@ -1,0 +1,251 @@
+"""flow.nn.parallel.DistributedDataParallel: values that OneFlow 0.9.0 has with two ranks, unless said otherwise."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+import optree
+import pytest
+import torch
+
+import collshim
+import collshim.oneflow as flow
+from collshim.oneflow.nn.parallel import DistributedDataParallel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.adapters.oneflow.conftest import Run
+
+
+class Product(flow.nn.Module):
+    """Multiplies by its weights, in an order that may depend on the rank."""
+
+    def __init__(self, count: int = 1, used: Callable[[int], list[int]] = lambda rank: [0]) -> None:
+        super().__init__()
+        self.weights = torch.nn.ParameterList(flow.nn.Parameter(flow.Tensor([n + 1])) for n in range(count))
+        self.used = used
+
+    def forward(self, x: Any) -> Any:
+        for number in self.used(flow.env.get_rank()):
+            x = x * self.weights[number]
+        return x
+
+
+def own() -> Any:
+    """Rank r's input, r + 1."""
+    return flow.Tensor([1]) * (flow.env.get_rank() + 1)
+
+
+def gradients(module: Any) -> list[float]:
+    return [parameter.grad.item() for parameter in module.parameters()]
+
+
+def both(run: Run, rank: Callable[[], Any]) -> Any:
+    """What two ranks return, the same on both."""
+    first, second = run(rank, 2)
+    assert first == second
+    return first
+
+
+def test_it_returns_the_module_itself(run: Run) -> None:
+    def rank() -> tuple[bool, bool]:
+        module = Product()
+        return DistributedDataParallel(module) is module, bool(module._is_ddp_module)
+
+    assert both(run, rank) == (True, True)
+
+
+def test_gradients_are_the_mean(run: Run) -> None:
+    def rank() -> list[float]:
+        module = DistributedDataParallel(Product())
+        module(own()).backward()
+        return gradients(module)
+
+    assert both(run, rank) == [1.5]
+
+
+def test_gradients_add_up_over_backwards(run: Run) -> None:
+    def rank() -> list[float]:
+        module = DistributedDataParallel(Product())
+        for _ in range(3):
+            module(own()).backward()
+        return gradients(module)
+
+    assert both(run, rank) == [4.5]
+
+
+def test_two_forwards_before_their_backwards_count_both(run: Run) -> None:
+    def rank() -> list[float]:
+        module = DistributedDataParallel(Product())
+        first, second = module(own()), module(own())
+        first.backward()
+        (second * 2).backward()
+        return gradients(module)
+
+    assert both(run, rank) == [4.5]
+
+
+def test_an_unused_parameter_counts_with_zeros(run: Run) -> None:
+    def rank() -> list[float]:
+        module = DistributedDataParallel(Product(3, lambda rank: [0] if rank else [0, 1]))
+        module(own()).backward()
+        return gradients(module)
+
+    assert both(run, rank) == [2.0, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("bucket_size", [1, 2, 10])
+@pytest.mark.parametrize("use_bucket", [True, False])
+def test_ranks_may_use_parameters_in_any_order(run: Run, bucket_size: int, use_bucket: bool) -> None:
+    def rank() -> list[float]:
+        module = Product(3, lambda rank: [0, 1, 2] if rank else [2, 0, 1])
+        module = DistributedDataParallel(module, bucket_size=bucket_size, use_bucket=use_bucket)
+        module(own()).backward()
+        return gradients(module)
+
+    assert both(run, rank) == [9.0, 4.5, 3.0]
+
+
+def test_parameters_are_rank_0s(run: Run) -> None:
+    def rank(**choice: bool) -> tuple[Any, ...]:
+        module = Product()
+        weight = module.weights[0]
+        weight.data = weight.data * (flow.env.get_rank() + 1)
+        DistributedDataParallel(module, **choice)
+        return weight.item(), weight.requires_grad, weight.is_leaf
+
+    assert both(run, rank) == (1.0, True, True)
+    assert run(lambda: rank(broadcast_parameters=False)[0], 2) == [1.0, 2.0]
+
+
+class Buffered(flow.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer: Any
+        self.register_buffer("buffer", flow.tensor([1, 2]) * (flow.env.get_rank() + 1))
+        self.weight = flow.nn.Parameter(flow.Tensor([1]))
+
+    def forward(self, x: Any) -> Any:
+        result = self.buffer + x
+        self.buffer.copy_(x)
+        return result * self.weight
+
+
+@pytest.mark.parametrize(
+    ("broadcast_buffers", "wanted"),
+    [
+        (True, [([3.0, 5.0], [4.0, 6.0], [2, 3]), ([5.0, 8.0], [6.0, 9.0], [4, 6])]),
+        (False, [([3.0, 5.0], [4.0, 6.0], [2, 3]), ([6.0, 10.0], [8.0, 12.0], [4, 6])]),
+    ],
+)
+def test_buffers_are_rank_0s_at_each_forward(run: Run, broadcast_buffers: bool, wanted: Any) -> None:
+    def rank() -> Any:
+        module = DistributedDataParallel(Buffered(), broadcast_buffers=broadcast_buffers)
+        x = flow.tensor([2, 3]) * (flow.env.get_rank() + 1)
+        return module(x).tolist(), module(x).tolist(), module.buffer.tolist()
+
+    assert run(rank, 2) == wanted
+
+
+Pair = collections.namedtuple("Pair", "first second")
+FORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "tuple": lambda a, b: (a, b),
+    "named tuple": Pair,
+    "list": lambda a, b: [a, b],
+    "dictionary": lambda a, b: {"a": a, "b": b},
+    "dictionaries": lambda a, b: [{"a": a}, {"b": b}],
+    "nested": lambda a, b: {"x": (a, [b, None, 3])},
+}
+
+
+class Outputs(flow.nn.Module):
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self.one, self.other = (flow.nn.Parameter(flow.Tensor([1])) for _ in range(2))
+        self.form = form
+
+    def forward(self, x: Any) -> Any:
+        return FORMS[self.form](x * self.one, x * self.other)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_several_outputs_keep_their_form_and_any_of_them_trains(run: Run, form: str) -> None:
+    def rank() -> Any:
+        module = DistributedDataParallel(Outputs(form))
+        result = module(own())
+        assert type(result) is type(FORMS[form](0, 0))
+        leaves = [leaf for leaf in optree.tree_leaves(result) if isinstance(leaf, flow.Tensor)]
+        leaves[0].backward()
+        return len(leaves), gradients(module)
+
+    assert both(run, rank) == (2, [1.5, 0.0])
+
+
+def test_outputs_may_be_written_to(run: Run) -> None:
+    def rank() -> list[float]:
+        module = DistributedDataParallel(Product())
+        result = module(own())
+        result += 1
+        result.mul_(2)
+        result.backward()
+        return gradients(module)
+
+    assert both(run, rank) == [3.0]
+
+
+def test_without_gradients_it_is_the_module(run: Run) -> None:
+    def rank() -> bool:
+        module = DistributedDataParallel(Product())
+        with flow.no_grad():
+            return bool(module(own()).requires_grad)
+
+    assert both(run, rank) is False
+
+
+def test_frozen_parameters_stay_without_gradients(run: Run) -> None:
+    def rank() -> Any:
+        module = Product(2, lambda rank: [0, 1])
+        module.weights[1].requires_grad_(False)
+        DistributedDataParallel(module)(own()).backward()
+        return module.weights[0].grad.item(), module.weights[1].grad
+
+    assert both(run, rank) == (3.0, None)
+
+
+def test_a_module_without_parameters_is_let_pass(run: Run) -> None:
+    def rank() -> float:
+        return float(DistributedDataParallel(flow.nn.Identity())(own()).item())
+
+    assert run(rank, 2) == [1.0, 2.0]
+
+
+def test_memory_of_the_last_step_is_let_go(run: Run) -> None:
+    def rank() -> tuple[int, int]:
+        module = DistributedDataParallel(Product())
+        hooks = next(iter(module.parameters()))._post_accumulate_grad_hooks
+        for _ in range(3):
+            module(own()).backward()
+        return len(hooks), len(module._forward_hooks)
+
+    assert both(run, rank) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("module", "choice", "kind", "text"),
+    [
+        (lambda: flow.nn.Linear(1, 1).double(), {}, AssertionError, r"torch.float64, should be oneflow.float32"),
+        (lambda: 3, {}, TypeError, "module is <class 'int'>, should be a flow.nn.Module"),
+        (Product, {"bucket_size": 0}, ValueError, "bucket_size is 0, should be a positive int"),
+    ],
+)
+def test_what_cannot_be_wrapped_is_refused(
+    run: Run, module: Any, choice: dict[str, Any], kind: type[Exception], text: str
+) -> None:
+    def rank() -> None:
+        with pytest.raises(kind, match=text) as caught:
+            DistributedDataParallel(module(), **choice)
+        assert isinstance(caught.value, collshim.ArgumentError)
+
+    run(rank, 2)

@@ -1,0 +1,115 @@
+"""Global tensors, placements, sbp and graphs: may be imported, made and subclassed; refused where they are used."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+
+import collshim
+import collshim.oneflow as flow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.adapters.oneflow.conftest import Run
+
+NO_INT: list[Any] = ["a"]
+
+USES: dict[str, Callable[[], Any]] = {
+    "Tensor.to_global": lambda: flow.ones(2).to_global(flow.placement("cpu", [0]), flow.sbp.broadcast),
+    "Tensor.to_local": lambda: flow.ones(2).to_local(),
+    "Tensor.placement": lambda: flow.ones(2).placement,
+    "Tensor.sbp": lambda: flow.ones(2).sbp,
+    "Module.to_global": lambda: flow.nn.Linear(1, 1).to_global(None, None),
+    "the argument 'placement'": lambda: flow.randn(2, placement=flow.placement("cpu", [0])),
+    "the argument 'sbp'": lambda: flow.ones_like(flow.ones(1), sbp=flow.sbp.broadcast),
+}
+
+
+@pytest.mark.parametrize("what", USES)
+def test_a_use_says_what_to_do_instead(run: Run, what: str) -> None:
+    def rank() -> None:
+        with pytest.raises(RuntimeError, match=r"flow\.comm, or wrap the module in flow\.nn\.parallel") as caught:
+            USES[what]()
+        assert str(caught.value).startswith(f"{what} is for global tensors")
+        assert str(caught.value).endswith(f"(rank {flow.env.get_rank()} of 2)")
+        assert isinstance(caught.value, collshim.CollshimError)
+
+    run(rank, 2)
+
+
+def test_arguments_that_say_that_nothing_is_global_are_let_pass() -> None:
+    assert flow.randn(2, placement=None, sbp=None).shape == (2,)
+
+
+def test_a_graph_can_be_subclassed_and_not_made() -> None:
+    class Graph(flow.nn.Graph):
+        def build(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(NotImplementedError, match=r"Graph is an nn\.Graph, which collshim does not compile: call"):
+        Graph()
+
+
+# As OneFlow 0.9.0 shows them.
+SHOWN: list[tuple[Callable[[], Any], str]] = [
+    (lambda: flow.placement("cpu", [0, 1]), 'oneflow.placement(type="cpu", ranks=[0, 1])'),
+    (lambda: flow.placement("cpu", ranks=[[0], [1]]), 'oneflow.placement(type="cpu", ranks=[[0], [1]])'),
+    (lambda: flow.placement("cpu", {0: [0]}), 'oneflow.placement(type="cpu", ranks=[0])'),
+    (lambda: flow.placement(device_type="cpu", device_ids={0: [0]}), 'oneflow.placement(type="cpu", ranks=[0])'),
+    (lambda: flow.placement("cpu", 0), 'oneflow.placement(type="cpu", ranks=[0])'),
+    (lambda: flow.placement("cpu", np.array([0, 1])), 'oneflow.placement(type="cpu", ranks=[0, 1])'),
+    (lambda: flow.placement.all("cpu"), 'oneflow.placement(type="cpu", ranks=[0, 1])'),
+    (lambda: flow.env.all_device_placement("cpu"), 'oneflow.placement(type="cpu", ranks=[0, 1])'),
+    (lambda: flow.sbp.broadcast, "oneflow.sbp.broadcast"),
+    (lambda: flow.sbp.broadcast(), "oneflow.sbp.broadcast"),
+    (lambda: flow.sbp.partial_sum, "oneflow.sbp.partial_sum"),
+    (lambda: flow.sbp.split(0), "oneflow.sbp.split(dim=0)"),
+    (lambda: flow.sbp.split(axis=1), "oneflow.sbp.split(dim=1)"),
+]
+
+
+@pytest.mark.parametrize(("make", "text"), SHOWN)
+def test_records_are_shown_compared_hashed_and_pickled(run: Run, make: Callable[[], Any], text: str) -> None:
+    def rank() -> None:
+        made = make()
+        assert repr(made) == text
+        assert made == make() == pickle.loads(pickle.dumps(made))
+        assert hash(made) == hash(make())
+
+    run(rank, 2)
+
+
+def test_a_placement_has_ranks_and_their_shape() -> None:
+    placement = flow.placement("cpu", [[0, 1], [2, 3]])
+    assert (placement.type, placement.device_type, placement.hierarchy) == ("cpu", "cpu", torch.Size([2, 2]))
+    assert placement.ranks.tolist() == [[0, 1], [2, 3]]
+    assert placement != flow.placement("cpu", [0, 1, 2, 3])
+    assert flow.sbp.split(0) != flow.sbp.split(1)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: flow.placement("tpu", [0]), RuntimeError, "Expected one of cpu, cuda device type"),
+        (lambda: flow.placement("cpu", []), RuntimeError, "placement ranks shoule be an array of long int"),
+        (lambda: flow.placement("cpu", [0.5]), RuntimeError, "placement ranks shoule be an array of long int"),
+        (lambda: flow.placement("cpu", ["a"]), RuntimeError, "placement ranks shoule be an array of long int"),
+        (lambda: flow.sbp.split(-1), RuntimeError, "Split axis must not be negative, but got -1!"),
+        (lambda: flow.sbp.split(*NO_INT), AssertionError, "dim is 'a', should be an int"),
+    ],
+)
+def test_what_is_no_placement_and_no_sbp_is_refused(make: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text) as caught:
+        make()
+    assert isinstance(caught.value, collshim.ArgumentError)
+
+
+def test_switches_of_boxing_change_nothing() -> None:
+    flow.boxing.enable_fusion(True)
+    for name in ("set_fusion_threshold_mbytes", "allow_fuse_all_reduce", "enable_use_compute_stream"):
+        assert getattr(flow.boxing.nccl, name)(8) is None

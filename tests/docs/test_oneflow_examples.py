@@ -1,0 +1,44 @@
+"""The examples in OneFlow's style, as `collshim run --as oneflow` runs them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+# What OneFlow 0.9.0 prints of the same script on two CPU ranks.
+LOSSES = """\
+50/500 loss: 0.004111831542104483
+100/500 loss: 0.00010519695933908224
+150/500 loss: 2.6898414944298565e-06
+200/500 loss: 6.904883775860071e-08
+250/500 loss: 1.8917489796876907e-09
+300/500 loss: 6.184563972055912e-11
+350/500 loss: 6.184563972055912e-11
+400/500 loss: 6.184563972055912e-11
+450/500 loss: 6.184563972055912e-11
+500/500 loss: 6.184563972055912e-11
+weight: [2.0000033378601074, 2.99999737739563]
+"""
+
+
+def printed(example: str, ranks: int) -> str:
+    command = [sys.executable, "-m", "collshim", "run", "--as", "oneflow", "-n", str(ranks), str(EXAMPLES / example)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_data_parallel_training_has_oneflows_losses_to_the_last_digit() -> None:
+    assert printed("oneflow_data_parallel.py", 2) == LOSSES
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_tensor_parallel_gradients_are_those_of_the_whole_layers(ranks: int) -> None:
+    parts = ("output", "gradient of the input", "gradient of the columns", "gradient of the rows")
+    wanted = sorted(f"rank {rank}: {part} agrees" for rank in range(ranks) for part in parts)
+    assert sorted(printed("oneflow_tensor_parallel.py", ranks).splitlines()) == wanted

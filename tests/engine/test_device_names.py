@@ -1,0 +1,141 @@
+"""Names of devices: what they say, and what they stand for on a machine without a GPU."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import collshim
+from collshim.adapting import devices
+
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
+
+
+@pytest.fixture(autouse=True)
+def _no_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLLSHIM_DEVICE", "COLLSHIM_DEVICES", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def pretended() -> Iterator[None]:
+    with collshim.options(device="cpu"):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("cpu", ("cpu", None)),
+        ("cpu:1", ("cpu", 1)),
+        ("CPU", ("cpu", None)),
+        ("cuda", ("cuda", None)),
+        ("cuda:1", ("cuda", 1)),
+        ("gpu0", ("gpu", 0)),
+        ("gpux", ("gpu", None)),
+        ("xpu0:1", ("xpu", 0)),
+        ("Ascend", ("ascend", None)),
+        ("npu:3", ("npu", 3)),
+        ("GPU", ("gpu", None)),
+        ("GPU:1", ("gpu", 1)),
+        ("/device:GPU:1", ("gpu", 1)),
+        ("/job:worker/replica:0/task:1/device:CPU:0", ("cpu", 0)),
+        (torch.device("cuda", 2), ("cuda", 2)),
+        ("tpu", None),
+        ("cuda:one", None),
+        ("", None),
+    ],
+)
+def test_what_a_name_says(name: str, wanted: tuple[str, int | None] | None) -> None:
+    assert devices.named(name) == wanted
+
+
+@pytest.mark.parametrize("name", ["cpu", "cpu0", "CPU:1", "/CPU:0"])
+def test_the_cpu_needs_no_switch(name: str) -> None:
+    assert devices.resolve(name) == torch.device("cpu")
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:1", "gpu0", "xpu0:1", "Ascend", "npu", "GPU"])
+def test_an_accelerator_that_is_not_there_is_an_error_that_names_the_switch(name: str) -> None:
+    with pytest.raises(KeyError, match=r"no GPU: .*COLLSHIM_DEVICE=cpu, collshim run --device cpu") as caught:
+        devices.resolve(name, KeyError)
+    assert isinstance(caught.value, collshim.ArgumentValueError)
+
+
+@pytest.mark.usefixtures("pretended")
+@pytest.mark.parametrize("name", ["cuda", "cuda:7", "gpu0", "xpu0:1", "Ascend", "npu", "GPU"])
+def test_with_the_switch_it_is_the_cpu(name: str) -> None:
+    assert devices.resolve(name) == torch.device("cpu")
+
+
+def test_a_variable_is_a_switch_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLLSHIM_DEVICE", "cpu")
+    assert devices.resolve("cuda:1") == torch.device("cpu")
+    assert devices.is_pretended()
+
+
+def test_a_device_that_torch_alone_knows_is_torchs() -> None:
+    assert devices.resolve("meta") == torch.device("meta")
+
+
+def test_what_is_no_device_is_refused_with_those_that_are() -> None:
+    with pytest.raises(TypeError, match="device is 'tpu:x', should be 'cpu', or one of cuda, gpu"):
+        devices.resolve("tpu:x", TypeError)
+
+
+def test_a_refusal_names_the_rank() -> None:
+    with pytest.raises(collshim.RankError, match=r"no GPU.*\(rank [01] of 2\)"):
+        collshim.launch(lambda: devices.resolve("cuda"), 2)
+
+
+def test_without_the_switch_there_are_no_accelerators() -> None:
+    assert (devices.count(), devices.is_available(), devices.is_pretended()) == (0, False, False)
+
+
+@pytest.mark.usefixtures("pretended")
+def test_there_seem_to_be_as_many_as_this_machine_has_ranks() -> None:
+    assert devices.count() == 1
+    assert collshim.launch(devices.count, 3) == [3, 3, 3]
+
+
+@pytest.mark.usefixtures("pretended")
+def test_a_launcher_is_asked_where_no_world_was_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"RANK": "1", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}.items():
+        monkeypatch.setenv(name, value)
+    assert devices.count() == 4
+
+
+@pytest.mark.usefixtures("pretended")
+def test_how_many_there_seem_to_be_is_an_option_that_numbers_are_held_to() -> None:
+    with collshim.options(devices=2):
+        assert devices.count() == 2
+        assert devices.resolve("cuda:1") == torch.device("cpu")
+        with pytest.raises(RuntimeError, match="'cuda:2', should have a number below 2: as many options"):
+            devices.resolve("cuda:2")
+
+
+TELLS = """
+from collshim.adapting import devices
+for name in ("gpu0", "cuda", "Ascend"):
+    devices.resolve(name)
+"""
+
+
+def test_it_is_told_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLLSHIM_DEVICE", "cpu")
+    done = subprocess.run([sys.executable, "-c", TELLS], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "this machine has no GPU: 'gpu0' and other names of accelerators stand for the CPU here\n"
+
+
+@pytest.mark.usefixtures("pretended")
+def test_the_log_is_collshims(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "_told", type(devices._told)())
+    with caplog.at_level(logging.WARNING, "collshim"):
+        devices.resolve("cuda")
+        devices.resolve("cuda")
+    assert [(record.name, record.levelname) for record in caplog.records] == [("collshim", "WARNING")]

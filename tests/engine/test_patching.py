@@ -1,0 +1,27 @@
+"""``collshim.patch`` where there is nothing to patch; what it does to a real framework is in ``tests/over_real``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+import collshim
+
+
+def test_an_unknown_framework_is_refused() -> None:
+    with pytest.raises(collshim.ArgumentValueError, match="'jax', should be one of 'megengine'"):
+        collshim.patch("jax")
+
+
+@pytest.mark.skipif(find_spec("megengine") is not None, reason="the real MegEngine is installed: see make over-real")
+def test_a_framework_that_is_not_installed_is_refused() -> None:
+    with pytest.raises(ImportError, match=r"megengine is not installed here .*put collshim\. in front of the import"):
+        collshim.patch("megengine")
+
+
+def test_collshim_run_refuses_it_too(capsys: pytest.CaptureFixture[str]) -> None:
+    from collshim.__main__ import main
+
+    assert main(["run", "--patch", "jax", "script.py"]) == 2
+    assert "the framework is 'jax'" in capsys.readouterr().err

@@ -1,0 +1,229 @@
+"""``collshim.stand_in`` and ``collshim run --as``: adapters under frameworks' names, by who imports, reversibly."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import collshim
+from collshim.__main__ import main
+from collshim.adapting import importers
+
+FRAMEWORKS = ["oneflow", "mindspore", "tensorflow", "megengine"]
+pytestmark = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) for name in FRAMEWORKS), reason="of an environment without the frameworks"
+)
+
+
+def program(text: str, **names: Any) -> dict[str, Any]:
+    """What a program of these lines holds at its end."""
+    held = {"__name__": "__main__", **names}
+    exec(compile(textwrap.dedent(text), "program", "exec"), held)
+    return held
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Import a module of these lines from a folder for libraries."""
+    monkeypatch.setattr(importers, "_libraries", lambda: (tmp_path,))
+    monkeypatch.syspath_prepend(tmp_path)
+    names = (f"library_{number}" for number in range(10))
+
+    def imported(text: str) -> Any:
+        name = next(names)
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+        importlib.invalidate_caches()
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(name)
+
+    return imported
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_in_the_block_a_frameworks_name_is_the_adapters(name: str) -> None:
+    with collshim.stand_in(name) as module:
+        held = program(f"import {name} as framework")
+        assert held["framework"] is module is sys.modules[name] is importlib.import_module(f"collshim.{name}")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import oneflow.nn as found",
+        "from oneflow import nn as found",
+        "import oneflow; found = oneflow.nn",
+        "import oneflow.nn.functional; import sys; found = sys.modules['oneflow.nn']",
+        "import importlib; found = importlib.import_module('oneflow.nn')",
+        "from importlib import import_module; found = import_module('oneflow.nn')",
+        "import importlib; found = importlib.__import__('oneflow.nn').nn",
+    ],
+)
+def test_submodules_are_the_adapters_in_every_way_of_importing(line: str) -> None:
+    import collshim.oneflow.nn
+
+    with collshim.stand_in("oneflow"):
+        assert program(line)["found"] is collshim.oneflow.nn
+
+
+def test_after_the_block_all_is_as_before() -> None:
+    path, environment = list(sys.meta_path), dict(os.environ)
+    functions = builtins.__import__, importlib.import_module, importlib.util.find_spec
+    with collshim.stand_in("oneflow", "megengine"):
+        program("import oneflow.optim, megengine")
+    assert (builtins.__import__, importlib.import_module, importlib.util.find_spec) == functions
+    assert (sys.meta_path, dict(os.environ)) == (path, environment)
+    assert [name for name in sys.modules if name.partition(".")[0] in ("oneflow", "megengine")] == []
+    with pytest.raises(ModuleNotFoundError, match="No module named 'oneflow'"):
+        program("import oneflow")
+
+
+def test_a_block_that_fails_ends_too() -> None:
+    with pytest.raises(KeyError), collshim.stand_in("oneflow"):
+        raise KeyError
+    assert "oneflow" not in sys.modules
+
+
+def test_blocks_may_be_nested() -> None:
+    with collshim.stand_in("oneflow"):
+        with collshim.stand_in("oneflow", "megengine"):
+            program("import oneflow, megengine")
+        assert "oneflow" in sys.modules
+        assert "megengine" not in sys.modules
+        program("import oneflow")
+
+
+@pytest.mark.parametrize("names", [["onflow"], ["oneflow", "numpy"], []])
+def test_what_is_no_framework_is_refused(names: list[str]) -> None:
+    with pytest.raises(collshim.ArgumentValueError, match="should be one of torch, oneflow"):
+        collshim.stand_in(*names).__enter__()
+    assert "oneflow" not in sys.modules
+
+
+PROBES = {
+    "try": """
+        try:
+            import oneflow
+            found = True
+        except ImportError:
+            found = False
+    """,
+    "bare": """
+        try:
+            from oneflow import nn
+            found = True
+        except:
+            found = False
+    """,
+    "suppress": """
+        import contextlib
+        found = False
+        with contextlib.suppress(ModuleNotFoundError):
+            import oneflow
+            found = True
+    """,
+    "find_spec": """
+        import importlib.util
+        found = importlib.util.find_spec("oneflow") is not None
+    """,
+    "import_module": """
+        import importlib
+        try:
+            importlib.import_module("oneflow.nn")
+            found = True
+        except Exception:
+            found = False
+    """,
+}
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_a_library_that_only_looks_finds_what_it_found_before(library: Callable[[str], Any], probe: str) -> None:
+    with collshim.stand_in("oneflow") as flow:
+        assert not library(PROBES[probe]).found
+        assert program("import oneflow")["oneflow"] is flow
+
+
+def test_the_programs_own_look_finds_the_stand_in() -> None:
+    with collshim.stand_in("oneflow"):
+        assert [program(text)["found"] for text in PROBES.values()] == [True] * len(PROBES)
+
+
+def test_a_library_that_cannot_do_without_gets_the_stand_in(library: Callable[[str], Any]) -> None:
+    with collshim.stand_in("oneflow") as flow:
+        assert library("import oneflow as flow").flow is flow
+        assert library("from oneflow import nn").nn is flow.nn
+
+
+def test_where_the_real_one_is_loaded_libraries_keep_it(library: Callable[[str], Any]) -> None:
+    import torch
+
+    import collshim.torch
+
+    with collshim.stand_in("torch"):
+        assert library("import torch.distributed as dist").dist is torch.distributed
+        assert program("import torch.distributed as dist")["dist"] is collshim.torch.distributed
+        assert sys.modules["torch"] is torch
+
+
+STARTED = "import oneflow, json, sys; print(json.dumps([oneflow.__name__, 'oneflow' in sys.modules]))"
+
+
+def started(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=90, check=True)
+    return done.stdout
+
+
+def test_an_interpreter_that_is_started_stands_in_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    with collshim.stand_in("oneflow"):
+        assert json.loads(started("-c", STARTED)) == ["collshim.oneflow", True]
+
+
+def test_it_imports_neither_collshim_nor_torch_before_a_framework() -> None:
+    text = "import sys, json; print(json.dumps(['torch' in sys.modules, 'collshim' in sys.modules]))"
+    with collshim.stand_in("oneflow"):
+        assert json.loads(started("-c", text)) == [False, False]
+
+
+def test_it_runs_the_sitecustomize_that_it_hides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import builtins\nbuiltins.customized = True\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with collshim.stand_in("oneflow"):
+        assert started("-c", "print(customized)") == "True\n"
+
+
+SCRIPT = """
+    import sys
+    import oneflow as flow
+    from oneflow.nn.parallel import DistributedDataParallel as ddp
+    model = ddp(flow.nn.Linear(1, 1, bias=False))
+    model(flow.ones(1, 1) * (flow.env.get_rank() + 1)).sum().backward()
+    with open(f"{sys.argv[1]}/{flow.env.get_rank()}", "w") as told:
+        told.write(f"{flow.__name__} {model.weight.grad.item()}")
+"""
+
+
+def test_run_as_gives_a_script_the_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    for name in ("PYTHONPATH", "COLLSHIM_STAND_IN", "OMP_NUM_THREADS", "COLLSHIM_SECRET"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # `run` sets them for its ranks, in this process
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert main(["run", "--as", "oneflow", "-n", "2", str(script), str(tmp_path)]) == 0
+    assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["collshim.oneflow 1.5"] * 2
+
+
+def test_run_as_refuses_what_is_no_framework(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--as", "onflow", "script.py"]) == 2
+    assert "the framework is 'onflow', should be one of torch, oneflow" in capsys.readouterr().err

@@ -1,0 +1,95 @@
+"""Subclasses of torch's Tensor: stripped on the way in, given back on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from collshim.arrays import as_output, as_torch, like, register_kind
+from tests.engine.scenarios import subclasses
+from tests.engine.scenarios.subclasses import Foreign, foreign
+from tests.engine.worlds import TRANSPORTS, on_ranks
+
+
+def _of_class(values: Any) -> tuple[str, Any]:
+    return "Foreign", values
+
+
+def _held(rank: int) -> dict[str, Any]:
+    other = 1 - rank
+    return {
+        "all_reduce": _of_class([3.0]),
+        "all_reduce max": _of_class([2.0]),
+        "reduce": _of_class([3.0]) if rank == 1 else None,
+        "broadcast": _of_class([2.0]),
+        "all_gather": _of_class([[1.0], [2.0]]),
+        "gather": _of_class([[1.0], [2.0]]) if rank == 0 else None,
+        "scatter": _of_class([rank + 1.0]),
+        "reduce_scatter": _of_class([2.0 * (rank + 1)]),
+        "all_to_all": _of_class([[rank + 1.0], [rank + 1.0]]),
+        "all_to_all list": [_of_class([1.0]), _of_class([2.0])],
+        "all_reduce_coalesced": [_of_class([3.0]), _of_class([[2.0], [4.0]])],
+        "ring": _of_class([other + 1.0]),
+    }
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_every_collective_gives_the_class_back(transport: str) -> None:
+    assert on_ranks(subclasses.forms, 2, transport) == [_held(0), _held(1)]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_places_of_the_class_are_written(transport: str) -> None:
+    each = [_of_class([1.0]), _of_class([2.0])]
+    held = [True, _of_class([3.0]), each, _of_class([[1.0], [2.0]]), _of_class([3.0])]
+    assert on_ranks(subclasses.places, 2, transport) == [held, held]
+
+
+@pytest.mark.parametrize("transport", ["threads", "processes"])
+def test_gradients_go_through_the_class(transport: str) -> None:
+    largest = [[0.0], [6.0]]
+    assert on_ranks(subclasses.gradients, 2, transport) == [
+        ["Foreign", [6.0], "Foreign", [6.0], "Foreign", largest[rank]] for rank in range(2)
+    ]
+
+
+def test_a_parameter_gives_a_tensor() -> None:
+    assert on_ranks(subclasses.parameter, 2, "threads") == ["Tensor", "Tensor"]
+
+
+def test_memory_is_shared_both_ways() -> None:
+    tensor = foreign([1.0])
+    back = like(tensor)
+    assert back is not None
+    assert type(as_torch(tensor)) is type(as_output(tensor)) is torch.Tensor
+    addresses = {each.data_ptr() for each in (tensor, as_torch(tensor), as_output(tensor), back(as_torch(tensor)))}
+    assert len(addresses) == 1
+
+
+@pytest.fixture
+def registered() -> Iterator[type[torch.Tensor]]:
+    from collshim import arrays
+
+    class Weight(Foreign):
+        """One whose results are of the class above it."""
+
+    register_kind(Weight, lambda tensor: tensor.as_subclass(Foreign))
+    yield Weight
+    del arrays._KINDS[Weight]
+
+
+def test_a_class_may_name_that_of_its_results(registered: type[torch.Tensor]) -> None:
+    back = like(torch.ones(2).as_subclass(registered))
+    assert back is not None
+    assert type(back(torch.ones(2))) is Foreign
+
+
+def test_a_class_that_takes_over_what_is_beneath_autograd_stays() -> None:
+    with FakeTensorMode():
+        fake = torch.ones(2)
+    assert as_torch(fake) is fake
+    assert like(fake) is None
