@@ -33,11 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=TRANSPORTS,
         help="what the ranks are; for a module processes, unless said: only collshim's worlds have ranks as threads",
     )
+    group.addoption(
+        "--collshim-xfails-file", metavar="FILE", help="functions, or cases, that are known to fail, a line each"
+    )
+    group.addoption("--collshim-skips-file", metavar="FILE", help="the same of what is not to be asked")
+    group.addoption("--collshim-kinds", action="append", metavar="KIND", help="of arrays: torch, numpy")
+    group.addoption("--collshim-timeout", type=float, metavar="SECONDS", help="for the ranks to answer a case")
+    group.addoption("--collshim-allow-missing", action="store_true", help="ask a module that has none of the functions")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the options to the suite, where one is used."""
-    adapter, dialect, transports = (config.getoption(name) for name in ("adapter", "dialect", "transport"))
+    adapter, dialect = config.getoption("adapter"), config.getoption("dialect")
     if adapter and not dialect:
         import pytest
 
@@ -45,4 +52,4 @@ def pytest_configure(config: pytest.Config) -> None:
     if dialect:
         from collshim.conformance.plugin import configure
 
-        configure(config, adapter, dialect, transports or [])
+        configure(config)

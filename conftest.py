@@ -20,7 +20,7 @@ TIERS = {
     "processes": """
         conformance/test_record.py
         adapters/*/test_backend.py adapters/*/test_beside_torch.py adapters/*/test_ddp.py adapters/*/test_launcher.py
-        adapters/*/test_lifecycle.py adapters/*/test_processes.py adapters/megengine/test_outside.py
+        adapters/*/test_lifecycle.py adapters/*/test_outside.py adapters/*/test_processes.py
         adapters/megengine/test_training.py benchmarks/* demo/test_demo.py demo/test_training.py docs/test_generated.py
         docs/test_megengine_examples.py docs/test_oneflow_examples.py
         engine/test_arrays.py::*does_not_end_the_process engine/test_arrays_of_others.py engine/test_launch.py

@@ -8,19 +8,26 @@ from collections.abc import Iterator
 import pytest
 
 from collshim.conformance.patience import Patience
-from collshim.conformance.plugin import SUBJECT
+from collshim.conformance.plugin import RULES
 from collshim.conformance.pool import Pools
-from collshim.conformance.subject import ADAPTERS
+from collshim.conformance.rules import Rules
 
 _SKIPPED = "Skipped: missing: "
+_OWN = Rules()
 
 
 @pytest.fixture(scope="module")
 def pools(pytestconfig: pytest.Config) -> Iterator[Pools]:
     """Of collshim's adapters, or of the module that the command line names."""
-    pools = pytestconfig.stash.get(SUBJECT, ADAPTERS).pools()
+    pools = pytestconfig.stash.get(RULES, _OWN).subject.pools()
     yield pools
     pools.close()
+
+
+@pytest.fixture(scope="session")
+def rules(pytestconfig: pytest.Config) -> Rules:
+    """Collshim's own, or as the command line says."""
+    return pytestconfig.stash.get(RULES, _OWN)
 
 
 @pytest.fixture

@@ -6,14 +6,20 @@ and the replay of recordings are about all of collshim's adapters at once.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from collshim import ArgumentError
 from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.report.listed import read
+from collshim.conformance.report.readiness import find_modules_here, require
+from collshim.conformance.rules import Rules
 from collshim.conformance.subject import Subject, module
 
-SUBJECT = pytest.StashKey[Subject]()
+RULES = pytest.StashKey[Rules]()
 FOLDER = Path(__file__).resolve().parent
 OF_ONE_ADAPTER = "test_adapters.py"
 
@@ -47,9 +53,23 @@ class OnOneDialect:
         return is_in_dialect and params.get("transport", self._transports[0]) in self._transports
 
 
-def configure(config: pytest.Config, adapter: str | None, dialect: str, transports: list[str]) -> None:
-    """Let the suite be run on a module, or on collshim's own adapter of one dialect."""
+def configure(config: pytest.Config) -> None:
+    """Let the suite be run on a module, or on collshim's own adapter of one dialect; as the options say."""
+    chosen: Any = config.option
+    adapter, dialect = chosen.adapter, chosen.dialect
+    if adapter:
+        find_modules_here()
     subject = module(adapter, dialect) if adapter else Subject(dialect)
-    config.stash[SUBJECT] = subject
-    selection = transports or (["processes"] if adapter else list(subject.transports))
+    subject = replace(subject, seconds=chosen.collshim_timeout)
+    try:
+        require(subject, subject.bindings(), allow_missing=chosen.collshim_allow_missing)
+        xfails, skips = read(_path(chosen.collshim_xfails_file)), read(_path(chosen.collshim_skips_file))
+        config.stash[RULES] = Rules(subject, xfails, skips, chosen.collshim_kinds or ())
+    except ArgumentError as error:
+        raise pytest.UsageError(str(error)) from error
+    selection = chosen.transport or (["processes"] if adapter else list(subject.transports))
     config.pluginmanager.register(OnOneDialect(subject, selection), "collshim-one-dialect")
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from collshim.conformance.bindings import FRAMEWORKS, bindings
 from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.bindings.kinds import KINDS
 from collshim.conformance.foreign.ranks import Foreign
-from collshim.conformance.pool import TRANSPORTS, Pools, Start
+from collshim.conformance.pool import ANSWER_SECONDS, TRANSPORTS, Pools, Start
 from collshim.conformance.thread_ranks import ThreadRanks
 
-FOREIGN_SECONDS = 40.0  # for a case; the first of a world includes the rendezvous, which takes some frameworks long
+REAL_SECONDS = 40.0  # for a case; the first of a world includes the rendezvous, which takes some frameworks long
+MODULE_SECONDS = 15.0
 
 # What a module replaces, by the dialect that it has.
 HOMES = {framework: framework for framework in FRAMEWORKS} | {"torch": "torch.distributed"}
@@ -27,17 +29,29 @@ class Subject:
         prefix: where its functions are found, see ``places``.
         foreign: whether ranks that are processes are in no world of collshim's.
         python: the interpreter of a real framework's ranks.
+        seconds: that the ranks may take for a case; None for the usual ones.
     """
 
     framework: str = ""
     prefix: str = "collshim."
     foreign: bool = False
     python: str = sys.executable
+    seconds: float | None = None
 
     @property
     def is_real(self) -> bool:
         """Whether it is a framework itself, which takes its own arrays alone."""
         return self.foreign and not self.prefix
+
+    @property
+    def module(self) -> str:
+        """The dotted name of somebody's module; "" for collshim's adapters and for the real framework."""
+        return self.prefix.partition("=")[2]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of arrays that are given, unless others are asked for: what is not collshim's takes its own."""
+        return ("torch",) if self.foreign else tuple(KINDS)
 
     @property
     def transports(self) -> Mapping[str, Start]:
@@ -57,7 +71,8 @@ class Subject:
 
     def pools(self) -> Pools:
         """Its ranks."""
-        return Pools(self.prefix, self.transports, FOREIGN_SECONDS) if self.foreign else Pools(self.prefix)
+        usual = (REAL_SECONDS if self.is_real else MODULE_SECONDS) if self.foreign else ANSWER_SECONDS
+        return Pools(self.prefix, self.transports, self.seconds or usual)
 
 
 ADAPTERS = Subject()

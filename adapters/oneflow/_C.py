@@ -15,10 +15,13 @@ from collshim.adapting import fall_through
 from collshim.arrays import Array
 from collshim.oneflow import comm
 from collshim.oneflow.comm.arguments import world_communicator
-from collshim.oneflow.creation import cast as cast
 from collshim.oneflow.creation import oneflows
 from collshim.oneflow.creation import tensor as tensor
 from collshim.oneflow.framework.tensor import adopt, plain
+from collshim.oneflow.functions import METHODS
+from collshim.oneflow.functions import broadcast_like as broadcast_like
+from collshim.oneflow.functions import cast as cast
+from collshim.oneflow.functions import scatter as scatter
 from collshim.oneflow.nn.functional import log_softmax as log_softmax
 from collshim.oneflow.nn.functional import one_hot as one_hot
 from collshim.oneflow.nn.functional import quick_gelu as quick_gelu
@@ -125,6 +128,7 @@ _RENAMED = {
     "reduce_prod": torch.prod,
     "reduce_sum": torch.sum,
 }
+globals().update(METHODS)
 globals().update({name: oneflows(name, function) for name, function in _RENAMED.items()})
 
 __getattr__ = fall_through.names(__name__, [torch, functional], adapt=oneflows)

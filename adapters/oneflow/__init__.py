@@ -39,6 +39,7 @@ from collshim.oneflow import cuda as cuda
 from collshim.oneflow import distributed as distributed
 from collshim.oneflow import env as env
 from collshim.oneflow import framework as framework
+from collshim.oneflow import jit as jit
 from collshim.oneflow import nn as nn
 from collshim.oneflow import optim as optim
 from collshim.oneflow import sbp as sbp
@@ -48,7 +49,6 @@ from collshim.oneflow._absent import below as _below
 from collshim.oneflow.amp import autocast as autocast
 from collshim.oneflow.creation import Generator as Generator
 from collshim.oneflow.creation import arange as arange
-from collshim.oneflow.creation import cast as cast
 from collshim.oneflow.creation import dtypes as dtypes
 from collshim.oneflow.creation import oneflows as _oneflows
 from collshim.oneflow.creation import ones as ones
@@ -58,11 +58,20 @@ from collshim.oneflow.device_names import device as device
 from collshim.oneflow.framework.check_point_v2 import load as load
 from collshim.oneflow.framework.check_point_v2 import save as save
 from collshim.oneflow.framework.tensor import Tensor as Tensor
+from collshim.oneflow.functions import METHODS as _METHODS
+from collshim.oneflow.functions import broadcast_like as broadcast_like
+from collshim.oneflow.functions import cast as cast
+from collshim.oneflow.functions import (
+    convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype,
+)
+from collshim.oneflow.functions import scatter as scatter
 from collshim.oneflow.global_tensors import placement as placement
 from collshim.oneflow.nn.functional import log_softmax as log_softmax
 from collshim.oneflow.nn.functional import softmax as softmax
 
 __version__ = "0.9.0"
+
+globals().update(_METHODS)
 
 _fall_through.install(__name__, "torch", _REFUSED)
 

@@ -29,7 +29,6 @@ REFUSED: Mapping[str, str] = {
     "classes": _TORCH_ONLY,
     "ops": _TORCH_ONLY,
     "library": _TORCH_ONLY,
-    "jit": "flow.jit.script compiles for OneFlow's own runtime: leave the decorator out",
     "version": "the release that is imitated is flow.__version__",
     "mock_torch": "collshim.oneflow is over torch: import torch itself",
     "one_embedding": _EMBEDDING,

@@ -70,11 +70,6 @@ def arange(
     return made(torch.arange(first, last, step, dtype=dtype, device=place, requires_grad=requires_grad))
 
 
-def cast(input: Tensor, dtype: torch.dtype) -> Tensor:
-    """``input`` in another dtype."""
-    return made(input.to(dtype))
-
-
 def Generator(device: Device = None) -> torch.Generator:
     """A generator of random numbers, of torch's class."""
     return torch.Generator(own_device("cpu" if device in (None, "auto") else device) or "cpu")

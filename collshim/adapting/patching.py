@@ -1,6 +1,6 @@
 """Real frameworks whose collectives collshim carries: everything else stays the framework's own.
 
-    collshim.patch("megengine")               # from now on
+    collshim.patch("megengine")               # from now on; "oneflow" likewise
     with collshim.patch("megengine"): ...     # for a block of code
 
 ``collshim run --patch megengine -n 4 script.py`` does it in every rank before the script begins, and in the processes
@@ -15,13 +15,15 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from collshim.adapting import over_megengine
+from collshim.adapting import over_megengine, over_oneflow
 from collshim.errors import ArgumentError, ArgumentValueError, also
 
 VARIABLE = "COLLSHIM_PATCH"
 """Names, with commas between them, what ``collshim run`` is to patch in the ranks."""
 
-_PATCHES: dict[str, Callable[[Patch], None]] = {"megengine": over_megengine.apply}
+_PATCHES: dict[str, Callable[[Patch], None]] = {"megengine": over_megengine.apply, "oneflow": over_oneflow.apply}
+_IMPORTS: dict[str, Callable[[], Any]] = {"oneflow": over_oneflow.load}
+"""How a framework is imported that does more then than to be imported."""
 
 
 class Patch:
@@ -77,7 +79,7 @@ def patch(framework: str) -> Patch:
         The patch; the one that holds already where there is one.
 
     Raises:
-        ArgumentValueError: none of "megengine".
+        ArgumentValueError: none of "megengine" and "oneflow".
         ArgumentError: (an ImportError too) the package is not installed here.
     """
     if framework not in _PATCHES:
@@ -86,7 +88,7 @@ def patch(framework: str) -> Patch:
     if framework in _applied:
         return _applied[framework]
     try:
-        importlib.import_module(framework)
+        _IMPORTS.get(framework, lambda: importlib.import_module(framework))()
     except ImportError as error:
         raise also(ArgumentError, ImportError)(
             f"patch: {framework} is not installed here ({error}): put collshim. in front of the import instead"

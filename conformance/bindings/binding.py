@@ -31,12 +31,14 @@ class Framework:
         enter: makes a rank ready, once; most frameworks have a function that must be called first.
         group: the group of a case in the framework's terms; called on every rank of the world, as some demand it.
         differentiate: computes a loss and its gradients, see ``differentiation.by_backward``.
+        needs: the functions that ``enter`` and ``group`` call, and operations that are said: no case goes without them.
     """
 
     name: str
     enter: Callable[[RankContext], object]
     group: Callable[[RankContext, Any], Any]
     differentiate: Callable[..., Tree] = by_backward
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,7 +87,8 @@ def _remote_answer(received: Any, source: int) -> Tree:
     return {"send": None, "recv": received.reshape(1) if received.ndim == 0 else received}
 
 
-FRAMEWORK = Framework("megengine", _enter, _group, _differentiate)
+_NEEDED = tuple(f"megengine.distributed.{name}" for name in ("is_distributed", "init_process_group", "new_group"))
+FRAMEWORK = Framework("megengine", _enter, _group, _differentiate, _NEEDED)
 _OUTSIDE = Refused(changes={"axis": 2}, error="IndexError")
 _NOT_JOINED = Refused(changes={"axis": 2}, error="AssertionError", match="your concat_axis exceeds")
 _INDIVISIBLE = Refused(

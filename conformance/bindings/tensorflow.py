@@ -109,7 +109,8 @@ class _Reduce(AllReduced):
         return total if len(case.ranks) == 1 else np.asarray(total / np.float64(len(case.ranks)))
 
 
-FRAMEWORK = Framework("tensorflow", _enter, _group)
+_NEEDED = ("tensorflow.distribute.MultiWorkerMirroredStrategy",)
+FRAMEWORK = Framework("tensorflow", _enter, _group, needs=_NEEDED)
 _GATHERED = Admits(dtypes=_DTYPES, axes=True, ragged=True, least_ndim=1)
 _REDUCED = Admits(dtypes=_DTYPES, reduce_ops=tuple(_OPS), integer_avg=True)
 _GATHERED_GRADIENT = Admits(dtypes=_DTYPES, axes=True, ragged=True, least_ndim=1, gradient=True)

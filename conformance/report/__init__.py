@@ -1,6 +1,8 @@
 """What a person sees of conformance: ``collshim conformance``.
 
 results.py    what came of each case, and what that makes of a cell of the grid
+readiness.py  whether somebody's module can be asked at all
+listed.py     functions and cases that a file names
 plan.py       which cases are asked
 runner.py     asks them
 replays.py    makes the recorded calls again

@@ -6,8 +6,10 @@ import argparse
 import json
 import os
 import platform
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
@@ -18,7 +20,8 @@ import torch
 
 from collshim import ArgumentError, ArgumentValueError, __version__
 from collshim.conformance.effort import TRANSPORTS
-from collshim.conformance.report import progress
+from collshim.conformance.report import progress, readiness
+from collshim.conformance.report.listed import asked, case_of, read
 from collshim.conformance.report.page import page
 from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.real import version
@@ -27,31 +30,66 @@ from collshim.conformance.report.runner import fill
 from collshim.conformance.report.terminal import show
 from collshim.conformance.subject import Subject, module, real
 
+_INTERRUPTED = 130
+
 
 def start(options: argparse.Namespace) -> int:
-    """Run what is asked, print the grid and write the files; 1 where something differs that is not declared to."""
+    """Run what is asked, print the grid and write the files; the exit code, see ``options.EPILOG``."""
     subject = _subject(options)
     for path in filter(None, (options.json, options.html)):
         _require_place(path)
-    plan = Plan(subject, _transports(options, subject), options.framework, options.collective, options.size)
+    xfails, plan = read(options.xfails_file), _plan(options, subject)
+    readiness.require(subject, plan.bindings(), allow_missing=options.allow_missing)
     grid = Grid(_about(options, plan))
-    begin = monotonic()
+    begin, interrupted = monotonic(), False
     with progress.shown() as display, _quiet_ranks():
-        fill(grid, plan, display)
+        try:
+            fill(grid, plan, display, xfails)
+        except KeyboardInterrupt:
+            interrupted = True
     grid.about["seconds"] = round(monotonic() - begin, 1)
     show(grid)
     _write(grid, options)
+    if interrupted:
+        print("interrupted: this is what was found till then")
+        return _INTERRUPTED
+    if not grid.asked and not options.allow_missing:
+        print("collshim conformance: nothing was asked", file=sys.stderr)
+        return 2
     return 1 if grid.failed or grid.stale else 0
+
+
+def _plan(options: argparse.Namespace, subject: Subject) -> Plan:
+    only = None
+    if options.case is not None:
+        line = options.case.strip()
+        function, case = ("", case_of(line, "--case")) if line.startswith("Case(") else asked(line, "--case")
+        if case is None:
+            raise ArgumentValueError(f"--case is {line!r}, should be one, as a run prints it: FUNCTION: Case(...)")
+        only = function, case
+    return Plan(
+        subject,
+        _transports(options, subject),
+        options.framework,
+        options.collective,
+        options.size,
+        options.kinds,
+        only,
+        read(options.skips_file),
+    )
 
 
 def _subject(options: argparse.Namespace) -> Subject:
     if not (options.real or options.adapter):
-        return Subject()
+        return Subject(seconds=options.timeout)
     if len(options.framework) != 1 or (options.real and options.adapter):
         count_text = " ".join(options.framework) or "none"
         raise ArgumentError(f"--real and --adapter, one of them, need one --framework: {count_text} is given")
     framework = options.framework[0]
-    return real(framework, _interpreter(options.python)) if options.real else module(options.adapter, framework)
+    if options.real:
+        return replace(real(framework, _interpreter(options.python)), seconds=options.timeout)
+    readiness.find_modules_here()
+    return replace(module(options.adapter, framework), seconds=options.timeout)
 
 
 def _interpreter(path: str) -> str:

@@ -7,31 +7,78 @@ import sys
 from pathlib import Path
 
 from collshim.conformance.bindings import FRAMEWORKS
+from collshim.conformance.bindings.kinds import KINDS
 from collshim.conformance.cases import COLLECTIVES
 from collshim.conformance.effort import TRANSPORTS
 from collshim.conformance.report.results import OTHER
 
 EPILOG = """A cell of the grid is a collective in a framework's dialect over a transport. It fails where an answer
 differs from what is expected, or from what the real framework was recorded to answer, and no declared deviation says
-so; then the exit code is 1. Missing functions are listed and fail nothing."""
+so. Missing functions are listed and fail nothing. The exit code is 0 where all agrees, 1 where something differs, 2
+where nothing could be asked, 130 after Ctrl-C, which shows and writes what was found till then."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add them."""
-    cases, files = parser.add_argument_group("what is run"), parser.add_argument_group("files to write")
-    rows, frameworks = (*COLLECTIVES, OTHER), f"{', '.join(FRAMEWORKS)} (default: all)"
-    cases.add_argument("--framework", nargs="+", choices=FRAMEWORKS, default=[], metavar="NAME", help=frameworks)
-    cases.add_argument(
-        "--transport", nargs="+", choices=TRANSPORTS, default=[], metavar="RANKS", help="threads, processes"
-    )
-    cases.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=f"{', '.join(rows)}")
-    cases.add_argument(
-        "--size", nargs="+", type=int, default=[], metavar="N", help="sizes of worlds (default: 1 2 3 4 8)"
-    )
-    cases.add_argument("--adapter", metavar="MODULE", help="somebody's module, in the place of the one framework's own")
-    cases.add_argument("--real", action="store_true", help="the one framework itself, apart from its declared faults")
-    cases.add_argument(
-        "--python", default=sys.executable, metavar="PATH", help="an interpreter that has it, for --real"
-    )
+    _add_subjects(parser.add_argument_group("what is tested"))
+    _add_cases(parser.add_argument_group("what is asked"))
+    files = parser.add_argument_group("files to write")
     files.add_argument("--json", type=Path, metavar="FILE", help="every case with its inputs and answers")
     files.add_argument("--html", type=Path, metavar="FILE", help="the grid as a page that needs no network")
+
+
+def _add_subjects(group: argparse._ArgumentGroup) -> None:
+    frameworks = f"{', '.join(FRAMEWORKS)} (default: all)"
+    group.add_argument(
+        "--framework", "--dialect", nargs="+", choices=FRAMEWORKS, default=[], metavar="NAME", help=frameworks
+    )
+    group.add_argument(
+        "--adapter",
+        metavar="MODULE",
+        help="somebody's module, in the place of the one framework's own; found in this folder too",
+    )
+    group.add_argument(
+        "--allow-missing", action="store_true", help="ask a module that has none of the functions, or cannot start"
+    )
+    group.add_argument("--real", action="store_true", help="the one framework itself, apart from its declared faults")
+    group.add_argument(
+        "--python", default=sys.executable, metavar="PATH", help="an interpreter that has it, for --real"
+    )
+    group.add_argument(
+        "--xfails-file",
+        type=Path,
+        metavar="FILE",
+        help="functions, or cases, that are known to fail, a line each",
+    )
+    group.add_argument("--skips-file", type=Path, metavar="FILE", help="the same of what is not to be asked")
+
+
+def _add_cases(group: argparse._ArgumentGroup) -> None:
+    rows = (*COLLECTIVES, OTHER)
+    group.add_argument(
+        "--transport", nargs="+", choices=TRANSPORTS, default=[], metavar="RANKS", help="threads, processes"
+    )
+    group.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=f"{', '.join(rows)}")
+    group.add_argument(
+        "--size", nargs="+", type=_size, default=[], metavar="N", help="sizes of worlds (default: 1 2 3 4 8)"
+    )
+    kinds = f"{', '.join(KINDS)}: of arrays (default: all of collshim, torch of what is not)"
+    group.add_argument("--kinds", nargs="+", choices=list(KINDS), default=[], metavar="KIND", help=kinds)
+    group.add_argument("--case", metavar="CASE", help="one case alone, as a run prints it: [FUNCTION: ]Case(...)")
+    group.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="for the ranks to answer a case, their start included"
+    )
+
+
+def _size(text: str) -> int:
+    size = int(text)
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no size of a world, should be 1 or more")
+    return size
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"{text} is no time to wait, should be more than 0 seconds")
+    return seconds

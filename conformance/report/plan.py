@@ -11,6 +11,7 @@ from collshim.conformance.corners import corners, refusals, share
 from collshim.conformance.effort import SIZES, shares
 from collshim.conformance.recorder import recordings
 from collshim.conformance.recorder.recordings import Recording
+from collshim.conformance.report.listed import NOTHING, Listed
 from collshim.conformance.report.results import OTHER
 from collshim.conformance.subject import Subject
 
@@ -34,6 +35,9 @@ class Plan:
         frameworks: whose dialects, of those that are spoken; all where there are none.
         collectives: which rows; all where there are none.
         sizes: of worlds; those of the suite's tests where there are none.
+        kinds: of arrays; those that the subject takes where there are none.
+        only: one case, and the function that is asked it; "" for all of its collective.
+        skips: what is not asked.
     """
 
     subject: Subject
@@ -41,20 +45,26 @@ class Plan:
     frameworks: Sequence[str] = ()
     collectives: Sequence[str] = ()
     sizes: Sequence[int] = ()
+    kinds: Sequence[str] = ()
+    only: tuple[str, Case] | None = None
+    skips: Listed = NOTHING
 
     def bindings(self) -> list[Binding]:
         """The spellings that are asked."""
-        return [binding for binding in self._dialect_bindings() if self._is_row(binding.collective)]
+        return [binding for binding in self._dialect_bindings() if self._is_asked(binding)]
 
     def cases(self, binding: Binding, transport: str) -> list[Case]:
         """The cases that one spelling is asked over a transport: right calls, then those that are refused."""
+        if self.only is not None:
+            return [self.only[1]]
         sizes = [size for size in self.sizes or SIZES[transport] if size >= binding.admits.least_size]
-        sizes_in_order = sorted(sizes, key=lambda size: size != 2)
-        shares_of_corners = [
-            share(corners(binding, size), place, shares(transport)) for place, size in enumerate(sizes_in_order)
-        ]
-        refused_cases = refusals(binding, 2) if 2 in sizes else []
-        return [case for cases in (*shares_of_corners, refused_cases) for case in cases if self._is_admitted(case)]
+        sizes_in_order = sorted(sizes, key=lambda size: (size != 2, size == 1))
+        dealt = min(shares(transport), max(1, len(sizes)))
+        found = [*self._reductions(binding, sizes_in_order)]
+        for place, size in enumerate(sizes_in_order):
+            found += share(corners(binding, size), place, dealt)
+        found += refusals(binding, 2) if 2 in sizes else []
+        return [case for case in dict.fromkeys(found) if self._is_admitted(binding, case)]
 
     def recordings(self) -> Iterator[tuple[str, str, Recording]]:
         """The recordings that are replayed, each with its collective and its dialect; none of a foreign subject."""
@@ -68,9 +78,20 @@ class Plan:
                     if self._is_row(collective) and (not self.sizes or recording.asked.size in self.sizes):
                         yield collective, framework, recording
 
-    def _is_admitted(self, case: Case) -> bool:
-        """A real framework takes its own arrays alone."""
-        return case.kind == "torch" or not self.subject.is_real
+    def _reductions(self, binding: Binding, sizes: Sequence[int]) -> Iterator[Case]:
+        """Every reduce operation, whichever sizes are asked: in the first of them, of two ranks if it can."""
+        for case in corners(binding, sizes[0]) if sizes else ():
+            if case.reduce_op != binding.admits.reduce_ops[0] and not case.gradient:
+                yield case
+
+    def _is_admitted(self, binding: Binding, case: Case) -> bool:
+        return case.kind in (self.kinds or self.subject.kinds) and self.skips.entry(binding.name, case) is None
+
+    def _is_asked(self, binding: Binding) -> bool:
+        if self.only is None:
+            return self._is_row(binding.collective)
+        function, case = self.only
+        return binding.collective == case.collective and function in ("", binding.name) and _fits(binding, case)
 
     def _is_row(self, collective: str) -> bool:
         return not self.collectives or collective in self.collectives
@@ -81,6 +102,11 @@ class Plan:
             for binding in self.subject.bindings()
             if not self.frameworks or binding.framework.name in self.frameworks
         ]
+
+
+def _fits(binding: Binding, case: Case) -> bool:
+    """Whether the function can be asked this case: it admits it, or refuses it as its framework does."""
+    return binding.supports(case) or binding.refusal(case) is not None
 
 
 def _collective(path: str, collectives: dict[str, str]) -> str:

@@ -122,11 +122,17 @@ class Grid:
         return sorted(pairs, key=lambda pair: order.index(pair[0]))
 
     @property
-    def failed(self) -> list[CaseResult]:
-        """Every case that differs without being declared to."""
+    def asked(self) -> int:
+        """How many cases and recorded calls were asked."""
+        functions = (function for cell in self.cells.values() for function in cell.functions.values())
+        return sum(len(function.cases) + len(function.recorded) for function in functions)
+
+    @property
+    def failed(self) -> list[tuple[Function, CaseResult]]:
+        """Every case that differs without being declared to, with its function."""
         functions = (function for cell in self.cells.values() for function in cell.functions.values())
         return [
-            result
+            (function, result)
             for function in functions
             for result in (*function.cases, *function.recorded)
             if result.outcome == FAIL

@@ -12,8 +12,8 @@ from collshim.conformance.bindings.rank_context import placed
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import differences, left_too_early
 from collshim.conformance.missing import is_missing
-from collshim.conformance.pool import Pools
 from collshim.conformance.report import shown
+from collshim.conformance.report.listed import NOTHING, Listed
 from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.replays import add_recording
 from collshim.conformance.report.results import FAIL, PASS, CaseResult, Function, Grid
@@ -34,7 +34,49 @@ class Progress(Protocol):
         """So many cases of ``what`` are done."""
 
 
-def fill(grid: Grid, plan: Plan, progress: Progress) -> None:
+class Asker:
+    """Asks functions their cases, on live ranks."""
+
+    def __init__(self, plan: Plan, xfails: Listed = NOTHING) -> None:
+        self.plan = plan
+        self.verdicts = Verdicts.of(plan.subject, xfails)
+        self.pools = plan.subject.pools()
+
+    def ask(
+        self, function: Function, binding: Binding, transport: str, cases: Sequence[Case], progress: Progress
+    ) -> None:
+        """Ask every case of one function, unless it is missing, or its ranks are silent."""
+        silent_cases, verdicts = 0, self.verdicts
+        function.missing = verdicts.resolves_here and is_missing(placed(self.pools.prefix, binding.path))
+        for case in cases if not function.missing else ():
+            verdict = verdicts.known(binding, case)
+            if verdict or silent_cases >= BEARABLE:
+                unasked = verdict or (FAIL, "not asked: the ranks were silent before")
+                function.cases.append(CaseResult(str(case), *unasked))
+            else:
+                answers = self.pools.of(transport, case.size).run([binding] * case.size, case)
+                function.missing = _all_raised(answers, _ABSENT)
+                if function.missing:
+                    break
+                result = self.result(binding, case, answers)
+                function.cases.append(result)
+                silent_cases += result.outcome == FAIL and _was_silent(answers)
+            progress.step(f"{binding.framework.name}, {transport}")
+        if len(function.cases) < len(cases):
+            progress.step(f"{binding.framework.name}, {transport}", len(cases) - len(function.cases))
+
+    def result(self, binding: Binding, case: Case, answers: Sequence[Answer | Failure]) -> CaseResult:
+        """What came of a case."""
+        lines = differing(binding, case, answers, texts=not self.plan.subject.module)
+        outcome, why = self.verdicts.verdict(binding, case, lines)
+        traces = [answer.trace for answer in answers if isinstance(answer, Failure)] if outcome == FAIL else []
+        text = "\n".join([why, *traces]).strip() if outcome != PASS else ""
+        return CaseResult(
+            str(case), outcome, text, inputs=shown.inputs(case), answers=tuple(map(shown.answer, answers))
+        )
+
+
+def fill(grid: Grid, plan: Plan, progress: Progress, xfails: Listed = NOTHING) -> None:
     """Run all of the plan, case by case."""
     calls = [
         (binding, transport, plan.cases(binding, transport))
@@ -43,74 +85,31 @@ def fill(grid: Grid, plan: Plan, progress: Progress) -> None:
     ]
     recorded = list(plan.recordings())
     progress.start(sum(len(cases) for _, _, cases in calls) + len(recorded))
-    verdicts = Verdicts.of(plan.subject)
-    pools = plan.subject.pools()
+    asker = Asker(plan, xfails)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is deprecated upstream warns here too; answers are what is compared
         try:
             for binding, transport, cases in calls:
                 function = grid.cell(binding.collective, binding.framework.name, transport).function(binding.name)
-                _ask(function, binding, pools, transport, cases, verdicts, progress)
+                asker.ask(function, binding, transport, cases, progress)
         finally:
-            pools.close()
+            asker.pools.close()
         for collective, framework, recording in recorded:
             cell = grid.cell(collective, framework, "threads")
             add_recording(cell.function(recording.asked.api[0]), framework, recording)
             progress.step(f"recordings of {framework}")
-    grid.stale += verdicts.stale()
+    grid.stale += asker.verdicts.stale()
 
 
-def _ask(
-    function: Function,
-    binding: Binding,
-    pools: Pools,
-    transport: str,
-    cases: Sequence[Case],
-    verdicts: Verdicts,
-    progress: Progress,
-) -> None:
-    """Ask every case of one function, unless it is missing, or its ranks are silent."""
-    silent_cases = 0
-    function.missing = verdicts.resolves_here and is_missing(placed(pools.prefix, binding.path))
-    for case in cases if not function.missing else ():
-        verdict = verdicts.known(binding, case)
-        if verdict or silent_cases >= BEARABLE:
-            function.cases.append(
-                CaseResult(str(case), *(verdict or (FAIL, "not asked: the ranks were silent before")))
-            )
-        else:
-            answers = pools.of(transport, case.size).run([binding] * case.size, case)
-            function.missing = _all_raised(answers, _ABSENT)
-            if function.missing:
-                break
-            result = _result(binding, case, answers, verdicts)
-            function.cases.append(result)
-            silent_cases += result.outcome == FAIL and _was_silent(answers)
-        progress.step(f"{binding.framework.name}, {transport}")
-    if len(function.cases) < len(cases):
-        progress.step(f"{binding.framework.name}, {transport}", len(cases) - len(function.cases))
-
-
-def _result(binding: Binding, case: Case, answers: Sequence[Answer | Failure], verdicts: Verdicts) -> CaseResult:
-    lines = [
-        f"rank {rank}: {what} is {actual}, should be {expected}"
-        for rank, (what, actual, expected) in _differences(binding, case, answers)
-    ]
-    outcome, why = verdicts.verdict(binding, case, lines)
-    traces = [answer.trace for answer in answers if isinstance(answer, Failure)] if outcome == FAIL else []
-    text = "\n".join([why, *traces]).strip() if outcome != PASS else ""
-    return CaseResult(str(case), outcome, text, inputs=shown.inputs(case), answers=tuple(map(shown.answer, answers)))
-
-
-def _differences(
-    binding: Binding, case: Case, answers: Sequence[Answer | Failure]
-) -> list[tuple[int, tuple[str, str, str]]]:
+def differing(binding: Binding, case: Case, answers: Sequence[Answer | Failure], *, texts: bool) -> list[str]:
+    """A sentence for each difference; ``texts``: of exceptions' texts too, and not of their classes alone."""
     pairs = [
         (rank, difference)
         for rank, answer in enumerate(answers)
-        for difference in differences(binding, case, rank, answer)
+        for difference in differences(binding, case, rank, answer, texts=texts)
     ]
-    return [*pairs, *left_too_early(case, answers)]
+    found = [*pairs, *left_too_early(case, answers)]
+    return [f"rank {rank}: {what} is {actual}, should be {expected}" for rank, (what, actual, expected) in found]
 
 
 def _all_raised(answers: Sequence[Answer | Failure], name: str) -> bool:

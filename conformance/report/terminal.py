@@ -82,8 +82,8 @@ def notes(grid: Grid) -> Iterator[str]:
     for line in grid.stale:
         yield f"holds no more: {line}"
     failures = grid.failed
-    for result in failures[:_SHOWN]:
-        yield f"failed: {_failure(result)}"
+    for function, result in failures[:_SHOWN]:
+        yield f"failed: {_failure(function.name, result)}"
     if len(failures) > _SHOWN:
         yield f"... and {len(failures) - _SHOWN} more, which --json and --html have"
 
@@ -167,7 +167,8 @@ def _row(name: str, width: int, blocks: Iterable[str]) -> str:
     return _BETWEEN.join([name.ljust(width), *blocks]).rstrip()
 
 
-def _failure(result: CaseResult) -> str:
-    why = result.why.partition("\nTraceback")[0].strip()
-    text = f"{why}\n  for {result.case}" if why else result.case
+def _failure(function: str, result: CaseResult) -> str:
+    """The function and the case, as ``--case`` and the files of ``--xfails-file`` take them, and what differs."""
+    why = result.why.partition("\nTraceback")[0].strip().replace("\n", "\n  ")
+    text = f"{function}: {result.case}\n  {why}"
     return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]} ..."

@@ -1,4 +1,4 @@
-"""What differences make of a case: a failure, or a declared fault of the real framework."""
+"""What differences make of a case: a failure, a declared fault of the real framework, or one that a file names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
+from collshim.conformance.report.listed import NOTHING, Listed
 from collshim.conformance.report.results import DEVIATION, FAIL, PASS
 from collshim.conformance.report.upstream import Fault, declared
 from collshim.conformance.subject import Subject
@@ -21,21 +22,31 @@ class Verdicts:
 
     Attributes:
         resolves_here: whether this interpreter can find which functions are missing.
+        must_show: whether a declared fault has to be seen; somebody's module need not have torch's.
+        xfails: what a file names as known to fail, which has to be seen.
     """
 
     faults: Sequence[Fault] = ()
     resolves_here: bool = True
+    must_show: bool = True
+    xfails: Listed = NOTHING
     _cases: Counter[tuple[Fault, str]] = field(default_factory=Counter)
     _shown: Counter[tuple[Fault, str]] = field(default_factory=Counter)
+    _named: Counter[tuple[str, Case | None]] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, subject: Subject) -> Verdicts:
-        """Faults are declared of real frameworks alone; an adapter has none."""
-        return cls(declared(subject.framework), False) if subject.is_real else cls()
+    def of(cls, subject: Subject, xfails: Listed = NOTHING) -> Verdicts:
+        """Faults are declared of real frameworks; collshim's adapters have none, somebody's module may have them."""
+        faults = declared(subject.framework) if subject.foreign else ()
+        return cls(faults, not subject.is_real, not subject.module, xfails)
 
     def verdict(self, binding: Binding, case: Case, lines: Sequence[str]) -> tuple[str, str]:
         """What came of a case with these differences, and why."""
         text = "\n".join(lines)
+        entry = self.xfails.entry(binding.name, case)
+        if entry is not None:
+            self._named[entry] += bool(lines)
+            return (DEVIATION, f"named in {self.xfails.file}\n{text}") if lines else (PASS, "")
         fault = self._fault(binding, case)
         if fault is None:
             return (FAIL, text) if lines else (PASS, "")
@@ -55,8 +66,12 @@ class Verdicts:
         return DEVIATION, f"{fault.reason}\n{UNASKED}"
 
     def stale(self) -> list[str]:
-        """The declarations that did not hold for a function whose cases were asked."""
-        return [
+        """The declarations that did not hold for a function whose cases were asked; what a file names, and agrees."""
+        named = [_printed(entry) for entry, failures in self._named.items() if not failures]
+        agreeing = [f"{text}: named in {self.xfails.file}, and agrees" for text in named]
+        if not self.must_show:
+            return agreeing
+        return agreeing + [
             f"{name}: declared to differ, and agrees: {fault.reason}"
             for fault, name in self._cases
             if not self._shown[fault, name] and not fault.seldom
@@ -64,3 +79,8 @@ class Verdicts:
 
     def _fault(self, binding: Binding, case: Case) -> Fault | None:
         return next((fault for fault in self.faults if fault.has(binding.name, case)), None)
+
+
+def _printed(entry: tuple[str, Case | None]) -> str:
+    function, case = entry
+    return function if case is None else f"{function}: {case}"

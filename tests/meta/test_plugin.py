@@ -77,8 +77,23 @@ def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
     module.write_text(module.read_text().replace(right, "for rank in within.ranks[::-1]]"))
     done = _suite(project, *OPTIONS, "-k", "refused and .all_gather-")
     assert done.returncode == 1
-    assert "all_gather through torch.distributed.all_gather: tensor_list[0] at [0, 0] is" in done.stdout
-    assert "(rank 0 of 2) for Case('all_gather', seed=1)" in done.stdout
+    assert "DifferenceError: torch.distributed.all_gather: Case('all_gather', seed=1)" in done.stdout
+    assert "rank 0: tensor_list[0] at [0, 0] is" in done.stdout
+
+
+def test_what_is_known_to_fail_does_not_fail_the_run(project: Path) -> None:
+    module = project / "mypkg" / "dist.py"
+    right = "for rank in within.ranks]"
+    module.write_text(module.read_text().replace(right, "for rank in within.ranks[::-1]]"))
+    (project / "xfails").write_text("torch.distributed.all_gather  # the order\n")
+    done = _suite(project, *OPTIONS, "--collshim-xfails-file", "xfails", "-k", "refused and .all_gather-")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_module_that_is_not_there_is_a_usage_error(project: Path) -> None:
+    done = _suite(project, "--adapter", "mypkg.gone", "--dialect", "torch")
+    assert done.returncode == 4
+    assert "mypkg.gone cannot be imported: ModuleNotFoundError: No module named 'mypkg.gone'" in done.stderr
 
 
 def test_one_dialect_of_collshims_own_may_be_asked_for(project: Path) -> None:

@@ -1,8 +1,8 @@
-"""Run the tests over the real MegEngine, in an environment of their own.
+"""Run the tests over the real MegEngine and the real OneFlow, each in an environment of its own.
 
-python -m tests.over_real makes ``.venv-over-megengine``, with Python 3.10 (``python3.10``, or PYTHON310 says which),
-MegEngine 1.13.0, what that needs, and torch. The exit status is pytest's, or 77 where the environment cannot be made,
-with the reason.
+python -m tests.over_real [megengine] [oneflow] makes ``.venv-over-megengine`` and ``.venv-over-oneflow``, with Python
+3.10 (``python3.10``, or PYTHON310 says which), the framework, what it needs, and torch. The exit status is pytest's, or
+77 where an environment cannot be made, with the reason.
 """
 
 from __future__ import annotations
@@ -17,24 +17,29 @@ SKIPPED = 77
 """The exit status where nothing was run, as Automake has it."""
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = ROOT / ".venv-over-megengine"
-PINS = ("setuptools<75", "numpy==1.23.5", "megengine==1.13.0", "torch>=2.6", "optree", "pytest", "pytest-timeout")
+TESTS = ("setuptools<75", "numpy==1.23.5", "torch>=2.6", "optree", "pytest", "pytest-timeout")
+PINS = {
+    "megengine": ("megengine==1.13.0",),
+    "oneflow": ("oneflow==0.9.0", "nvidia-cudnn-cu11==8.6.0.163", "nvidia-cublas-cu11==11.11.3.6"),
+}
+"""PyPI's OneFlow is built with CUDA 11, whose libraries it looks for on a machine without a GPU too."""
 
 
 class CannotBeMadeError(Exception):
     """The environment cannot be made here."""
 
 
-def make() -> Path:
+def make(framework: str) -> Path:
     """The environment's Python; made where it is missing."""
-    python, done = ENVIRONMENT / "bin" / "python", ENVIRONMENT / "done"
+    folder = ROOT / f".venv-over-{framework}"
+    python, done = folder / "bin" / "python", folder / "done"
     if done.exists():
         return python
     own = os.environ.get("PYTHON310") or shutil.which("python3.10")
     if own is None:
-        raise CannotBeMadeError("there is no python3.10, for which MegEngine 1.13.0 is built: PYTHON310 says where")
-    _run([own, "-m", "venv", "--clear", str(ENVIRONMENT)])
-    _run([str(python), "-m", "pip", "install", "--quiet", *PINS])
+        raise CannotBeMadeError(f"there is no python3.10, for which {framework} is built: PYTHON310 says where")
+    _run([own, "-m", "venv", "--clear", str(folder)])
+    _run([str(python), "-m", "pip", "install", "--quiet", *TESTS, *PINS[framework]])
     done.touch()
     return python
 
@@ -46,27 +51,30 @@ def _run(command: list[str]) -> None:
         raise CannotBeMadeError(f"{' '.join(command[:4])}: {' '.join(told[-1:])}")
 
 
-def main() -> int:
-    """Make what is missing, and run."""
+def run(framework: str, arguments: list[str]) -> int:
+    """Make what is missing, and run the tests over one framework."""
     try:
-        python = make()
+        python = make(framework)
     except (CannotBeMadeError, subprocess.TimeoutExpired) as error:
-        print(f"over-real: SKIPPED, no test was run: {error}", flush=True)
+        print(f"over-real: SKIPPED, no test over {framework} was run: {error}", flush=True)
         return SKIPPED
-    options = [
-        "--quiet",
-        "--noconftest",
-        "-c",
-        os.devnull,
-        f"--rootdir={ROOT}",
-        "--timeout=100",
-        "-p",
-        "no:cacheprovider",
-    ]
-    command = [str(python), "-m", "pytest", *options, str(Path(__file__).parent / "over_megengine.py"), *sys.argv[1:]]
+    options = ["--quiet", "--noconftest", "-c", os.devnull, f"--rootdir={ROOT}", "--timeout=100"]
+    tests = Path(__file__).parent / f"over_{framework}.py"
+    command = [str(python), "-m", "pytest", *options, "-p", "no:cacheprovider", str(tests), *arguments]
+    cuda = python.parents[1].glob("lib/python*/site-packages/nvidia/*/lib")
+    libraries = [*map(str, cuda), os.environ.get("LD_LIBRARY_PATH", "")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if framework == "oneflow":
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, libraries))
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
+def main(arguments: list[str]) -> int:
+    """Run what is named, else all; the rest is pytest's. The first failure counts, then what was not run."""
+    named = [framework for framework in PINS if framework in arguments] or list(PINS)
+    statuses = [run(framework, [word for word in arguments if word not in PINS]) for framework in named]
+    return next((status for status in sorted(statuses) if status not in (0, SKIPPED)), max(statuses))
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

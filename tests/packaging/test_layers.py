@@ -56,7 +56,7 @@ LEVELS = (
     ("world",),
     ("processes",),
     ("launch",),
-    ("adapting.devices", "adapting.over_megengine"),
+    ("adapting.devices", "adapting.over_megengine", "adapting.over_oneflow"),
     ("adapting.patching",),
     ("run", "worker"),
     ("adapting",),

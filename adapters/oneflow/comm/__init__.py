@@ -41,10 +41,11 @@ Differences from OneFlow 0.9.0, each of them an accident there:
   first;
 * ``broadcast`` makes a leaf tensor that requires a gradient a non-leaf; here it stays a leaf;
 * ``all_reduce`` returns before its peers have joined and the first reading waits; here the call waits;
-* ``send`` to oneself loses the message; here it is refused. ``send`` may return before its message was
-  received.
+* ``send`` to oneself loses the message, ``recv`` from oneself gives zeros, and from no rank it waits for ever; here
+  these are refused. ``send`` may return before its message was received.
 """
 
+from collshim.oneflow.comm import comm_ops as comm_ops
 from collshim.oneflow.comm.movement import (
     all_gather,
     all_gather_into_tensor,

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from collshim.arrays import Array
+from collshim.errors import ArgumentIndexError, also, refusal
 from collshim.oneflow.comm.arguments import refused, require_tensor, storage, values, world_communicator
 from collshim.oneflow.device_names import Device, own_device
 from collshim.oneflow.framework.tensor import adopt
@@ -25,12 +26,13 @@ def send(input: Array, dst: int, send_meta: bool = True) -> None:
     Raises:
         TypeError: ``input`` is no tensor, ``dst`` no int, or ``send_meta`` neither bool nor int.
         ValueError: ``dst`` is this rank. (OneFlow loses the message.)
-        IndexError: ``dst`` is no rank.
+        RuntimeError: ``dst`` is no rank; an IndexError too.
     """
     require_tensor("send(): argument 'input'", "input", input, TypeError)
     _require_int64("send", "dst", dst)
     _require_bool("send", "send_meta", send_meta)
     comm = world_communicator()
+    _require_rank("send", "dst", dst)
     if dst == comm.rank:
         raise refused(ValueError, "send", "dst", f"{dst}, this rank", "another rank")
     comm.send(values("send", "input", input), int(dst), discovers=bool(send_meta)).wait()
@@ -59,8 +61,8 @@ def recv(
     Raises:
         TypeError: ``src`` is no int; ``out`` no tensor; ``shape`` no lengths, or ``dtype`` no dtype.
         NotImplementedError: one or two of ``shape``, ``dtype`` and ``device``.
-        RuntimeError: no such device, a negative length; or what comes is not what is awaited.
-        IndexError: ``src`` is no rank.
+        RuntimeError: no such device, a negative length; or what comes is not what is awaited; ``src`` is this rank, or
+            no rank, an IndexError too. (OneFlow waits for ever for no rank.)
     """
     _require_int64("recv", "src", src)
     if out is not None:
@@ -71,6 +73,9 @@ def recv(
             "given: shape, dtype and device, or none of them (All or none of shape, dtype and device should have value)"
         )
         raise refused(NotImplementedError, "recv", " and ".join(missing), None, expected)
+    _require_rank("recv", "src", src)
+    if src == world_communicator().rank:
+        raise refused(RuntimeError, "recv", "src", f"{src}, this rank", "another rank: nothing can be sent to oneself")
     if out is None and shape is None:
         return adopt(world_communicator().recv(int(src), discovers=True).wait())
     output = _place(shape, dtype, device) if out is None else out
@@ -97,6 +102,13 @@ def _require_int64(function: str, what: str, value: object) -> None:
     if not isinstance(value, int | np.integer):
         expected = f"an int: {function}(): argument {what!r} must be int64, not {type(value)}"
         raise refused(TypeError, function, what, f"{value!r}", expected)
+
+
+def _require_rank(function: str, what: str, rank: int) -> None:
+    comm = world_communicator()
+    if not 0 <= rank < comm.size:
+        text = refusal(function, what, rank, f"from 0 to {comm.size - 1}", comm.rank, comm.size)
+        raise also(ArgumentIndexError, RuntimeError)(text)
 
 
 def _require_bool(function: str, what: str, value: object) -> None:

@@ -146,6 +146,16 @@ class Tensor(torch.Tensor):
         """The logarithm of ``softmax``."""
         return super().log_softmax(-1 if dim is None else dim)
 
+    def scatter(self, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """This tensor with a tensor or a number, ``src``, at the places along ``dim`` that ``index`` names."""
+        more: Any = {"reduce": reduce} if reduce else {}
+        return super().scatter(dim, index, src, **more)
+
+    def scatter_(self, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The same in place."""
+        more: Any = {"reduce": reduce} if reduce else {}
+        return super().scatter_(dim, index, src, **more)
+
     def cast(self, dtype: torch.dtype) -> Any:
         """The tensor in another dtype."""
         return super().to(dtype)

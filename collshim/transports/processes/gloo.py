@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -75,7 +75,7 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
         whole = joined(target)
         if whole is None:
             if carried is as_is:
-                return target, group.allgather([target], [source]), None
+                return target, group.allgather([cast("list[Tensor]", target)], [source]), None
             return target, group.allgather([_carried_parts(carried, target)], [carried(source)]), None
         return target, all_gather_single(group, carried(whole), carried(source.view(-1))), None
 

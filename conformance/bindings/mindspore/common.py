@@ -44,7 +44,8 @@ def named_op(context: RankContext, op: str) -> Mapping[str, Any]:
     return {"op": op}
 
 
-FRAMEWORK = Framework("mindspore", _enter, _group)
+_NEEDED = ("mindspore.communication.init", "mindspore.communication.create_group")
+FRAMEWORK = Framework("mindspore", _enter, _group, needs=_NEEDED)
 ANY = Admits(dtypes=MOVED, groups="ordered")
 GATHERED = Admits(dtypes=MOVED, groups="ordered", least_ndim=1)
 EXCHANGED = Admits(dtypes=MOVED, groups="ordered", layouts=CONTIGUOUS, ragged=True, least_ndim=1)

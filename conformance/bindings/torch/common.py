@@ -36,7 +36,8 @@ def op(context: RankContext, name: str) -> Mapping[str, Any]:
     return {"op": getattr(context.function("torch.distributed.ReduceOp"), _SAID[name])}
 
 
-FRAMEWORK = Framework("torch", _enter, _group)
+_NEEDED = ("is_initialized", "init_process_group", "new_group", "ReduceOp")
+FRAMEWORK = Framework("torch", _enter, _group, needs=tuple(f"torch.distributed.{name}" for name in _NEEDED))
 ANY = Admits(dtypes=DTYPES, groups="ordered")
 RAGGED = Admits(dtypes=DTYPES, groups="ordered", ragged=True)
 SUMS = Admits(dtypes=DTYPES, groups="ordered", reduce_ops=(*OPS, *BITWISE))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import doctest
+import types
 import unittest
 from collections import OrderedDict
 from pathlib import Path
@@ -13,7 +16,9 @@ import torch
 import collshim.oneflow as flow
 import collshim.oneflow.unittest as flow_unittest
 from collshim.oneflow.framework import check_point_v2
+from collshim.oneflow.framework.unittest import check_multi_rank_docstr
 from collshim.oneflow.test_utils import test_util as util
+from collshim.world import local_worlds, use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,3 +244,33 @@ def test_internals_that_programs_reach_for() -> None:
     internal.eager.Sync()
     assert internal.cpu_broadcast(b"bytes", 0) == b"bytes"
     assert isinstance(flow.ones(1), internal.Tensor)
+
+
+EXAMPLES = """
+'''
+>>> import collshim.oneflow as flow
+>>> flow.env.get_rank()  # doctest: +ONLY_CHECK_RANK_0
+0
+>>> flow.env.get_rank()  # doctest: +ONLY_CHECK_RANK_1
+1
+>>> flow.env.get_world_size()
+%s
+'''
+"""
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(("size", "wanted"), [(2, None), (3, doctest.DocTestFailure)])
+def test_examples_are_compared_on_the_rank_that_they_name(rank: int, size: int, wanted: Any) -> None:
+    module = types.ModuleType("examples", (EXAMPLES % size).strip().strip("'"))
+    expected = contextlib.nullcontext() if wanted is None else pytest.raises(wanted)
+    with local_worlds(2) as worlds, use(worlds[rank]), expected:
+        check_multi_rank_docstr(module)
+
+
+def test_the_functions_are_in_comm_ops_too() -> None:
+    names = set(flow.comm.__all__) - {"send", "recv"}
+    assert {name: getattr(flow.comm.comm_ops, name) for name in names} == {
+        name: getattr(flow.comm, name) for name in names
+    }
+    assert set(flow.comm.comm_ops.__all__) == names

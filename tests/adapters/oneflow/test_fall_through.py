@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,48 @@ def test_names_that_mean_the_same_are_there(name: str) -> None:
     for part in name.split("."):
         thing = getattr(thing, part)
     assert callable(thing)
+
+
+INDEX = flow.tensor([[0, 2]])
+CHANGES: dict[str, tuple[Any, Any]] = {
+    "scatter of a number": (lambda: flow.scatter(flow.zeros(1, 3), 1, INDEX, 5.0), [[5.0, 0.0, 5.0]]),
+    "scatter, added": (lambda: flow.scatter(flow.ones(1, 3), 1, INDEX, 5.0, reduce="add"), [[6.0, 1.0, 6.0]]),
+    "Tensor.scatter": (lambda: flow.zeros(1, 3).scatter(1, INDEX, src=flow.ones(1, 2)), [[1.0, 0.0, 1.0]]),
+    "Tensor.scatter_": (lambda: flow.zeros(1, 3).scatter_(1, INDEX, src=2.0), [[2.0, 0.0, 2.0]]),
+    "broadcast_like": (lambda: flow.broadcast_like(flow.ones(2), flow.zeros(2, 2)), [[1.0, 1.0], [1.0, 1.0]]),
+    "broadcast_like, axes": (lambda: flow.broadcast_like(flow.tensor([1, 2]), flow.zeros(2, 2), [1]), [[1, 1], [2, 2]]),
+    "cast": (lambda: flow.cast(flow.ones(1), flow.int64), [1]),
+    "expand": (lambda: flow.expand(flow.ones(1), 2), [1.0, 1.0]),
+    "repeat": (lambda: flow.repeat(flow.ones(1), 2), [1.0, 1.0]),
+    "view": (lambda: flow.view(flow.ones(2), (1, 2)), [[1.0, 1.0]]),
+    "new_full": (lambda: flow.new_full(flow.ones(1), (2,), 3.0), [3.0, 3.0]),
+    "masked_fill_": (lambda: flow.masked_fill_(flow.ones(2), flow.tensor([True, False]), 0.0), [0.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_functions_that_torch_has_otherwise_take_oneflows_arguments(name: str) -> None:
+    make, wanted = CHANGES[name]
+    found = make()
+    assert type(found) is flow.Tensor
+    assert found.tolist() == wanted
+
+
+def test_dtypes_have_numpys_types() -> None:
+    found = [flow.convert_oneflow_dtype_to_numpy_dtype(dtype) for dtype in (flow.float32, flow.int64, flow.bool)]
+    assert found == [np.float32, np.int64, np.bool_]
+
+
+def test_decorators_for_compilers_leave_functions_as_they_are() -> None:
+    def function() -> int:
+        return 3
+
+    with pytest.warns(UserWarning, match="leaves what it is given as it is"):
+        assert flow.jit.script(function) is function
+    with pytest.warns(UserWarning, match="leaves what it is given as it is"):
+        assert flow.jit.ignore()(function) is function
+    assert not flow.jit.is_scripting()
+    assert not flow.jit.is_tracing()
 
 
 def test_a_name_is_one_object() -> None:

@@ -150,6 +150,26 @@ def test_sending_to_oneself_or_to_nobody_is_refused(run: Run, refused: Refused) 
         assert "7, should be from 0 to 1" in nobody
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, IndexError])
+@pytest.mark.parametrize("rank", [-1, 2])
+def test_a_rank_that_is_none_is_oneflows_error_and_pythons(
+    run: Run, refused: Refused, kind: type[Exception], rank: int
+) -> None:
+    def calls() -> None:
+        refused(kind, lambda: comm.send(flow.zeros(2), rank))
+        refused(kind, lambda: comm.recv(rank, out=flow.zeros(2)))
+
+    run(calls, 2)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"shape": (2,), "dtype": flow.float32, "device": "cpu"}])
+def test_receiving_from_oneself_is_refused_at_once(run: Run, refused: Refused, arguments: dict[str, Any]) -> None:
+    def rank() -> str:
+        return refused(RuntimeError, lambda: comm.recv(flow.env.get_rank(), **arguments))
+
+    assert all("this rank, should be another rank" in text for text in run(rank, 2))
+
+
 def test_no_rank_leaves_a_barrier_before_all_have_come(run: Run, size: int) -> None:
     came: list[int] = []
 

@@ -1,0 +1,39 @@
+"""docs/conformance.md: its commands, run where its examples are, print what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collshim
+
+ROOT = Path(collshim.__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^    \$ collshim (.+)\n\n?((?:^    (?!\$).*\n|^\n)*)", PAGE, re.MULTILINE)
+
+
+def test_the_page_has_commands_and_what_they_print() -> None:
+    assert len(COMMANDS) == 3
+    assert sum(bool(printed.strip()) for _, printed in COMMANDS) == 2
+
+
+@pytest.mark.parametrize(("command", "printed"), COMMANDS, ids=range(len(COMMANDS)))
+def test_a_command_prints_what_the_page_says(command: str, printed: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "collshim", *shlex.split(command)],
+        cwd=ROOT / "docs" / "examples",
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    expected = [line.removeprefix("    ") for line in printed.splitlines() if line.strip()]
+    assert [line for line in expected if line not in done.stdout.splitlines()] == [], done.stdout + done.stderr
+    assert done.returncode == ("toy_dist" in command)

@@ -1,0 +1,209 @@
+"""``collshim conformance`` on somebody's module, as its author runs it: in the folder that has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import collshim.conformance
+from collshim.__main__ import main
+from collshim.conformance.missing import is_missing
+
+ROOT = Path(collshim.conformance.__file__).resolve().parents[1]
+EXAMPLE = (ROOT / "docs" / "examples" / "store_dist.py").read_text(encoding="utf-8")
+NEEDED = "is_initialized = init_process_group = new_group = ReduceOp = None\n"
+
+# By name, what somebody got wrong: a text of the example, and what stands in its place.
+MISTAKES = {
+    "order": ("for rank in within.ranks]", "for rank in within.ranks[::-1]]"),
+    "average": ("total / len(parts) if op == ReduceOp.AVG else total", "total"),
+}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "collshim", "conformance", "--framework", "torch", *arguments]
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), cwd=folder, env=environment(), capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+def example(folder: Path, mistake: str = "") -> None:
+    text, (right, wrong) = EXAMPLE, MISTAKES.get(mistake, ("", ""))
+    assert not right or text.count(right) == 1
+    (folder / "mine.py").write_text(text.replace(right, wrong) if right else text, encoding="utf-8")
+
+
+def test_a_module_of_this_folder_agrees_and_what_it_lacks_is_told(tmp_path: Path) -> None:
+    example(tmp_path)
+    done = run(tmp_path, "--adapter", "mine", "--collective", "all_gather", "--size", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all_gather  ✓" in done.stdout
+    assert "missing of torch.distributed: all_gather_coalesced, all_gather_into_tensor" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("mistake", "collective", "told"),
+    [
+        (
+            "order",
+            "all_gather",
+            "failed: torch.distributed.all_gather: Case('all_gather', seed=1)\n  rank 0: tensor_list",
+        ),
+        (
+            "average",
+            "all_reduce",
+            "failed: torch.distributed.all_reduce: Case('all_reduce', reduce_op='avg', seed=1)\n",
+        ),
+    ],
+)
+def test_a_mistake_is_found_at_the_least_size_with_its_function_and_case(
+    tmp_path: Path, mistake: str, collective: str, told: str
+) -> None:
+    example(tmp_path, mistake)
+    done = run(tmp_path, "--adapter", "mine", "--collective", collective, "--size", "2")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert told in done.stdout
+
+
+def test_a_printed_case_is_asked_again_alone(tmp_path: Path) -> None:
+    example(tmp_path, "average")
+    line = "torch.distributed.all_reduce: Case('all_reduce', reduce_op='avg', seed=1)"
+    done = run(tmp_path, "--adapter", "mine", "--case", line)
+    assert done.returncode == 1
+    assert f"failed: {line}\n" in done.stdout
+    assert "1 cases:\n0 agree, 1 failed" in done.stdout
+
+
+@pytest.mark.slow
+def test_files_name_what_fails_and_what_is_not_asked(tmp_path: Path) -> None:
+    example(tmp_path, "order")
+    (tmp_path / "xfails").write_text("# the order\ntorch.distributed.all_gather: Case('all_gather', seed=1)\n")
+    (tmp_path / "skips").write_text("torch.distributed.all_gather[async]  # not looked at yet\n")
+    asked = ["--adapter", "mine", "--collective", "all_gather", "--size", "2", "--skips-file", "skips"]
+    done = run(tmp_path, *asked, "--xfails-file", "xfails", "--json", "run.json")
+    assert done.returncode == 1, "the other cases fail"
+    cells = json.loads((tmp_path / "run.json").read_text())["cells"]
+    functions = {function["name"]: function["cases"] for cell in cells for function in cell["functions"]}
+    named = [case for case in functions["torch.distributed.all_gather"] if case["outcome"] == "deviation"]
+    assert [(case["case"], case["why"].partition("\n")[0]) for case in named] == [
+        ("Case('all_gather', seed=1)", "named in xfails")
+    ]
+    assert functions["torch.distributed.all_gather[async]"] == []
+    example(tmp_path)
+    agrees = run(tmp_path, *asked, "--xfails-file", "xfails")
+    assert agrees.returncode == 1
+    assert "holds no more: torch.distributed.all_gather: Case('all_gather', seed=1): named in xfails" in agrees.stdout
+
+
+# What the folder's module is, what is asked of it, and what is told.
+REFUSED = [
+    ("", ["no.such.module"], "no.such.module cannot be imported: ModuleNotFoundError: No module named"),
+    ("", ["mine:dist"], "the module is 'mine:dist', should be a dotted name: mypkg.dist"),
+    ("raise RuntimeError('not today')", ["mine"], "mine cannot be imported: RuntimeError: not today"),
+    ("import os; os._exit(7)", ["mine"], "mine cannot be imported: it ends the process, exit code 7"),
+    (NEEDED, ["mine"], "nothing can be asked: mine has none of mine.all_gather"),
+    (
+        "def all_reduce(): ...",
+        ["mine", "--collective", "all_reduce"],
+        "mine has mine.all_reduce, but not mine.is_initialized and mine.init_process_group and mine.new_group",
+    ),
+    ("", ["mine", "--case", "Case(1"], "is no case, should be one, as a run prints it"),
+    ("", ["mine", "--skips-file", "none"], "none: No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("text", "asked", "told"), REFUSED, ids=lambda value: value[0] if type(value) is list else "")
+def test_what_cannot_be_asked_is_refused_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    asked: list[str],
+    told: str,
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    is_missing.cache_clear()
+    try:
+        assert main(["conformance", "--framework", "torch", "--adapter", *asked]) == 2
+    finally:
+        is_missing.cache_clear()
+        sys.modules.pop("mine", None)
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert told in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_world_has_a_rank(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["conformance", "--size", "0"])
+    assert end.value.code == 2
+    assert "argument --size: 0 is no size of a world, should be 1 or more" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_ctrl_c_shows_and_writes_what_was_found(tmp_path: Path) -> None:
+    example(tmp_path)
+    asked = command("--adapter", "mine", "--collective", "all_gather", "--json", "run.json")
+    with subprocess.Popen(
+        asked, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        while " of " not in process.stderr.readline():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted: this is what was found till then" in out
+    assert json.loads((tmp_path / "run.json").read_text())["cells"]
+
+
+@pytest.mark.slow
+def test_a_module_that_hangs_costs_seconds(tmp_path: Path) -> None:
+    text = EXAMPLE.replace(
+        "def all_gather(", "def all_gather(*_, **__):\n    import time; time.sleep(1000)\n\ndef unused("
+    )
+    (tmp_path / "mine.py").write_text(text)
+    began = time.monotonic()
+    done = run(tmp_path, "--adapter", "mine", "--collective", "all_gather", "--size", "2", "--timeout", "4")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "did not answer in time (4 s)" in done.stdout
+    assert "not asked: the ranks were silent before" in done.stdout
+    assert time.monotonic() - began < 90
+
+
+@pytest.mark.slow
+def test_torchs_own_module_is_green(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("--adapter", "torch.distributed", "--size", "2"),
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "0 failed" in done.stdout
+
+
+def test_torchs_own_module_is_green_in_its_reductions(tmp_path: Path) -> None:
+    done = run(tmp_path, "--adapter", "torch.distributed", "--collective", "all_reduce", "barrier", "--size", "2")
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "0 failed" in done.stdout
