@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import signal
 import sys
+import traceback
 from collections.abc import Mapping
 
 from collshim.adapting import patching
 from collshim.environment import forget_others
+from collshim.errors import PeerError
+from collshim.run import SIGNALLED
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
@@ -40,6 +44,22 @@ def main() -> None:
     os.environ.update(environment(os.environ))
     for framework in filter(None, os.environ.get(patching.VARIABLE, "").split(",")):
         patching.patch(framework)
+    from torch.distributed.elastic.multiprocessing.errors import get_error_handler
+
+    handler = get_error_handler()  # by whose file the agent knows who failed first, and of what
+    handler.initialize()
+    try:
+        _run()
+    except KeyboardInterrupt:  # whoever pressed the keys knows
+        sys.exit(SIGNALLED + signal.SIGINT)
+    except Exception as error:
+        handler.record_exception(error)
+        sys.last_value = error  # as the interpreter has it; the other ranks are told at the exit
+        sys.stderr.write(_report(error))
+        sys.exit(1)
+
+
+def _run() -> None:
     del sys.argv[0]
     if sys.argv[0] == "-m":
         del sys.argv[0]
@@ -48,6 +68,21 @@ def main() -> None:
     else:
         sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
         runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def _report(error: Exception) -> str:
+    """The traceback of the script, without what started it; of a failure that is another rank's, its line."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename in _STARTERS:
+        trace = trace.tb_next
+    if isinstance(error, PeerError):
+        kind = type(error)
+        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        return f"{name}: {error}\n"
+    return "".join(traceback.format_exception(type(error), error, trace))
+
+
+_STARTERS = {__file__, runpy.__file__, "<frozen runpy>"}
 
 
 if __name__ == "__main__":

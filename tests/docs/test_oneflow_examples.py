@@ -27,7 +27,18 @@ weight: [2.0000033378601074, 2.99999737739563]
 
 
 def printed(example: str, ranks: int) -> str:
-    command = [sys.executable, "-m", "collshim", "run", "--as", "oneflow", "-n", str(ranks), str(EXAMPLES / example)]
+    command = [
+        sys.executable,
+        "-m",
+        "collshim",
+        "run",
+        "--no-prefix",
+        "--as",
+        "oneflow",
+        "-n",
+        str(ranks),
+        str(EXAMPLES / example),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -220,7 +220,7 @@ def test_run_as_gives_a_script_the_stand_in(tmp_path: Path, monkeypatch: pytest.
     for name in ("PYTHONPATH", "COLLSHIM_STAND_IN", "OMP_NUM_THREADS", "COLLSHIM_SECRET"):
         monkeypatch.setenv(name, os.environ.get(name, ""))  # `run` sets them for its ranks, in this process
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert main(["run", "--as", "oneflow", "-n", "2", str(script), str(tmp_path)]) == 0
+    assert main(["run", "--no-prefix", "--as", "oneflow", "-n", "2", str(script), str(tmp_path)]) == 0
     assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["collshim.oneflow 1.5"] * 2
 
 

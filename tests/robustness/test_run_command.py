@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -162,8 +164,64 @@ def test_the_variables_are_those_of_each_frameworks_launcher(rank: int, told: li
 def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_path: Path) -> None:
     seen = _ended(_run(tmp_path, FAILS, "-n", str(SIZE), more=_temporary(tmp_path)))
     assert seen.code == 7, seen
-    assert "rank 2 failed first, exit code 7" in seen.out
+    assert re.search(r"^collshim run: rank 2 failed first \(pid \d+, exit code 7\)$", seen.errors, re.MULTILINE)
     assert _left_behind(tmp_path) == []
+
+
+ERRS = """
+    import collshim, numpy as np
+    comm = collshim.current().communicator
+    print("rank", comm.rank, "is here")
+    if comm.rank == 1:
+        raise ValueError("what rank 1 got wrong")
+    comm.all_reduce(np.ones(3)).wait()
+"""
+
+
+def test_what_ranks_print_has_the_rank_in_front_and_the_first_failure_is_told_last(tmp_path: Path) -> None:
+    seen = _ended(_run(tmp_path, ERRS, "-np", "3"))
+    assert seen.code == 1, seen
+    assert sorted(seen.out.splitlines()) == [f"[rank {rank}] rank {rank} is here" for rank in range(3)]
+    lines = seen.errors.splitlines()
+    traces = [line for line in lines if line.endswith("Traceback (most recent call last):")]
+    assert traces == ["[rank 1] Traceback (most recent call last):"], "a failure that is another's is one line"
+    assert not [line for line in lines if "runpy" in line or "worker.py" in line], seen.errors
+    assert lines[-3].startswith("collshim run: rank 1 failed first (pid ")
+    assert lines[-2:] == ["  ValueError: what rank 1 got wrong", "  2 more ranks failed after it"]
+
+
+def test_a_signal_is_named_and_its_exit_code_is_a_shells(tmp_path: Path) -> None:
+    seen = _ended(_run(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "--log-dir", str(tmp_path)))
+    assert seen.code == 128 + signal.SIGKILL
+    assert "signal 9 (SIGKILL))" in seen.errors
+    assert f"what the ranks printed: {tmp_path}" in seen.errors
+
+
+def test_ctrl_c_ends_the_ranks_and_says_nothing(tmp_path: Path) -> None:
+    source = "import collshim, time; collshim.current(); print('here', flush=True); time.sleep(1000)"
+    process = _run(tmp_path, source, "-n", "2")
+    assert process.stdout is not None
+    for _ in range(2):
+        assert process.stdout.readline().endswith("here\n")
+    process.send_signal(signal.SIGINT)
+    seen = _ended(process)
+    assert (seen.code, seen.out, seen.errors) == (128 + signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nowhere.py"], "collshim run: there is no script nowhere.py in "),
+        (["-m", "no.such.module"], "collshim run: there is no module no.such.module in "),
+    ],
+)
+def test_a_script_that_is_not_there_is_told_before_any_rank_starts(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "-n", "2", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(told)
+    assert len(error.splitlines()) == 1
 
 
 def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm(tmp_path: Path) -> None:
