@@ -45,9 +45,9 @@ def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
 
 def result_converter(inp: Array, device: str | None) -> Callable[[Tensor], Array]:
     """What makes a result the kind of array that ``inp`` is, on ``device``; see ``_native`` where it is none."""
-    place = placing(device)
-    if isinstance(inp, Valued) or (is_native() and not is_array(inp)):
+    place, is_given = placing(device), is_array(inp)
+    if isinstance(inp, Valued) or (not is_given and is_native()):
         own = device or (inp._device if isinstance(inp, Valued) else None)
         return lambda result: wrapped(place(result), own)
-    kind = like(inp) if is_array(inp) else None
+    kind = like(inp) if is_given else None
     return place if kind is None else lambda result: kind(place(result))

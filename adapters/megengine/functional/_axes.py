@@ -16,7 +16,8 @@ def require_axis(collective: str, axis: int, tensor: Tensor, comm: Communicator,
         RuntimeError, also IndexError: negative. MegEngine's ``all_gather`` and ``gather`` raise RuntimeError; its
             other collectives return wrong data.
     """
-    require_counted(collective, axis, comm, name, tensor)
+    if not isinstance(axis, int) or axis < 0:
+        require_counted(collective, axis, comm, name, tensor)
     if axis >= tensor.dim():
         expected = f"below {tensor.dim()}"
         raise ArgumentIndexError(f"list index out of range: {_refused(collective, name, axis, expected, tensor, comm)}")

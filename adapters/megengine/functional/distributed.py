@@ -322,8 +322,8 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
     Args:
         src_rank: the global rank that sends.
         device: where the result goes.
-        inp: an array whose kind the result takes; None for a
-            MegEngine tensor, or torch's in a program that made none. Its shape and dtype are not read.
+        inp: an array whose kind the result takes, and whose shape and dtype are not read. None for MegEngine's kind, or
+            torch's in a program that made no tensor of MegEngine's and that no ``launcher`` started.
 
     Returns:
         An array of the sender's shape and dtype; ``(1,)`` where that is 0-d.

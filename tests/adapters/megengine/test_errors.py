@@ -199,3 +199,13 @@ def barrier_of(group: Any) -> None:
 
 def test_a_barrier_of_no_group_is_refused(refused: Refused) -> None:
     assert all(isinstance(error, AssertionError) for error in refused(barrier_of, 2, [0, 1]))
+
+
+def scattered_along(axis: int) -> None:
+    F.scatter(torch.ones(2) if dist.get_rank() == 0 else None, axis=axis)
+
+
+def test_an_axis_that_no_tensor_has_is_refused_on_every_rank(refused: Refused) -> None:
+    for error in refused(then_go_on, 2, scattered_along, -1):
+        assert isinstance(error, IndexError)
+        assert "should be counted from the front" in str(error)
