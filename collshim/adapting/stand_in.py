@@ -56,8 +56,10 @@ class _StandIns:
 
     def is_for(self, framework: str, frame: Any, *, looks: bool = False) -> bool:
         """Whether the code in ``frame`` gets the stand-in; ``looks``: it asks for a spec alone."""
-        if frame is None or getattr(self.hiding, "on", False):
+        if getattr(self.hiding, "on", False):
             return False
+        if frame is None:  # Python itself asks, for ``python -m``
+            return True
         if importers.package(frame) in (framework, "collshim"):
             return False
         if not importers.is_library(frame):
@@ -173,7 +175,7 @@ def _find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
     if framework is None or getattr(_STATE.hiding, "on", False):
         return _STATE.find_spec(name, package)
     if _STATE.is_for(framework, importers.importer(), looks=True):
-        return _STATE.find_spec(f"collshim.{name}", package)
+        return _ALIASES.alias(name)
     with _STATE.hidden(framework):
         return _STATE.find_spec(name, package)
 
@@ -187,8 +189,22 @@ class _Aliases(MetaPathFinder, Loader):
         framework = _STATE.framework(fullname)
         if framework is None or not _STATE.is_for(framework, importers.importer()):
             return None
+        return self.alias(fullname)
+
+    def alias(self, fullname: str) -> ModuleSpec | None:
+        """The spec of an adapter's module under the framework's name."""
         spec = _STATE.find_spec(f"collshim.{fullname}")
-        return None if spec is None else ModuleSpec(fullname, self, is_package=bool(spec.submodule_search_locations))
+        if spec is None:
+            return None
+        found = ModuleSpec(fullname, self, origin=spec.origin, is_package=spec.submodule_search_locations is not None)
+        found.has_location = spec.has_location
+        return found
+
+    def get_code(self, fullname: str) -> Any:
+        """The code of the adapter's module, for ``python -m``."""
+        spec = _STATE.find_spec(f"collshim.{fullname}")
+        loader: Any = None if spec is None else spec.loader
+        return None if loader is None else loader.get_code(f"collshim.{fullname}")
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = _STATE.import_module(f"collshim.{spec.name}")

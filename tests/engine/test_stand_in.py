@@ -190,6 +190,13 @@ def test_an_interpreter_that_is_started_stands_in_too(monkeypatch: pytest.Monkey
         assert json.loads(started("-c", STARTED)) == ["collshim.oneflow", True]
 
 
+def test_a_module_of_the_framework_can_be_run_in_it(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import oneflow as flow\nprint(flow.__name__, flow.env.get_world_size())\n")
+    with collshim.stand_in("oneflow"):
+        told = started("-m", "oneflow.distributed.launch", "--nproc_per_node", "1", str(tmp_path / "script.py"))
+    assert told.splitlines()[-1] == "collshim.oneflow 1"
+
+
 def test_it_imports_neither_collshim_nor_torch_before_a_framework() -> None:
     text = "import sys, json; print(json.dumps(['torch' in sys.modules, 'collshim' in sys.modules]))"
     with collshim.stand_in("oneflow"):

@@ -18,6 +18,7 @@ from collshim.errors import ArgumentValueError, also
 from collshim.oneflow.comm.arguments import world_communicator
 from collshim.oneflow.device_names import Device, own_device
 from collshim.oneflow.framework.tensor import adopt, plain
+from collshim.options import get as current_options
 
 
 def _broadcast_py_object(obj: Any, src: int = 0) -> Any:
@@ -49,7 +50,8 @@ def load(
 ) -> Any:
     """What ``save`` wrote; with ``global_src_rank`` that rank reads, and all hold what it has read.
 
-    Tensors are on the CPU, or on ``map_location``. What is read must be tensors, numbers, text and containers.
+    Tensors are on the CPU, or on ``map_location``. A file may hold whatever pickle restores, as OneFlow's may, and runs
+    what its writer chose: with ``collshim.options(objects="safe")`` tensors, numbers, text and containers alone.
 
     Raises:
         FileNotFoundError: no such file.
@@ -62,9 +64,10 @@ def load(
             f"(rank {own.rank} of {own.size})"
         )
     place = own_device(map_location) or torch.device("cpu")
+    safe = current_options().objects != "any"
     if global_src_rank is None:
-        return adopt(torch.load(path, map_location=place, weights_only=True))
-    read = torch.load(path, map_location="cpu", weights_only=True) if own.rank == global_src_rank else None
+        return adopt(torch.load(path, map_location=place, weights_only=safe))
+    read = torch.load(path, map_location="cpu", weights_only=safe) if own.rank == global_src_rank else None
     return _moved(_broadcast_py_object(read, global_src_rank), place)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import pickle
 import types
 import unittest
 from collections import OrderedDict
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+import collshim
 import collshim.oneflow as flow
 import collshim.oneflow.unittest as flow_unittest
 from collshim.oneflow.framework import check_point_v2
@@ -150,6 +152,16 @@ def lists(value: Any) -> Any:
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     flow.save(tensors(STATE), tmp_path / "folder" / "state")
     assert lists(flow.load(str(tmp_path / "folder" / "state"))) == STATE
+
+
+def test_a_module_is_loaded_where_any_object_may_be(tmp_path: Path) -> None:
+    layer = flow.nn.Linear(2, 1)
+    flow.save(layer, tmp_path / "layer")
+    loaded = flow.load(tmp_path / "layer")
+    assert type(loaded) is flow.nn.Linear
+    assert loaded.weight.tolist() == layer.weight.tolist()
+    with collshim.options(objects="safe"), pytest.raises(pickle.UnpicklingError):
+        flow.load(tmp_path / "layer")
 
 
 def test_torch_reads_it_too(tmp_path: Path) -> None:
