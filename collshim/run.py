@@ -93,7 +93,8 @@ def start(chosen: argparse.Namespace) -> int:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.run import main as agent
 
-    stand_in.require(chosen.frameworks)
+    if chosen.frameworks:
+        stand_in.require(chosen.frameworks)
     for framework in chosen.patches:
         patching.require(framework)
     _require_script(chosen)
