@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.python_numbers import tensor_of
+from collshim.tensorflow.tensor import Tensor, adopt
 
 _PYTHON_TYPES = {float: torch.float32, bool: torch.bool}
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A new torch tensor on the CPU holding ``value``, in TensorFlow's dtype for it.
+    """A new tensor on the CPU holding ``value``, in TensorFlow's dtype for it.
 
     Without ``dtype`` the first number decides: bool; int32 for an integer (int64 where one needs it, float32 where
     a float follows); for a float float32, or NumPy's float16 or float64 if it is one; complex128. An array keeps its
@@ -41,22 +41,23 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
             first and then others, a complex number after others), lists of unequal lengths, or, without ``dtype``,
             a number too large; or a negative length in ``shape``.
     """
-    torch_dtype = None if dtype is None else _torch_dtype(dtype)
+    wanted = None if dtype is None else torch_dtype(dtype)
     if is_array(value):
         tensor = as_torch(value).detach().clone()
-        return _shaped(tensor if torch_dtype is None else tensor.to(torch_dtype), shape)
-    return _shaped(tensor_of(value, torch_dtype), shape)
+        return adopt(_shaped(tensor if wanted is None else tensor.to(wanted), shape))
+    return adopt(_shaped(tensor_of(value, wanted), shape))
 
 
-def _torch_dtype(dtype: Any) -> torch.dtype:
+def torch_dtype(dtype: Any) -> torch.dtype:
+    """The torch dtype that a torch dtype, a NumPy dtype or the name of one means; ArgumentTypeError for others."""
     if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
         return _PYTHON_TYPES[dtype]
     name = dtype if isinstance(dtype, str) else str(dtype).removeprefix("torch.")
     name = name if isinstance(getattr(torch, name, None), torch.dtype) else _numpy_name(dtype)
-    torch_dtype = getattr(torch, name, None)
-    if not isinstance(torch_dtype, torch.dtype) or dtype in (int, complex):
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype) or dtype in (int, complex):
         raise ArgumentTypeError(f"dtype is {dtype!r}, should be a torch dtype, a NumPy dtype or the name of one")
-    return torch_dtype
+    return found
 
 
 def _numpy_name(dtype: Any) -> str:
@@ -66,7 +67,7 @@ def _numpy_name(dtype: Any) -> str:
         return ""
 
 
-def _shaped(tensor: Tensor, shape: Any) -> Tensor:
+def _shaped(tensor: torch.Tensor, shape: Any) -> torch.Tensor:
     if shape is None:
         return tensor
     size = torch.Size(_lengths_of(shape))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow.constants import constant
+from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context
 from collshim.tensorflow.distribute.leaves import leaf_of
 from collshim.tensorflow.distribute.sparse import copied_leaf
@@ -25,7 +25,7 @@ def identity(input: Any, name: str | None = None) -> Any:
         _refuse_in_replica(input)
         return type(input)(identity(value) for value in input.values)
     if isinstance(input, list | tuple):
-        return constant(input)
+        return convert_to_tensor(input)
     return copied_leaf(leaf_of(input, 0))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.distribute import in_process, leaves
-from collshim.tensorflow.distribute.experimental import CommunicationOptions
+from collshim.tensorflow.distribute.experimental import Options
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.values import DistributedValues
 
@@ -25,7 +25,7 @@ class CrossDeviceOps:
         reduce_op: ReduceOp,
         per_replica_value: Any,
         destinations: Any,
-        options: CommunicationOptions | None = None,
+        options: Options | None = None,
     ) -> Any:
         """The sum or mean of a ``PerReplica``'s components, left at ``destinations``.
 
@@ -51,7 +51,7 @@ class CrossDeviceOps:
         self,
         reduce_op: ReduceOp,
         value_destination_pairs: Sequence[tuple[Any, Any]],
-        options: CommunicationOptions | None = None,
+        options: Options | None = None,
     ) -> list[Any]:
         """``reduce`` for each pair of a value and its destinations, in a list; of no pairs an empty one."""
         return [self.reduce(reduce_op, value, destinations, options) for value, destinations in value_destination_pairs]

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from collshim.arrays import as_torch, is_array, like
-from collshim.errors import ArgumentValueError
+from collshim.errors import ArgumentError, ArgumentValueError, also
 from collshim.tensorflow.distribute import collectives, dtypes, sparse
 from collshim.tensorflow.distribute.leaves import refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
@@ -87,3 +87,13 @@ def require_destinations(destinations: Any) -> None:
         raise ArgumentValueError(
             "destinations must be one of a `DistributedValues` object, a tf.Variable object, or a device string."
         )
+
+
+def require_no_list(destinations: Any) -> None:
+    """Refuse several destinations in a list.
+
+    Raises:
+        AssertionError: with what came.
+    """
+    if isinstance(destinations, list | tuple):
+        raise also(ArgumentError, AssertionError)(f"destinations is {destinations!r}, should be no list or tuple")

@@ -10,6 +10,7 @@ from collshim.tensorflow.distribute import dtypes, in_process, nest
 from collshim.tensorflow.distribute.cross_device_ops import CrossDeviceOps
 from collshim.tensorflow.distribute.devices import canonical, visible
 from collshim.tensorflow.distribute.extended import StrategyExtended
+from collshim.tensorflow.distribute.leaves import leaf_of
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.replica_threads import ReplicaThreads
 from collshim.tensorflow.distribute.strategy import Strategy
@@ -57,7 +58,8 @@ class _MirroredExtended(StrategyExtended):
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         if self._num_replicas == 1:
-            return super()._reduce(op, value, timeout)
+            tensors = nest.map_structure(lambda leaf: leaf_of(leaf, 0), value) if op is ReduceOp.SUM else value
+            return super()._reduce(op, tensors, timeout)
         return nest.map_structure(lambda leaf: self._leaf_reduced(op, leaf), value)
 
     def _leaf_reduced(self, op: ReduceOp, value: Any) -> Any:

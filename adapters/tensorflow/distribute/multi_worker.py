@@ -11,9 +11,9 @@ from collshim.communicator import Communicator
 from collshim.tensorflow.distribute import collectives, dtypes, nest, sparse
 from collshim.tensorflow.distribute.cluster import world_of
 from collshim.tensorflow.distribute.cluster_resolver import TFConfigClusterResolver
-from collshim.tensorflow.distribute.experimental import CommunicationOptions
+from collshim.tensorflow.distribute.experimental import Options
 from collshim.tensorflow.distribute.extended import StrategyExtended
-from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
+from collshim.tensorflow.distribute.leaves import leaf_of, leaves_of, refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.strategy import Strategy
 from collshim.world import World
@@ -32,14 +32,12 @@ class MultiWorkerMirroredStrategy(Strategy):
         communication_options: for the calls that are given none.
     """
 
-    def __init__(self, cluster_resolver: Any = None, communication_options: CommunicationOptions | None = None) -> None:
+    def __init__(self, cluster_resolver: Any = None, communication_options: Options | None = None) -> None:
         super().__init__(_MultiWorkerExtended(self, cluster_resolver, communication_options))
 
 
 class _MultiWorkerExtended(StrategyExtended):
-    def __init__(
-        self, container_strategy: Strategy, cluster_resolver: Any, options: CommunicationOptions | None
-    ) -> None:
+    def __init__(self, container_strategy: Strategy, cluster_resolver: Any, options: Options | None) -> None:
         super().__init__(container_strategy)
         tf_config = cluster_resolver is None and os.environ.get("TF_CONFIG")
         self._cluster_resolver = TFConfigClusterResolver() if tf_config else cluster_resolver
@@ -52,7 +50,7 @@ class _MultiWorkerExtended(StrategyExtended):
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         if self._communicator is None:
-            return super()._reduce(op, value, timeout)
+            return super()._reduce(op, nest.map_structure(lambda leaf: leaf_of(leaf, 0), value), timeout)
         leaves = leaves_of(value, 0)
         dtypes.require_reduced("reduce", leaves, self._communicator.rank, self._communicator.size)
         return nest.pack_sequence_as(value, sparse.all_reduce(self._communicator, op, leaves, timeout))

@@ -41,12 +41,23 @@ def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
 
 
 def like(structure: Any, children: Iterable[Any]) -> Any:
-    """A list, tuple or named tuple of ``structure``'s class; a mapping takes its children in order of sorted keys."""
+    """A list, tuple or named tuple of ``structure``'s class; a mapping takes its children in order of sorted keys.
+
+    What is wrapped in a proxy, as the ``wrapt`` package makes them, is wrapped in one again.
+    """
+    if is_proxy(structure):
+        proxy: Any = type(structure)
+        return proxy(like(structure.__wrapped__, children))
     if isinstance(structure, Mapping):
         return mapping_like(structure, dict(zip(sorted_keys(structure), children, strict=True)))
     if isinstance(structure, tuple) and hasattr(structure, "_fields"):
         return type(structure)(*children)
     return type(structure)(children)
+
+
+def is_proxy(structure: object) -> bool:
+    """Whether a structure only stands for another one: an object that says of itself to be of the other's class."""
+    return not issubclass(type(structure), list | tuple | Mapping) and hasattr(structure, "__wrapped__")
 
 
 def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
@@ -78,6 +89,10 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
 
 def mapping_like(mapping: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
     """``values`` in a mapping of the class of ``mapping`` and with its order of keys."""
+    if is_proxy(mapping):
+        proxy: Any = type(mapping)
+        wrapped: Any = mapping
+        return proxy(mapping_like(wrapped.__wrapped__, values))
     items = {key: values[key] for key in mapping}
     if isinstance(mapping, defaultdict):
         return type(mapping)(mapping.default_factory, items)

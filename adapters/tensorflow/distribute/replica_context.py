@@ -10,7 +10,7 @@ from torch import Tensor
 
 from collshim.communicator import Communicator
 from collshim.tensorflow.distribute import collectives, dtypes, nest, sparse, stack
-from collshim.tensorflow.distribute.experimental import CommunicationOptions
+from collshim.tensorflow.distribute.experimental import Options
 from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.strategy import Strategy
@@ -27,7 +27,7 @@ class ReplicaContext:
         self._strategy = strategy
         self._replica_id = int(replica_id_in_sync_group)
 
-    def all_gather(self, value: Any, axis: int, options: CommunicationOptions | None = None) -> Any:
+    def all_gather(self, value: Any, axis: int, options: Options | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, all replicas' leaves behind each other along ``axis``.
 
         Leaves of shape ``(2, 3)`` and ``(5, 3)`` give ``(7, 3)`` along axis 0: in replica order, lengths
@@ -63,7 +63,7 @@ class ReplicaContext:
         self._agree("all_gather", len(leaves), axis)
         return nest.pack_sequence_as(value, collectives.all_gather(communicator, leaves, axis, timeout))
 
-    def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
+    def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Options | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, the sum or the mean of all replicas' leaves.
 
         Shapes and structure stay; so does the dtype, but the mean of integers over two or more replicas is

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentError, ArgumentValueError, also
+from collshim.errors import ArgumentValueError
 from collshim.tensorflow.distribute import in_process, leaves, nest, stack
-from collshim.tensorflow.distribute.experimental import CommunicationOptions, ValueContext, timeout_of
+from collshim.tensorflow.distribute.experimental import Options, ValueContext, timeout_of
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.scope import Scope
 from collshim.tensorflow.distribute.values import DistributedValues
@@ -142,7 +142,7 @@ class Extended(ABC):
     """What strategies do differently: further public methods, over what each kind of strategy defines for itself."""
 
     _cluster_resolver: Any = None
-    _options: CommunicationOptions | None = None
+    _options: Options | None = None
     _communicator: Communicator | None = None
     _limits_dtypes = True  # as TensorFlow's collective operations do; what it has in their place takes any
 
@@ -176,7 +176,7 @@ class Extended(ABC):
         reduce_op: ReduceOp | str,
         value: Any,
         destinations: Any,
-        options: CommunicationOptions | None = None,
+        options: Options | None = None,
     ) -> Any:
         """The sum or mean of ``value`` over all replicas, left at ``destinations``.
 
@@ -197,8 +197,7 @@ class Extended(ABC):
         """
         stack.require_cross_replica(self._strategy)
         op = reduce_op_of(reduce_op)
-        if isinstance(destinations, list | tuple):
-            raise also(ArgumentError, AssertionError)(f"destinations is {destinations!r}, should be no list or tuple")
+        in_process.require_no_list(destinations)
         in_process.require_destinations(destinations)
         return self._reduce_to(op, value, destinations, self._timeout(options))
 
@@ -206,7 +205,7 @@ class Extended(ABC):
         self,
         reduce_op: ReduceOp | str,
         value_destination_pairs: Sequence[tuple[Any, Any]],
-        options: CommunicationOptions | None = None,
+        options: Options | None = None,
     ) -> list[Any]:
         """``reduce_to`` for each pair of a value and its destinations, in a list."""
         stack.require_cross_replica(self._strategy)
@@ -214,7 +213,24 @@ class Extended(ABC):
             self.reduce_to(reduce_op, value, destinations, options) for value, destinations in value_destination_pairs
         ]
 
-    def _timeout(self, options: CommunicationOptions | None) -> float | None:
+    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        """A copy of ``tensor`` at ``destinations``: a ``Mirrored`` for several devices, one array for one.
+
+        Args:
+            tensor: an array, slices or a number, which becomes a tensor.
+            destinations: see ``reduce_to``.
+
+        Raises:
+            RuntimeError: called from a replica.
+            AssertionError: ``destinations`` is a list.
+            ValueError: ``destinations`` is empty or something else.
+        """
+        stack.require_cross_replica(self._strategy)
+        in_process.require_no_list(destinations)
+        in_process.require_destinations(destinations)
+        return in_process.placed(in_process.owned(leaves.leaf_of(tensor, 0)), destinations)
+
+    def _timeout(self, options: Options | None) -> float | None:
         return timeout_of(options, self._options)
 
     def _local_index(self, replica_id: int) -> int:

@@ -97,6 +97,8 @@ def component(value: Any, index: int) -> Any:
 
 
 def _plain_like(structure: Any, children: list[Any]) -> Any:
+    if nest.is_proxy(structure):
+        return nest.like(structure, children)
     if isinstance(structure, list):
         return children
     return nest.like(structure, children) if hasattr(structure, "_fields") else tuple(children)

@@ -34,8 +34,8 @@ def test_a_tensor_is_gathered_into_a_per_replica_value() -> None:
     result = strategy_of_two().run(gather_value)
     assert repr(result) == (
         "PerReplica:{\n"
-        "  0: tensor([1, 2, 3, 1, 2, 3], dtype=torch.int32),\n"
-        "  1: tensor([1, 2, 3, 1, 2, 3], dtype=torch.int32)\n"
+        "  0: <tf.Tensor: shape=(6,), dtype=int32, numpy=array([1, 2, 3, 1, 2, 3], dtype=int32)>,\n"
+        "  1: <tf.Tensor: shape=(6,), dtype=int32, numpy=array([1, 2, 3, 1, 2, 3], dtype=int32)>\n"
         "}"
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
-__all__ = ["CommunicationImplementation", "CommunicationOptions", "ValueContext"]
+__all__ = ["CollectiveHints", "CommunicationImplementation", "CommunicationOptions", "ValueContext"]
 
 
 class CommunicationImplementation(Enum):
@@ -18,8 +18,8 @@ class CommunicationImplementation(Enum):
     NCCL = "NCCL"
 
 
-class CommunicationOptions:
-    """Hints to a collective: ``CommunicationOptions(bytes_per_pack=0, timeout_seconds=None, implementation=AUTO)``.
+class Options:
+    """Hints to a collective, which ``CommunicationOptions`` and ``CollectiveHints`` make.
 
     Attributes:
         bytes_per_pack: bytes to pack gradients into; changes nothing here.
@@ -35,10 +35,7 @@ class CommunicationOptions:
     timeout_seconds: float | None
     implementation: CommunicationImplementation
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._set(*args, **kwargs)
-
-    def _set(
+    def __init__(
         self,
         bytes_per_pack: int = 0,
         timeout_seconds: float | None = None,
@@ -49,6 +46,33 @@ class CommunicationOptions:
         self.bytes_per_pack = bytes_per_pack
         self.timeout_seconds = timeout_seconds
         self.implementation = _implementation_of(implementation)
+
+    def __str__(self) -> str:
+        return (
+            f"Options(bytes_per_pack={self.bytes_per_pack},timeout_seconds={self.timeout_seconds}, "
+            f"implementation={self.implementation})"
+        )
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)
+
+
+class CommunicationOptions(Options):
+    """An ``Options(bytes_per_pack=0, timeout_seconds=None, implementation=AUTO)``, of that class, as in TensorFlow."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Options:  # type: ignore[misc]
+        return Options(*args, **kwargs)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+
+class CollectiveHints(Options):
+    """An ``Options`` without an implementation, under the older name."""
+
+    def __new__(cls, bytes_per_pack: int = 0, timeout_seconds: float | None = None) -> Options:  # type: ignore[misc]
+        return Options(bytes_per_pack, timeout_seconds)
+
+    def __init__(self, bytes_per_pack: int = 0, timeout_seconds: float | None = None) -> None: ...
 
 
 class ValueContext:
@@ -73,10 +97,10 @@ class ValueContext:
         return f"tf.distribute.ValueContext(replica id {replica},  total replicas in sync: {count})"
 
 
-def timeout_of(options: CommunicationOptions | None, default: CommunicationOptions | None) -> float | None:
+def timeout_of(options: Options | None, default: Options | None) -> float | None:
     """Seconds that a call may take: its own options', else its strategy's, else None."""
     for candidate in (options, default):
-        if not isinstance(candidate, CommunicationOptions | None):
+        if not isinstance(candidate, Options | None):
             raise ArgumentTypeError(
                 f"options is a {type(candidate).__name__}, should be a tf.distribute.experimental.CommunicationOptions"
             )

@@ -1,0 +1,142 @@
+"""``tf.Tensor``: torch's tensor with TensorFlow's face.
+
+It is a subclass of ``torch.Tensor``; what is computed of it is of this class too. What sets it apart from torch's:
+
+    repr(), str()             <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
+    numpy()                   of a tensor that requires a gradient too; a copy; a NumPy scalar for shape ()
+    shape                     a TensorShape: as_list(), rank, num_elements()
+    x / y of integers         float64
+    ref()                     a key for dictionaries
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from collshim.tensorflow.tensor_shape import TensorShape
+
+_SHAPE: Any = torch.Tensor.shape
+_WIDE = (torch.int32, torch.int64)
+
+
+class Tensor(torch.Tensor):
+    """A tensor of this replica. dtypes are torch's objects."""
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """What torch's function returns; new tensors in it are of this class."""
+        with torch._C.DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return result if args and result is args[0] else _adopted(result)
+
+    @property
+    def shape(self) -> Any:
+        """The lengths of its axes."""
+        with torch._C.DisableTorchFunctionSubclass():
+            return TensorShape(_SHAPE.__get__(self))
+
+    def get_shape(self) -> Any:
+        """``shape``."""
+        return self.shape
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """A copy of the values as a NumPy array; of shape () a NumPy scalar. bfloat16 comes as float32."""
+        with torch._C.DisableTorchFunctionSubclass():
+            values = plain(self).detach().cpu().resolve_conj().resolve_neg()
+            array = (values.float() if values.dtype is torch.bfloat16 else values).numpy().copy()
+        return array[()] if array.ndim == 0 else array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = np.asarray(self.numpy())
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        numbers = repr(self.numpy()) if self.dim() else repr(self.numpy().item())
+        numbers = f"\n{numbers}" if "\n" in numbers else numbers
+        return f"<tf.Tensor: shape={self.shape}, dtype={dtype_name(self.dtype)}, numpy={numbers}>"
+
+    def __str__(self) -> str:
+        numbers = str(self.numpy())
+        numbers = f"\n{numbers}" if "\n" in numbers else numbers
+        return f"tf.Tensor({numbers}, shape={self.shape}, dtype={dtype_name(self.dtype)})"
+
+    def __format__(self, format_spec: str) -> str:
+        return format(self.numpy(), format_spec) if format_spec else str(self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _divided(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _divided(torch.as_tensor(other, dtype=self.dtype), self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return torch.floor_divide(self, other)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(id(self), _adopted(plain(self).detach().clone()))
+
+    def ref(self) -> Reference:
+        """What stands for this tensor as a key."""
+        return Reference(self)
+
+
+class Reference:
+    """One object as a key: equal to another reference of the same object. ``tensor.ref()`` makes it."""
+
+    def __init__(self, referred: Any) -> None:
+        self._referred = referred
+
+    def deref(self) -> Any:
+        """The object."""
+        return self._referred
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and other._referred is self._referred
+
+    def __hash__(self) -> int:
+        return id(self._referred)
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``float32`` for ``torch.float32``."""
+    return str(dtype).removeprefix("torch.")
+
+
+def adopt(tensor: torch.Tensor) -> Tensor:
+    """A tensor of torch's own class as TensorFlow's: another object where the caller might hold it, the same memory."""
+    if isinstance(tensor, Tensor):
+        return tensor
+    with torch._C.DisableTorchFunctionSubclass():
+        return cast(Tensor, tensor.as_subclass(Tensor))
+
+
+def plain(value: Any) -> Any:
+    """A tensor of this class as one of torch's own, with its memory and graph; anything else as it is."""
+    if not isinstance(value, Tensor):
+        return value
+    with torch._C.DisableTorchFunctionSubclass():
+        return value.as_subclass(torch.Tensor)
+
+
+def _adopted(value: Any) -> Any:
+    """New tensors of torch's class become of this class, the same objects, also in tuples and lists."""
+    if type(value) is torch.Tensor:
+        value.__class__ = Tensor
+    elif isinstance(value, tuple | list):
+        for part in value:
+            _adopted(part)
+    return value
+
+
+def _divided(numerator: Any, denominator: Any) -> Any:
+    """The quotient; of integers of 32 and 64 bits in float64, as TensorFlow divides them."""
+    tensors = [part for part in (numerator, denominator) if isinstance(part, torch.Tensor)]
+    if all(part.dtype in _WIDE for part in tensors) and not isinstance(denominator, float):
+        numerator = numerator.to(torch.float64)
+    return torch.true_divide(numerator, denominator)
