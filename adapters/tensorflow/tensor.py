@@ -12,7 +12,7 @@ It is a subclass of ``torch.Tensor``; what is computed of it is of this class to
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ class Tensor(torch.Tensor):
         return result if args and result is args[0] else _adopted(result)
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Any:  # type: ignore[override]
         """The lengths of its axes."""
         with torch._C.DisableTorchFunctionSubclass():
             return TensorShape(_SHAPE.__get__(self))
@@ -113,7 +113,7 @@ def adopt(tensor: torch.Tensor) -> Tensor:
     if isinstance(tensor, Tensor):
         return tensor
     with torch._C.DisableTorchFunctionSubclass():
-        return cast(Tensor, tensor.as_subclass(Tensor))
+        return tensor.as_subclass(Tensor)
 
 
 def plain(value: Any) -> Any:

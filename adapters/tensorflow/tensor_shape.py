@@ -10,7 +10,9 @@ class TensorShape(tuple[int, ...]):
     """A tuple of lengths, equal to a list or tuple of the same."""
 
     def __new__(cls, dims: Any) -> TensorShape:
-        return super().__new__(cls, (int(length) for length in (dims if hasattr(dims, "__iter__") else [dims])))
+        """The shape with these lengths, or with this one."""
+        lengths = dims if hasattr(dims, "__iter__") else [dims]
+        return super().__new__(cls, [int(length) for length in lengths])
 
     @property
     def rank(self) -> int:
@@ -42,7 +44,7 @@ class TensorShape(tuple[int, ...]):
         """These axes and then the other's."""
         return TensorShape((*self, *TensorShape(other)))
 
-    __add__ = concatenate  # type: ignore[assignment]
+    __add__ = concatenate
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether the other has the same axes; its None may be any length, or any shape."""

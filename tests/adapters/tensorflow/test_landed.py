@@ -19,14 +19,15 @@ class Pair(NamedTuple):
 
 
 class Proxy:
-    """What only stands for another object, as those of the package wrapt do."""
+    """What only stands for another object and says that it is of its class, as those of the package wrapt do."""
 
     def __init__(self, wrapped: Any) -> None:
         self.__wrapped__ = wrapped
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
-        return type(self.__wrapped__)
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__class__":
+            return type(object.__getattribute__(self, "__wrapped__"))
+        return object.__getattribute__(self, name)
 
     def __iter__(self) -> Any:
         return iter(self.__wrapped__)

@@ -61,6 +61,7 @@ class CommunicationOptions(Options):
     """An ``Options(bytes_per_pack=0, timeout_seconds=None, implementation=AUTO)``, of that class, as in TensorFlow."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Options:  # type: ignore[misc]
+        """An ``Options`` with these hints."""
         return Options(*args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
@@ -70,6 +71,7 @@ class CollectiveHints(Options):
     """An ``Options`` without an implementation, under the older name."""
 
     def __new__(cls, bytes_per_pack: int = 0, timeout_seconds: float | None = None) -> Options:  # type: ignore[misc]
+        """An ``Options`` with these hints."""
         return Options(bytes_per_pack, timeout_seconds)
 
     def __init__(self, bytes_per_pack: int = 0, timeout_seconds: float | None = None) -> None: ...

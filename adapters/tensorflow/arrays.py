@@ -1,0 +1,245 @@
+"""TensorFlow's functions that make tensors, and that join, cut and lay them out, over torch. Gradients are torch's.
+
+Each takes arrays, numbers, variables and lists, and gives tensors. Source: TensorFlow 2.21, run eagerly on CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.arithmetic import constant_like, tensor
+from collshim.tensorflow.arithmetic import tensor as as_tensor
+from collshim.tensorflow.constants import constant, torch_dtype
+from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
+
+
+def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
+    """The tensors behind each other along ``axis``, which may be negative; one alone is copied, whatever its axes.
+
+    Raises:
+        InvalidArgumentError: scalars, no such axis, or dtypes or other lengths that differ.
+    """
+    parts = [tensor(value) for value in (values if isinstance(values, list | tuple) else [values])]
+    if len(parts) == 1:
+        return adopt(parts[0].clone())
+    number, dim = int(axis), parts[0].dim()
+    if dim == 0:
+        raise invalid_argument("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
+    if not -dim <= number < dim:
+        raise invalid_argument(
+            f"ConcatOp : Expected concatenating dimensions in the range [{-dim}, {dim}), but got {number}"
+        )
+    _require_one_dtype(parts)
+    for place, part in enumerate(parts):
+        fits = part.dim() == dim and all(part.shape[i] == parts[0].shape[i] for i in range(dim) if i != number % dim)
+        if not fits:
+            raise invalid_argument(
+                f"ConcatOp : Dimensions of inputs should match: shape[0] = {list(parts[0].shape)} vs. "
+                f"shape[{place}] = {list(part.shape)}"
+            )
+    return adopt(torch.cat(parts, number))
+
+
+def _require_one_dtype(parts: Sequence[torch.Tensor]) -> None:
+    dtypes = [dtype_name(part.dtype) for part in parts]
+    if len(set(dtypes)) > 1:
+        raise invalid_argument(f"cannot compute ConcatV2: the tensors have dtypes {dtypes}, should all have one")
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Tensors of one shape and dtype along a new axis."""
+    parts = [tensor(value) for value in values]
+    _require_one_dtype(parts)
+    return adopt(torch.stack(parts, axis))
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+    """The slices along ``axis``, without it."""
+    return [adopt(part) for part in tensor(value).unbind(axis)]
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """``value`` in so many equal parts along ``axis``, or in parts of these lengths, one of which may be -1.
+
+    Raises:
+        InvalidArgumentError: the parts would not be equal.
+    """
+    whole = tensor(value)
+    length = whole.shape[axis]
+    if isinstance(num_or_size_splits, int):
+        if length % num_or_size_splits:
+            raise invalid_argument(
+                f"Number of ways to split should evenly divide the split dimension, but got split_dim {axis} "
+                f"(size = {length}) and num_split {num_or_size_splits}"
+            )
+        return [adopt(part) for part in whole.chunk(num_or_size_splits, axis)]
+    sizes = lengths_of(num_or_size_splits)
+    rest = length - sum(size for size in sizes if size >= 0)
+    return [adopt(part) for part in whole.split([rest if size < 0 else size for size in sizes], axis)]
+
+
+def lengths_of(shape: Any) -> list[int]:
+    """A shape, given as an int, several or a tensor of them, as a list."""
+    if isinstance(shape, int):
+        return [shape]
+    return [int(length) for length in shape]
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The elements in another shape, of which one length may be -1.
+
+    Raises:
+        InvalidArgumentError: as many elements do not fit.
+    """
+    value = as_tensor(tensor)
+    try:
+        return adopt(value.reshape(lengths_of(shape)))
+    except RuntimeError as error:
+        raise invalid_argument(
+            f"Input to reshape is a tensor with {value.numel()} values, but the requested shape is {lengths_of(shape)}"
+        ) from error
+
+
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
+    """The axes in the order of ``perm``; in opposite order without it."""
+    value = tensor(a)
+    value = value.permute(lengths_of(perm) if perm is not None else list(reversed(builtin_range(value.dim()))))
+    return adopt(value.conj().resolve_conj() if conjugate else value)
+
+
+def expand_dims(input: Any, axis: int, name: str | None = None) -> Tensor:
+    """With a new axis of length 1."""
+    return adopt(tensor(input).unsqueeze(axis))
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Without the axes of length 1, or without ``axis``."""
+    value = tensor(input)
+    return adopt(value.squeeze() if axis is None else value.squeeze(tuple(lengths_of(axis))))
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """Repeated along each axis."""
+    return adopt(tensor(input).repeat(lengths_of(multiples)))
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Repeated along axes of length 1, and new ones in front, to fill ``shape``."""
+    return adopt(tensor(input).broadcast_to(lengths_of(shape)).clone())
+
+
+def gather(params: Any, indices: Any, axis: int = 0, name: str | None = None) -> Tensor:
+    """The slices of ``params`` along ``axis`` that ``indices`` names, in its shape."""
+    value, places = tensor(params), tensor(indices)
+    found = value.index_select(axis, places.reshape(-1).long())
+    place = axis % value.dim()
+    return adopt(found.reshape(*value.shape[:place], *places.shape, *value.shape[place + 1 :]))
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of ``shape``, to which ``updates`` are added at ``indices``, of shape ``(..., axes indexed)``."""
+    places, values = tensor(indices).long(), tensor(updates)
+    whole = torch.zeros(lengths_of(shape), dtype=values.dtype)
+    return adopt(whole.index_put(tuple(places.unbind(-1)), values, accumulate=True))
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """A new axis of length ``depth``, 1 at each index and 0 elsewhere; float32 without a ``dtype``."""
+    places = tensor(indices).long()
+    hot = places.unsqueeze(-1) == torch.arange(int(depth))
+    kind = torch.float32 if dtype is None else torch_dtype(dtype)
+    on, off = (torch.tensor(value, dtype=kind) for value in (_or(on_value, 1), _or(off_value, 0)))
+    return adopt(torch.where(hot, on, off).movedim(-1, -1 if axis is None else axis))
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+builtin_range = range
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
+    """The numbers from ``start`` to before ``limit``; one argument is the limit."""
+    first, last = (0, start) if limit is None else (start, limit)
+    numbers = [tensor(number) for number in (first, last, delta)]
+    floats = [number.dtype for number in numbers if number.is_floating_point()]
+    wide = torch.int64 if any(number.dtype is torch.int64 for number in numbers) else torch.int32
+    kind = torch_dtype(dtype) if dtype is not None else floats[0] if floats else wide
+    return adopt(torch.arange(*[number.item() for number in numbers], dtype=kind))
+
+
+def zeros(shape: Any, dtype: Any = torch.float32, name: str | None = None, layout: Any = None) -> Tensor:
+    """Zeros of ``shape``, float32 without a ``dtype``."""
+    return _filled(shape, 0, dtype)
+
+
+def ones(shape: Any, dtype: Any = torch.float32, name: str | None = None, layout: Any = None) -> Tensor:
+    """Ones of ``shape``, float32 without a ``dtype``."""
+    return _filled(shape, 1, dtype)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of the shape ``dims`` that holds ``value`` everywhere.
+
+    Raises:
+        ValueError: a negative length.
+    """
+    return _filled(dims, value, None)
+
+
+def _filled(dims: Any, value: Any, dtype: Any) -> Tensor:
+    lengths = lengths_of(dims)
+    if any(length < 0 for length in lengths):
+        raise ArgumentValueError(f"shape is {lengths}: Dimension {min(lengths)} must be >= 0")
+    return constant(bool(value) if dtype is not None and torch_dtype(dtype) is torch.bool else value, dtype, lengths)
+
+
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+    """Zeros of the shape and dtype of ``input``."""
+    return constant_like(input, 0, dtype)
+
+
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+    """Ones of the shape and dtype of ``input``."""
+    return constant_like(input, 1, dtype)
+
+
+def eye(num_rows: int, num_columns: int | None = None, dtype: Any = torch.float32) -> Tensor:
+    """A matrix with ones on its diagonal."""
+    return adopt(torch.eye(num_rows, num_columns or num_rows, dtype=torch_dtype(dtype)))
+
+
+def linspace(start: Any, stop: Any, num: int, name: str | None = None) -> Tensor:
+    """So many numbers from ``start`` to ``stop``, both among them."""
+    return adopt(torch.linspace(float(start), float(stop), int(num)))
+
+
+def shape(input: Any, out_type: Any = torch.int32, name: str | None = None) -> Tensor:
+    """The lengths of the axes as a tensor."""
+    return constant(list(tensor(input).shape), out_type)
+
+
+def size(input: Any, out_type: Any = torch.int32, name: str | None = None) -> Tensor:
+    """How many elements there are, as a tensor."""
+    return constant(tensor(input).numel(), out_type)
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """How many axes there are, as a tensor."""
+    return constant(tensor(input).dim())

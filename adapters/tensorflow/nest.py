@@ -1,0 +1,167 @@
+"""``tf.nest``: nested structures. Source: TensorFlow 2.21, run on CPU.
+
+Lists, tuples, named tuples and mappings are structures; a mapping's leaves come in the order of its sorted keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.distribute import nest
+from collshim.tensorflow.distribute.nest import is_nested
+from collshim.tensorflow.indexed_slices import IndexedSlices
+
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+
+def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+    """The leaves in order; what is no structure gives a list of itself.
+
+    Args:
+        structure: a structure, or a leaf.
+        expand_composites: whether ``IndexedSlices`` count as structures of their tensors, and distributed values of
+            their components.
+
+    Raises:
+        TypeError: a mapping whose keys have no order.
+    """
+    leaves = nest.flatten(structure)
+    return [part for leaf in leaves for part in _components(leaf)] if expand_composites else leaves
+
+
+def _components(leaf: Any) -> list[Any]:
+    if isinstance(leaf, IndexedSlices):
+        return [part for part in (leaf.values, leaf.indices, leaf.dense_shape) if part is not None]
+    return list(leaf.values) if hasattr(leaf, "_shown") else [leaf]
+
+
+def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """``func`` of each leaf, or of the leaves of several structures at the same place, in the first one's structure.
+
+    Raises:
+        TypeError: ``func`` cannot be called, an unknown keyword, or structures of other types.
+        ValueError: no structure, or structures that differ.
+    """
+    if not callable(func):
+        raise ArgumentTypeError(f"func must be callable, got: {func}")
+    if not structure:
+        raise ArgumentValueError("Must provide at least one structure")
+    check_types = kwargs.pop("check_types", True)
+    kwargs.pop("expand_composites", False)
+    if kwargs:
+        raise ArgumentValueError(
+            f"Only valid keyword arguments are `check_types` and `expand_composites`, not: {list(kwargs)}"
+        )
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types)
+    columns = zip(*[nest.flatten(one) for one in structure], strict=True)
+    return nest.pack_sequence_as(structure[0], [func(*leaves) for leaves in columns])
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+    """``flat_sequence`` in the place of the leaves of ``structure``.
+
+    Raises:
+        TypeError: ``flat_sequence`` is no sequence.
+        ValueError: it has more leaves, or fewer.
+    """
+    if not is_nested(flat_sequence):
+        kind = type(flat_sequence)
+        raise ArgumentTypeError(
+            f"Attempted to pack value:\n  {flat_sequence}\ninto a structure, but found incompatible type `{kind}` "
+            "instead."
+        )
+    leaves = list(flat_sequence)
+    if not is_nested(structure):
+        if len(leaves) != 1:
+            raise ArgumentValueError(
+                f"The target structure is of type `{type(structure)}`\n  {structure}\nHowever the input is a sequence "
+                f"({type(flat_sequence)}) of length {len(leaves)}.\n  {flat_sequence}\nnest cannot guarantee that it "
+                "is safe to map one to the other."
+            )
+        return leaves[0]
+    atoms = len(nest.flatten(structure))
+    if atoms != len(leaves):
+        raise ArgumentValueError(
+            f"Could not pack sequence. Structure had {atoms} atoms, but flat_sequence had {len(leaves)} items.  "
+            f"Structure: {structure}, flat_sequence: {flat_sequence}."
+        )
+    return nest.pack_sequence_as(structure, leaves)
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
+    """Nothing where both have the same structure.
+
+    Raises:
+        ValueError: they have other numbers of elements or other keys, or one is no structure.
+        TypeError: their types differ, and ``check_types`` is on.
+    """
+    found = _difference(nest1, nest2, check_types)
+    if found is not None:
+        kind, reason = found
+        raise kind(
+            f"The two structures don't have the same nested structure.\n\nFirst structure: {_text(nest1)}\n\n"
+            f"Second structure: {_text(nest2)}\n\nMore specifically: {reason}\nEntire first structure:\n"
+            f"{_dots(nest1)}\nEntire second structure:\n{_dots(nest2)}"
+        )
+
+
+def _difference(first: Any, second: Any, check_types: bool) -> tuple[type[Exception], str] | None:
+    """What differs, and the error that it is."""
+    if is_nested(first) != is_nested(second):
+        nested, other = (first, second) if is_nested(first) else (second, first)
+        return (
+            ArgumentValueError,
+            f'Substructure "{_text(nested)}" is a sequence, while substructure "{_text(other)}" is not',
+        )
+    if not is_nested(first):
+        return None
+    if check_types and not _same_type(first, second):
+        return ArgumentTypeError, (
+            f"The two namedtuples don't have the same sequence type. First structure {_text(first)} has type "
+            f"{type(first).__name__}, while second structure {_text(second)} has type {type(second).__name__}"
+        )
+    if isinstance(first, Mapping) and isinstance(second, Mapping) and set(first) != set(second):
+        return ArgumentValueError, (
+            "The two dictionaries don't have the same set of keys. First structure has keys "
+            f"{_text(list(first))}, while second structure has keys {_text(list(second))}"
+        )
+    if len(first) != len(second):
+        return ArgumentValueError, (
+            "The two structures don't have the same number of elements. "
+            f"First structure: {_text(first)}. Second structure: {_text(second)}"
+        )
+    pairs = zip(_children(first), _children(second), strict=True)
+    return next((found for one, two in pairs if (found := _difference(one, two, check_types)) is not None), None)
+
+
+def _same_type(first: Any, second: Any) -> bool:
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return True
+    if hasattr(first, "_fields") and hasattr(second, "_fields"):
+        return type(first).__name__ == type(second).__name__ and first._fields == second._fields
+    return type(first) is type(second)
+
+
+def _children(structure: Any) -> list[Any]:
+    return (
+        [structure[key] for key in nest.sorted_keys(structure)] if isinstance(structure, Mapping) else list(structure)
+    )
+
+
+def _text(value: Any) -> str:
+    return f"type={type(value).__name__} str={value}"
+
+
+def _dots(structure: Any) -> str:
+    """The structure with a dot for each leaf."""
+    if not is_nested(structure):
+        return "."
+    return str(nest.map_structure(lambda _: _Dot(), structure))
+
+
+class _Dot:
+    def __repr__(self) -> str:
+        return "."

@@ -1,0 +1,49 @@
+"""``tf.random``: torch's random numbers under TensorFlow's names; other numbers than TensorFlow's for one seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from collshim.tensorflow.arrays import lengths_of
+from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.tensor import Tensor, adopt
+
+
+def set_seed(seed: int) -> None:
+    """Start the numbers of this process anew."""
+    torch.manual_seed(seed)
+
+
+def _generator(seed: int | None) -> torch.Generator | None:
+    return None if seed is None else torch.Generator().manual_seed(seed)
+
+
+def normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = torch.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers of a normal distribution; with a ``seed`` the same at every call."""
+    numbers = torch.randn(lengths_of(shape), dtype=torch_dtype(dtype), generator=_generator(seed))
+    return adopt(numbers * stddev + mean)
+
+
+def uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = torch.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers from ``minval`` to before ``maxval``, 1 without it; with a ``seed`` the same at every call."""
+    kind, lengths, generator = torch_dtype(dtype), lengths_of(shape), _generator(seed)
+    if not kind.is_floating_point:
+        return adopt(torch.randint(int(minval), int(maxval), lengths, dtype=kind, generator=generator))
+    limit = 1 if maxval is None else maxval
+    return adopt(torch.rand(lengths, dtype=kind, generator=generator) * (limit - minval) + minval)

@@ -1,0 +1,55 @@
+"""``tf.nest`` gives what TensorFlow 2.21's gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+import collshim.tensorflow as tf
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: Any
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (lambda: tf.nest.flatten({"b": 1, "a": [2, (3,)]}), [2, 3, 1]),
+        (lambda: tf.nest.flatten(None), [None]),
+        (lambda: tf.nest.map_structure(lambda a, b: a + b, {"b": 1}, {"b": 2}), {"b": 3}),
+        (lambda: tf.nest.map_structure(lambda a: -a, Pair(1, [2])), Pair(-1, [-2])),
+        (lambda: tf.nest.map_structure(lambda a, b: a + b, [1], (2,), check_types=False), [3]),
+        (lambda: tf.nest.pack_sequence_as({"b": 0, "a": (0, 0)}, [1, 2, 3]), {"b": 3, "a": (1, 2)}),
+        (lambda: tf.nest.pack_sequence_as(0, [1]), 1),
+        (lambda: tf.nest.is_nested("a"), False),
+        (lambda: tf.nest.is_nested({}), True),
+        (lambda: tf.nest.assert_same_structure([1, (2,)], [3, (4,)]), None),
+        (lambda: tf.nest.flatten(tf.IndexedSlices([1.0], [0]), expand_composites=True), [[1.0], [0]]),
+    ],
+)
+def test_structures(found: Callable[[], Any], wanted: Any) -> None:
+    assert found() == wanted
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (lambda: tf.nest.assert_same_structure([1], [1, 2]), ValueError, "don't have the same number of elements"),
+        (lambda: tf.nest.map_structure(lambda a, b: a, [1], (1,)), TypeError, "don't have the same sequence type"),
+        (lambda: tf.nest.pack_sequence_as([1], [1, 2]), ValueError, "had 1 atoms, but flat_sequence had 2 items"),
+        (lambda: tf.nest.assert_same_structure({"a": 1}, {"b": 1}), ValueError, "don't have the same set of keys"),
+        (lambda: tf.nest.assert_same_structure(1, [1]), ValueError, 'substructure "type=int str=1" is not'),
+        (lambda: tf.nest.flatten({"a": 1, 2: 3}), TypeError, "sortable keys"),
+        (lambda: tf.nest.map_structure(3, [1]), TypeError, "func must be callable, got: 3"),
+        (lambda: tf.nest.map_structure(lambda x: x), ValueError, "Must provide at least one structure"),
+        (lambda: tf.nest.pack_sequence_as(1, [1, 2]), ValueError, "nest cannot guarantee"),
+        (lambda: tf.nest.pack_sequence_as([1], 3), TypeError, "incompatible type `<class 'int'>`"),
+    ],
+)
+def test_structures_that_differ_are_refused(call: Callable[[], Any], kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        call()
