@@ -22,7 +22,7 @@ TIERS = {
         adapters/*/test_backend.py adapters/*/test_beside_torch.py adapters/*/test_ddp.py adapters/*/test_launcher.py
         adapters/*/test_lifecycle.py adapters/*/test_outside.py adapters/*/test_processes.py
         adapters/megengine/test_training.py benchmarks/* demo/test_demo.py demo/test_training.py docs/test_generated.py
-        docs/test_megengine_examples.py docs/test_oneflow_examples.py
+        docs/test_megengine_examples.py docs/test_oneflow_examples.py docs/test_tensorflow_examples.py
         engine/test_arrays.py::*does_not_end_the_process engine/test_arrays_of_others.py engine/test_launch.py
         engine/test_paths.py engine/test_stand_in.py engine/test_device_names.py::*told_once*
         engine/test_waits.py::test_a_barrier_between_processes* engine/test_world.py faults/test_faults.py gpu/*

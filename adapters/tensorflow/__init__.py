@@ -182,15 +182,22 @@ from collshim.tensorflow.dtypes import (
     uint64,
 )
 from collshim.tensorflow.functions import function, identity
+from collshim.tensorflow.gradient_tape import GradientTape
 from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.tensor import Tensor
 from collshim.tensorflow.tensor_shape import TensorShape
+from collshim.tensorflow.variable import Variable
+from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization
 
 __all__ = [
     "DType",
+    "GradientTape",
     "IndexedSlices",
     "Tensor",
     "TensorShape",
+    "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
     "abs",
     "add",
     "add_n",

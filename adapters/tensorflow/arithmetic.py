@@ -14,6 +14,7 @@ from torch.nn import functional
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 
 
@@ -42,8 +43,8 @@ def pair(x: Any, y: Any, operation: str = "AddV2") -> tuple[torch.Tensor, torch.
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """``x`` in another dtype; floats lose their fraction in integers. Slices keep their indices."""
-    if hasattr(x, "indices"):
-        return type(x)(cast(x.values, dtype), x.indices, x.dense_shape)
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
     return adopt(tensor(x).to(torch_dtype(dtype)))
 
 

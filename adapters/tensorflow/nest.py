@@ -140,8 +140,9 @@ def _difference(first: Any, second: Any, check_types: bool) -> tuple[type[Except
 def _same_type(first: Any, second: Any) -> bool:
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return True
-    if hasattr(first, "_fields") and hasattr(second, "_fields"):
-        return type(first).__name__ == type(second).__name__ and first._fields == second._fields
+    fields = [getattr(one, "_fields", None) for one in (first, second)]
+    if None not in fields:
+        return type(first).__name__ == type(second).__name__ and fields[0] == fields[1]
     return type(first) is type(second)
 
 

@@ -57,7 +57,7 @@ class Tensor(torch.Tensor):
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        numbers = repr(self.numpy()) if self.dim() else repr(self.numpy().item())
+        numbers = repr(self.numpy()) if self.dim() else str(self.numpy())
         numbers = f"\n{numbers}" if "\n" in numbers else numbers
         return f"<tf.Tensor: shape={self.shape}, dtype={dtype_name(self.dtype)}, numpy={numbers}>"
 
@@ -68,6 +68,26 @@ class Tensor(torch.Tensor):
 
     def __format__(self, format_spec: str) -> str:
         return format(self.numpy(), format_spec) if format_spec else str(self)
+
+    def item(self) -> Any:
+        """The one element as a Python number."""
+        return plain(self).detach().item()
+
+    def tolist(self) -> Any:
+        """The values in lists."""
+        return plain(self).detach().tolist()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __index__(self) -> int:
+        return int(plain(self).detach().__index__())
 
     def __truediv__(self, other: Any) -> Any:
         return _divided(self, other)

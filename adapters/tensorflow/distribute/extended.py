@@ -7,20 +7,22 @@ that with threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 
 from collshim.arrays import as_torch, like
-from collshim.errors import ArgumentTypeError
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow import distributed_variables
 from collshim.tensorflow.distribute import collectives, dtypes, in_process, leaves, nest, stack
-from collshim.tensorflow.distribute.experimental import ValueContext
+from collshim.tensorflow.distribute.experimental import Options, ValueContext
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
 from collshim.tensorflow.distribute.strategy import Extended
-from collshim.tensorflow.distribute.values import PerReplica, component, regroup, select
+from collshim.tensorflow.distribute.values import DistributedValues, Mirrored, PerReplica, component, regroup, select
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
@@ -34,6 +36,92 @@ class StrategyExtended(Extended):
         replica = ReplicaContext(self._strategy, self._local_replicas[0])
         with stack.entered(self._strategy, replica):
             return fn(*select(0, args), **select(0, kwargs))
+
+    def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
+        """What ``Strategy.run`` does."""
+        return self._strategy.run(fn, tuple(args), kwargs)
+
+    def read_var(self, v: Any) -> Any:
+        """The value of a variable as it is across replicas: of an ON_READ one what its aggregation makes of all."""
+        return v.value()
+
+    def variable_created_in_scope(self, v: Any) -> bool:
+        """Whether a variable was made in this strategy's scope."""
+        return getattr(v, "_strategy", None) is self._strategy
+
+    @contextmanager
+    def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
+        """A block whose variables lie where this one does: data stays where it is here.
+
+        Raises:
+            ValueError: the variable was not made in this strategy's scope.
+        """
+        if not self.variable_created_in_scope(colocate_with_variable):
+            raise ArgumentValueError(
+                "`colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope(), "
+                f"not: {colocate_with_variable}"
+            )
+        yield
+
+    def update(self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
+        """``fn(copy, *args, **kwargs)`` for each copy of a variable in this process, across replicas.
+
+        Distributed values among the arguments are given as the copy's component.
+
+        Returns:
+            With ``group`` what ``fn`` returned, ``Mirrored`` where there are several copies; else a tuple of these.
+
+        Raises:
+            RuntimeError: called from a replica.
+            AssertionError: ``var`` is no variable.
+        """
+        stack.require_cross_replica(self._strategy)
+        distributed_variables.require_variable(var)
+        copies = var.values if isinstance(var, DistributedValues) else (var,)
+        with stack.entered(self._strategy, None):
+            results = [
+                fn(copy, *select(place, tuple(args)), **select(place, dict(kwargs or {})))
+                for place, copy in enumerate(copies)
+            ]
+        if not group:
+            return tuple(results)
+        values = [result.value() if hasattr(result, "assign") else result for result in results]
+        return values[0] if len(values) == 1 else regroup(values, Mirrored)
+
+    def _replica_ctx_all_reduce(self, reduce_op: Any, value: Any, options: Options | None = None) -> Any:
+        """``ReplicaContext.all_reduce`` of the calling replica."""
+        return self._calling_replica().all_reduce(reduce_op, value, options)
+
+    def _replica_ctx_update(
+        self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
+    ) -> Any:
+        """``update`` from a replica, once all replicas have called it."""
+
+        def merge(strategy: Any, *given: Any, **named: Any) -> Any:
+            return self.update(var, fn, given, named, group)
+
+        return self._calling_replica().merge_call(merge, tuple(args), kwargs)
+
+    def _use_merge_call(self) -> bool:
+        return True
+
+    def _in_multi_worker_mode(self) -> bool:
+        return self._communicator is not None
+
+    def _calling_replica(self) -> ReplicaContext:
+        replica: ReplicaContext | None = stack.current().replica_context
+        if replica is None:
+            raise stack.ContextError("Need to be inside `call_for_each_replica()`")
+        return replica
+
+    def _variable(self, create: Callable[..., Any]) -> Any:
+        replica: ReplicaContext | None = stack.current().replica_context
+        if replica is None:
+            return distributed_variables.created(self._strategy, create)
+        found = replica.merge_call(
+            lambda strategy, given: _Held(distributed_variables.created(strategy, component(given, 0))), (create,)
+        )
+        return found.variable
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         return nest.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
@@ -65,6 +153,13 @@ class StrategyExtended(Extended):
     def _distribute_values(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         values = [value_fn(ValueContext(replica, self._num_replicas)) for replica in self._local_replicas]
         return regroup(values, always_wrap=True) if self._wraps_values else values[0]
+
+
+class _Held:
+    """What a merge function returns whole, where a distributed value would be taken apart."""
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
 
 
 def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -83,7 +83,8 @@ def require_destinations(destinations: Any) -> None:
     """
     if isinstance(destinations, str) and not destinations:
         raise ArgumentValueError("destinations can not be empty")
-    if not (isinstance(destinations, str | DistributedValues | IndexedSlices) or is_array(destinations)):
+    known = isinstance(destinations, str | DistributedValues | IndexedSlices) or hasattr(destinations, "_as_tensor")
+    if not known and not is_array(destinations):
         raise ArgumentValueError(
             "destinations must be one of a `DistributedValues` object, a tf.Variable object, or a device string."
         )

@@ -20,6 +20,8 @@ def leaf_of(value: Any, index: int) -> Any:
         ArgumentValueError: neither an array, nor slices, nor a number.
     """
     leaf = component(value, index)
+    if hasattr(leaf, "_as_tensor"):
+        return leaf._as_tensor()
     if isinstance(leaf, IndexedSlices) or is_array(leaf):
         return leaf
     if isinstance(leaf, bool | int | float | complex):

@@ -41,6 +41,8 @@ class MirroredStrategy(Strategy):
 
 
 class _MirroredExtended(StrategyExtended):
+    _makes_variables = True
+
     def __init__(self, container_strategy: Strategy, devices: Sequence[str] | None, limits_dtypes: bool) -> None:
         super().__init__(container_strategy)
         self._limits_dtypes = limits_dtypes

@@ -37,6 +37,8 @@ class MultiWorkerMirroredStrategy(Strategy):
 
 
 class _MultiWorkerExtended(StrategyExtended):
+    _makes_variables = True
+
     def __init__(self, container_strategy: Strategy, cluster_resolver: Any, options: Options | None) -> None:
         super().__init__(container_strategy)
         tf_config = cluster_resolver is None and os.environ.get("TF_CONFIG")

@@ -15,6 +15,7 @@ from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.strategy import Strategy
 from collshim.tensorflow.distribute.values import select
+from collshim.tensorflow.tensor import adopt
 
 
 class ReplicaContext:
@@ -119,7 +120,7 @@ class ReplicaContext:
     @property
     def replica_id_in_sync_group(self) -> Any:
         """Which replica this is: an int32 tensor of shape ``()``; in the default context outside ``run`` the int 0."""
-        return torch.tensor(self._replica_id, dtype=torch.int32)
+        return adopt(torch.tensor(self._replica_id, dtype=torch.int32))
 
     @property
     def devices(self) -> tuple[str, ...]:

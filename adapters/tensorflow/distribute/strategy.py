@@ -30,8 +30,8 @@ class Strategy:
         self._extended = extended
 
     @property
-    def extended(self) -> Extended:
-        """Further methods, for those who write optimizers and the like."""
+    def extended(self) -> Any:
+        """Further methods, for those who write optimizers and the like: a ``StrategyExtended``."""
         return self._extended
 
     @property
@@ -146,6 +146,8 @@ class Extended(ABC):
     _communicator: Communicator | None = None
     _limits_dtypes = True  # as TensorFlow's collective operations do; what it has in their place takes any
 
+    _makes_variables = False  # of a copy for each replica, where one is made under this strategy
+
     def __init__(self, container_strategy: Strategy) -> None:
         self._strategy = container_strategy
         self._devices: tuple[str, ...] = ("/job:localhost/replica:0/task:0/device:CPU:0",)
@@ -168,8 +170,8 @@ class Extended(ABC):
         return False
 
     def value_container(self, value: Any) -> Any:
-        """What ``value`` is a component of: itself, as there are no variables here."""
-        return value
+        """The distributed variable that ``value`` is a copy of; else ``value`` itself."""
+        return getattr(value, "_container", value)
 
     def reduce_to(
         self,
@@ -243,6 +245,10 @@ class Extended(ABC):
     @abstractmethod
     def _call_for_each_replica(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What ``Strategy.run`` returns."""
+
+    @abstractmethod
+    def _variable(self, create: Callable[..., Any]) -> Any:
+        """The variable that ``create`` makes, with a copy for each replica."""
 
     @abstractmethod
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:

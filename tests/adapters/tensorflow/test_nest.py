@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_structures(found: Callable[[], Any], wanted: Any) -> None:
         (lambda: tf.nest.assert_same_structure({"a": 1}, {"b": 1}), ValueError, "don't have the same set of keys"),
         (lambda: tf.nest.assert_same_structure(1, [1]), ValueError, 'substructure "type=int str=1" is not'),
         (lambda: tf.nest.flatten({"a": 1, 2: 3}), TypeError, "sortable keys"),
-        (lambda: tf.nest.map_structure(3, [1]), TypeError, "func must be callable, got: 3"),
+        (lambda: tf.nest.map_structure(cast(Any, 3), [1]), TypeError, "func must be callable, got: 3"),
         (lambda: tf.nest.map_structure(lambda x: x), ValueError, "Must provide at least one structure"),
         (lambda: tf.nest.pack_sequence_as(1, [1, 2]), ValueError, "nest cannot guarantee"),
         (lambda: tf.nest.pack_sequence_as([1], 3), TypeError, "incompatible type `<class 'int'>`"),

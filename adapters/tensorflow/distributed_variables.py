@@ -1,0 +1,195 @@
+"""Variables of strategies: one copy for each replica of this process, brought together where they are written or read.
+
+Source: TensorFlow 2.21, ``tf.Variable`` in the scope of ``MirroredStrategy`` on two CPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from collshim.errors import ArgumentError, ArgumentValueError, also
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.distribute import context, stack
+from collshim.tensorflow.distribute.reduce_op import ReduceOp
+from collshim.tensorflow.distribute.values import DistributedValues, Mirrored, PerReplica, component
+from collshim.tensorflow.gradient_tape import component_here
+from collshim.tensorflow.operators import Operators
+from collshim.tensorflow.tensor import Reference, Tensor, plain
+from collshim.tensorflow.variable import Variable
+from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization, reduce_op_for
+
+
+class DistributedVariable(DistributedValues, Operators):
+    """A variable with a copy for each replica of this process.
+
+    In a replica it is that replica's copy; across replicas it is the first, unless the class says otherwise.
+    """
+
+    def __init__(self, strategy: Any, copies: Sequence[Variable]) -> None:
+        self._strategy = strategy
+        self._values: tuple[Any, ...] = tuple(copies)
+        for copy in copies:
+            copy._container = self
+
+    def __getattr__(self, name: str) -> Any:
+        """``name``, ``shape``, ``dtype``, ``trainable``, ``synchronization``, ``aggregation``: the first copy's."""
+        if name in ("name", "shape", "dtype", "trainable", "synchronization", "aggregation", "device", "get_shape"):
+            return getattr(self._values[0], name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def distribute_strategy(self) -> Any:
+        """The strategy in whose scope it was made."""
+        return self._strategy
+
+    def value(self) -> Tensor:
+        """The value that the caller sees."""
+        found: Tensor = component_here(self).value()
+        return found
+
+    def _as_tensor(self) -> Tensor:
+        return self.value()
+
+    def read_value(self) -> Tensor:
+        """``value()``."""
+        return self.value()
+
+    def numpy(self) -> Any:
+        """The value as a NumPy array."""
+        return self.value().numpy()
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Take the value, of all replicas as ``aggregation`` says; what is returned holds the new value."""
+        return self._write("assign", value)
+
+    def assign_add(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Add the value, of all replicas as ``aggregation`` says; what is returned holds the new value."""
+        return self._write("assign_add", value)
+
+    def assign_sub(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtract the value, of all replicas as ``aggregation`` says; what is returned holds the new value."""
+        return self._write("assign_sub", value)
+
+    def _write(self, method: str, value: Any) -> Any:
+        raise NotImplementedError
+
+    def _write_each(self, method: str, value: Any) -> Any:
+        """Each copy takes its component of the value; its new value, or a ``Mirrored`` of all."""
+        for place, copy in enumerate(self._values):
+            getattr(copy, method)(component(value, place))
+        values = [copy.value() for copy in self._values]
+        return Mirrored(values) if len(values) > 1 else values[0]
+
+    def ref(self) -> Reference:
+        """What stands for this variable as a key."""
+        return Reference(self)
+
+
+class MirroredVariable(DistributedVariable):
+    """The copies are written together: in a replica, all replicas' values are reduced first.
+
+    With ``aggregation`` NONE a replica writes its own copy alone.
+    """
+
+    def _write(self, method: str, value: Any) -> Any:
+        replica = context.get_replica_context()
+        if replica is None or replica.strategy is not self._strategy:
+            return self._write_each(method, value)
+        if self.aggregation is VariableAggregation.NONE:
+            return getattr(component_here(self), method)(value)
+        return replica.merge_call(self._merge, (method, convert_to_tensor(value)))
+
+    def _merge(self, strategy: Any, method: str, value: Any) -> Any:
+        return self._write_each(method, aggregated(strategy, self.aggregation, value))
+
+
+class SyncOnReadVariable(DistributedVariable):
+    """Each replica writes its own copy; across replicas, reading reduces them as ``aggregation`` says."""
+
+    def value(self) -> Tensor:
+        """A replica's own value; across replicas what ``aggregation`` makes of all."""
+        if not context.in_cross_replica_context() and context.get_strategy() is self._strategy:
+            return super().value()
+        if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+            first: Tensor = aggregated(self._strategy, self.aggregation, self._all())
+            return first
+        op = reduce_op_for(self.aggregation)
+        found: Tensor = convert_to_tensor(self._strategy.extended._reduce(op, self._all(), None))
+        return found
+
+    def _all(self) -> PerReplica:
+        return PerReplica(plain(copy.value()).detach() for copy in self._values)
+
+    def _write(self, method: str, value: Any) -> Any:
+        replica = context.get_replica_context()
+        if replica is not None and replica.strategy is self._strategy:
+            return getattr(component_here(self), method)(value)
+        if self.aggregation is VariableAggregation.SUM:
+            if method != "assign":
+                raise ArgumentValueError(
+                    f"SyncOnReadVariable does not support `{method}` in cross-replica context when aggregation is set "
+                    "to `tf.VariableAggregation.SUM`."
+                )
+            share = convert_to_tensor(value, None if hasattr(value, "dtype") else self.dtype)
+            self._write_each(method, (share / self._strategy.num_replicas_in_sync).to(share.dtype))
+            return self.value()
+        return self._write_each(method, value)
+
+
+def aggregated(strategy: Any, aggregation: VariableAggregation, value: Any) -> Any:
+    """What ``aggregation`` makes of all replicas' values, on every process."""
+    if aggregation is not VariableAggregation.ONLY_FIRST_REPLICA:
+        return strategy.extended._reduce(reduce_op_for(aggregation), _distributed(strategy, value), None)
+    first = convert_to_tensor(component(value, 0))
+    if strategy.extended._communicator is None:
+        return first
+    kept = first if strategy.extended._communicator.rank == 0 else torch.zeros_like(first)
+    return convert_to_tensor(strategy.extended._reduce(ReduceOp.SUM, plain(kept).detach(), None))
+
+
+def _distributed(strategy: Any, value: Any) -> Any:
+    """A value that every replica gave as the same object, as one component for each."""
+    if isinstance(value, DistributedValues):
+        return value
+    return PerReplica([value] * len(strategy.extended._local_replicas))
+
+
+def created(strategy: Any, create: Callable[..., Variable]) -> DistributedVariable:
+    """A variable of ``strategy``: what ``create`` makes, and copies of it for the other replicas.
+
+    Between workers all take the first worker's value.
+
+    Raises:
+        ValueError: MEAN of integers.
+    """
+    with stack.entered(strategy, None):
+        first = create()
+    if first.aggregation is VariableAggregation.MEAN and not first.dtype.is_floating_point:
+        raise ArgumentValueError(
+            "creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, please "
+            "use a different aggregation or dtype"
+        )
+    first.assign(aggregated(strategy, VariableAggregation.ONLY_FIRST_REPLICA, first.value()))
+    copies = [first]
+    for place in range(1, len(strategy.extended._local_replicas)):
+        name = f"{first.name.removesuffix(':0')}/replica_{place}"
+        copies.append(create(initial_value=plain(first.value()).detach(), name=name))
+    on_read = first.synchronization is VariableSynchronization.ON_READ
+    return (SyncOnReadVariable if on_read else MirroredVariable)(strategy, copies)
+
+
+def require_variable(var: Any) -> None:
+    """Refuse what is no variable.
+
+    Raises:
+        AssertionError: with what came.
+    """
+    if not hasattr(var, "assign"):
+        raise also(ArgumentError, AssertionError)(f"var is {var!r}, should be a tf.Variable")

@@ -1,0 +1,163 @@
+"""``tf.GradientTape``: gradients of what is computed inside a block, over torch's graph.
+
+A variable is part of the graph while a tape is open, and a tensor from ``watch`` on. A replica takes the tapes of the
+thread that called ``run`` over. Source: TensorFlow 2.21, run eagerly on CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from collshim.arrays import as_torch
+from collshim.errors import ArgumentError, also
+from collshim.tensorflow.distribute import context, nest
+from collshim.tensorflow.distribute.values import DistributedValues
+from collshim.tensorflow.tensor import Tensor, adopt, plain
+
+_TAPES: ContextVar[tuple[GradientTape, ...]] = ContextVar("tapes", default=())
+_USED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+
+
+class GradientTape:
+    """What is computed inside the ``with`` block can be differentiated after it.
+
+    Args:
+        persistent: whether ``gradient`` may be called more than once.
+        watch_accessed_variables: whether trainable variables that are read inside the block have gradients.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watches_variables = watch_accessed_variables
+        self._variables: dict[int, Any] = {}
+        self._reads: dict[int, list[torch.Tensor]] = {}
+        self._used = False
+        self._token: Any = None
+
+    def __enter__(self) -> GradientTape:
+        self._token = _TAPES.set((*_TAPES.get(), self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _TAPES.set(tuple(tape for tape in _TAPES.get() if tape is not self))
+
+    def watch(self, tensor: Any) -> None:
+        """Let a tensor, a variable or a nest of them have gradients from now on; integers have none."""
+        for leaf in nest.flatten(tensor):
+            found = component_here(leaf)
+            if hasattr(found, "_as_tensor"):
+                self._variables[id(found)] = found
+                continue
+            value = as_torch(found) if not isinstance(found, torch.Tensor) else found
+            if value.is_floating_point() or value.is_complex():
+                value.requires_grad_()
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables that were read or watched, in that order."""
+        return tuple(self._variables.values())
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """A block that gradients do not pass."""
+        with torch.no_grad():
+            yield
+
+    def reset(self) -> None:
+        """Forget which variables were read."""
+        self._variables, self._reads, self._used = {}, {}, False
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: Any = "none"
+    ) -> Any:
+        """The gradient of the sum of ``target`` for each leaf of ``sources``, in their structure.
+
+        None for a source that ``target`` does not depend on; zeros with ``unconnected_gradients="zero"``. Collectives
+        on the way communicate: every replica must ask for gradients too.
+
+        Raises:
+            RuntimeError: a second call, and the tape is not ``persistent``.
+        """
+        if self._used and not self._persistent:
+            raise also(ArgumentError, RuntimeError)(_USED)
+        self._used = True
+        leaves = nest.flatten(sources)
+        inputs = [self._inputs_of(component_here(leaf)) for leaf in leaves]
+        found = iter(_gradients(target, [one for several in inputs for one in several], output_gradients))
+        results = [_added([next(found) for _ in several]) for several in inputs]
+        if str(getattr(unconnected_gradients, "value", unconnected_gradients)).lower() == "zero":
+            results = [_zeros(leaf) if one is None else one for leaf, one in zip(leaves, results, strict=True)]
+        return nest.pack_sequence_as(sources, results)
+
+    def _inputs_of(self, source: Any) -> list[torch.Tensor]:
+        """The tensors in the graph that stand for a source: of a variable, what was read of it."""
+        if hasattr(source, "_as_tensor"):
+            return self._reads.get(id(source), [])
+        return [source]
+
+    def _read(self, variable: Any, value: torch.Tensor) -> None:
+        reads = self._reads.setdefault(id(variable), [])
+        if not any(value is one for one in reads):
+            reads.append(value)
+        self._variables[id(variable)] = variable
+
+    def _wants(self, variable: Any) -> bool:
+        return id(variable) in self._variables or (self._watches_variables and bool(variable.trainable))
+
+
+def read(variable: Any, value: torch.Tensor) -> torch.Tensor:
+    """The value of a variable as the graph has it: with a gradient where an open tape wants it."""
+    wanting = [tape for tape in _TAPES.get() if tape._wants(variable)]
+    if not wanting or not (value.is_floating_point() or value.is_complex()):
+        return value.detach()
+    for tape in wanting:
+        tape._read(variable, value)
+    return value
+
+
+def component_here(value: Any) -> Any:
+    """The component of a distributed value that the calling replica has, the first outside of replicas."""
+    if not isinstance(value, DistributedValues):
+        return value
+    replica = context.get_replica_context()
+    if replica is None or len(value.values) == 1:
+        return value.values[0]
+    return value.values[replica.strategy.extended._local_index(int(replica.replica_id_in_sync_group))]
+
+
+def _gradients(target: Any, inputs: list[torch.Tensor], output_gradients: Any) -> list[Any]:
+    targets = [component_here(leaf) for leaf in nest.flatten(target)]
+    given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
+    outputs, seeds = [], []
+    for one, seed in zip(targets, given, strict=True):
+        if isinstance(one, torch.Tensor) and one.requires_grad:
+            outputs.append(plain(one))
+            seeds.append(torch.ones_like(plain(one)) if seed is None else as_torch(seed).to(one.dtype))
+    places = [place for place, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.requires_grad]
+    results: list[Any] = [None] * len(inputs)
+    if outputs and places:
+        wanted = [inputs[place] for place in places]
+        # The graph stays: what another tape, or another call, differentiates is part of it.
+        found = torch.autograd.grad(
+            outputs, wanted, seeds, retain_graph=True, create_graph=bool(_TAPES.get()), allow_unused=True
+        )
+        for place, one in zip(places, found, strict=True):
+            results[place] = None if one is None else adopt(one)
+    return results
+
+
+def _added(parts: list[Any]) -> Tensor | None:
+    there = [part for part in parts if part is not None]
+    return adopt(torch.stack(there).sum(0)) if len(there) > 1 else there[0] if there else None
+
+
+def _zeros(source: Any) -> Tensor:
+    found = component_here(source)
+    return adopt(torch.zeros_like(plain(found._as_tensor() if hasattr(found, "_as_tensor") else found)))

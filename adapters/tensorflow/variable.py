@@ -1,0 +1,188 @@
+"""``tf.Variable``: a tensor that can be assigned to; under a strategy with several replicas here, one for each.
+
+Assigning replaces the tensor: what was read before stays what it was. Source: TensorFlow 2.21, run eagerly on CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow import gradient_tape
+from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.distribute import context
+from collshim.tensorflow.operators import Operators
+from collshim.tensorflow.tensor import Reference, Tensor, adopt, dtype_name, plain
+from collshim.tensorflow.tensor_shape import TensorShape
+from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization, require_modes
+
+
+class _Creation(type):
+    """Lets a strategy make the variables that are made in its scope."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        strategy = context.get_strategy()
+        if cls is Variable and strategy.extended._makes_variables:
+            return strategy.extended._variable(partial(_created, cls, args, kwargs))
+        return type.__call__(cls, *args, **kwargs)
+
+
+def _created(kind: type, args: tuple[Any, ...], kwargs: dict[str, Any], **more: Any) -> Any:
+    """A plain variable; what ``more`` says comes before the arguments."""
+    given = {**dict(zip(("initial_value", "trainable"), args, strict=False)), **kwargs, **more}
+    return type.__call__(kind, **given)
+
+
+class Variable(Operators, metaclass=_Creation):
+    """A tensor that can be assigned to.
+
+    Args:
+        initial_value: what ``tf.convert_to_tensor`` takes, or a function that returns it.
+        trainable: whether tapes watch it when it is read; True, but for ON_READ.
+        name: ``name`` gives it back with ``:0``.
+        dtype: what the value is converted to.
+        synchronization: see ``tf.VariableSynchronization``.
+        aggregation: see ``tf.VariableAggregation``.
+        shape: what the initial value must have.
+        validate_shape: as the others, accepted; changes nothing.
+
+    Raises:
+        ValueError: no ``initial_value``, one of another shape, or no such modes.
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: str | None = None,
+        constraint: Any = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ) -> None:
+        require_modes(synchronization, aggregation, name, context.has_strategy())
+        if initial_value is None:
+            raise ArgumentValueError("The `initial_value` arg to `tf.Variable` must be specified, and is None.")
+        on_read = synchronization is VariableSynchronization.ON_READ
+        self._container: Any = self
+        self._strategy = context.get_strategy()
+        self.trainable = (not on_read) if trainable is None else bool(trainable)
+        self._name, self._synchronization, self._aggregation = name or "Variable", synchronization, aggregation
+        value = initial_value() if callable(initial_value) else initial_value
+        self._value = _leaf(convert_to_tensor(value, dtype))
+        if shape is not None:
+            TensorShape(shape).assert_is_compatible_with(self.shape)
+
+    @property
+    def name(self) -> str:
+        """Its name, with ``:0``."""
+        return f"{self._name}:0"
+
+    @property
+    def shape(self) -> TensorShape:
+        """The lengths of its axes."""
+        return TensorShape(self._value.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Its dtype."""
+        return self._value.dtype
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """When its copies are brought together."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """What becomes of the values that several replicas write."""
+        return self._aggregation
+
+    @property
+    def device(self) -> str:
+        """The name of the first CPU."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def value(self) -> Tensor:
+        """The value, with a gradient where a tape is open."""
+        return adopt(gradient_tape.read(self, self._value))
+
+    read_value = value
+
+    def _as_tensor(self) -> Tensor:
+        return self.value()
+
+    def numpy(self) -> Any:
+        """The value as a NumPy array."""
+        return adopt(self._value.detach()).numpy()
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Take the value; the variable.
+
+        Raises:
+            ValueError: another shape.
+        """
+        return self._written(lambda _: _converted(value, self.dtype))
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Add to the value; the variable."""
+        return self._written(lambda own: own + _converted(delta, self.dtype))
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtract from the value; the variable."""
+        return self._written(lambda own: own - _converted(delta, self.dtype))
+
+    def _written(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
+        with torch.no_grad():
+            found = change(self._value.detach())
+        if found.shape != self._value.shape:
+            raise ArgumentValueError(
+                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, and "
+                f"the assigned value shape {TensorShape(found.shape)} are incompatible."
+            )
+        self._value = _leaf(found)
+        return self
+
+    def ref(self) -> Reference:
+        """What stands for this variable as a key."""
+        return Reference(self)
+
+    def get_shape(self) -> TensorShape:
+        """``shape``."""
+        return self.shape
+
+    def __repr__(self) -> str:
+        numbers = repr(adopt(self._value.detach())).rpartition("numpy=")[2].removesuffix(">")
+        kind = dtype_name(self.dtype)
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={kind}, numpy={numbers}>"
+
+
+def _leaf(tensor: torch.Tensor) -> torch.Tensor:
+    """A value of its own: in the graph it has no past."""
+    value: torch.Tensor = plain(tensor).detach().clone()
+    return value.requires_grad_(value.is_floating_point() or value.is_complex())
+
+
+def _converted(value: Any, dtype: torch.dtype) -> torch.Tensor:
+    own = hasattr(value, "dtype")
+    found: torch.Tensor = plain(convert_to_tensor(value, None if own else dtype))
+    if found.dtype is not torch_dtype(dtype):
+        raise ArgumentValueError(
+            f"Tensor conversion requested dtype {dtype_name(dtype)} for Tensor with dtype {dtype_name(found.dtype)}"
+        )
+    return found

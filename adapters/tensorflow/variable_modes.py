@@ -1,0 +1,62 @@
+"""``tf.VariableSynchronization`` and ``tf.VariableAggregation``: when and how a variable's copies are brought together.
+
+Source: TensorFlow 2.21.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.distribute.reduce_op import ReduceOp
+
+
+class VariableSynchronization(Enum):
+    """When the copies of a variable are brought together: at every write, or where it is read across replicas."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(Enum):
+    """What becomes of the values that several replicas write."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+def reduce_op_for(aggregation: VariableAggregation) -> ReduceOp:
+    """The reduction that an aggregation means.
+
+    Raises:
+        ValueError: NONE, or ONLY_FIRST_REPLICA.
+    """
+    if aggregation is VariableAggregation.SUM:
+        return ReduceOp.SUM
+    if aggregation is VariableAggregation.MEAN:
+        return ReduceOp.MEAN
+    raise ArgumentValueError(
+        f"Could not convert from `tf.VariableAggregation` VariableAggregationV2.{aggregation.name} to"
+        "`tf.distribute.ReduceOp` type"
+    )
+
+
+def require_modes(synchronization: object, aggregation: object, name: str | None, is_distributed: bool) -> None:
+    """Refuse what is no mode.
+
+    Raises:
+        ValueError: with what came.
+    """
+    if not isinstance(synchronization, VariableSynchronization):
+        raise ArgumentValueError(f"Invalid variable synchronization mode: {synchronization} for variable: {name}")
+    if not isinstance(aggregation, VariableAggregation):
+        raise ArgumentValueError(f"Invalid variable aggregation mode: {aggregation} for variable: {name}")
+    if is_distributed and synchronization is VariableSynchronization.NONE:
+        raise ArgumentValueError(
+            "`NONE` variable synchronization mode is not supported with tf.distribute strategy. Please change the "
+            f"`synchronization` for variable: {name}"
+        )

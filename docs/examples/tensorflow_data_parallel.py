@@ -1,0 +1,62 @@
+"""Data parallel training in the style of TensorFlow's custom training loop: every replica takes its part of a batch.
+
+    collshim run --as tensorflow -n 2 docs/examples/tensorflow_data_parallel.py
+    python docs/examples/tensorflow_data_parallel.py
+
+The second line runs it on TensorFlow itself, with one replica, which prints the same losses to five digits.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+STEPS = 60
+BATCH = 4
+INPUTS = [[1.0, 2.0], [2.0, 3.0], [4.0, 6.0], [3.0, 1.0]]
+WANTED = [[8.5], [13.5], [26.5], [9.5]]  # of the weight (2, 3) and the bias 0.5
+
+
+def main() -> None:
+    """Train, and print the loss of the whole batch every 20 steps."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        weight = tf.Variable([[0.0], [0.0]], name="weight")
+        bias = tf.Variable([0.0], name="bias")
+
+    def part_of(values: list[list[float]]) -> Any:
+        """Each replica's rows of a batch."""
+        size = BATCH // strategy.num_replicas_in_sync
+
+        def rows(context: Any) -> Any:
+            first = context.replica_id_in_sync_group * size
+            return tf.constant(values[first : first + size])
+
+        return strategy.experimental_distribute_values_from_function(rows)
+
+    def step(x: Any, y: Any) -> Any:
+        """This replica's share of the loss; all replicas' gradients are added up."""
+        with tf.GradientTape() as tape:
+            errors = tf.matmul(x, weight) + bias - y
+            loss = tf.reduce_sum(tf.square(errors)) / BATCH
+        gradients = tape.gradient(loss, [weight, bias])
+        gradients = tf.distribute.get_replica_context().all_reduce("SUM", gradients)
+        weight.assign_sub(0.02 * gradients[0])
+        bias.assign_sub(0.02 * gradients[1])
+        return loss
+
+    @tf.function
+    def distributed_step(x: Any, y: Any) -> Any:
+        return strategy.reduce("SUM", strategy.run(step, args=(x, y)), axis=None)
+
+    is_first = int(strategy.run(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group)) == 0
+    x, y = part_of(INPUTS), part_of(WANTED)
+    for number in range(1, STEPS + 1):
+        loss = distributed_step(x, y)
+        if number % 20 == 0 and is_first:
+            print(f"{number}/{STEPS} loss: {float(loss):.7f}", flush=True)
+    if is_first:
+        print(f"weight: {weight.numpy().ravel().tolist()} bias: {bias.numpy().tolist()}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

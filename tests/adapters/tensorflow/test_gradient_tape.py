@@ -1,0 +1,142 @@
+"""``tf.GradientTape`` gives what TensorFlow 2.21's gave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import context, mirrored
+
+
+def test_a_watched_tensor_has_a_gradient() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(x * x)
+    assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0]
+
+
+def test_a_second_gradient_needs_a_persistent_tape() -> None:
+    x = tf.Variable(2.0)
+    with tf.GradientTape(persistent=True) as kept, tf.GradientTape() as tape:
+        y = x * x
+    assert [float(kept.gradient(y, x)), float(kept.gradient(y, x)), float(tape.gradient(y, x))] == [4.0] * 3
+    with pytest.raises(RuntimeError, match="A non-persistent GradientTape can only be used"):
+        tape.gradient(y, x)
+
+
+def test_what_is_not_watched_has_none() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = x * x
+    assert tape.gradient(y, x) is None
+
+
+def test_what_is_not_connected_has_zeros_where_asked_for() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = tf.Variable(1.0) * 2
+    assert tape.gradient(y, [x], unconnected_gradients="zero")[0].numpy().tolist() == [0.0, 0.0]
+
+
+def test_variables_are_watched_when_they_are_read() -> None:
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = x * x
+    assert [id(variable) for variable in tape.watched_variables()] == [id(x)]
+    assert tape.gradient(y, {"a": x})["a"].numpy().tolist() == [2.0, 4.0]
+
+
+def test_a_variable_is_left_alone_where_asked_for() -> None:
+    x = tf.Variable(2.0)
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        y = x * x
+    assert tape.gradient(y, x) is None
+
+
+def test_outside_of_tapes_nothing_is_recorded() -> None:
+    assert (tf.Variable(2.0) * 2).requires_grad is False
+
+
+def test_a_value_that_was_read_before_an_assignment_has_its_gradient() -> None:
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+        x.assign(5.0)
+        z = y * x
+    assert float(tape.gradient(z, x)) == 5.0 * 4.0 + 4.0
+
+
+def test_gradients_of_gradients() -> None:
+    x = tf.constant(3.0)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = x * x * x
+        slope = inner.gradient(y, x)
+    assert float(outer.gradient(slope, x)) == 18.0
+
+
+def test_recording_stops_where_asked_for() -> None:
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        with tape.stop_recording():
+            constant = x * x
+        y = x * constant
+    assert float(tape.gradient(y, x)) == 9.0
+
+
+def test_output_gradients_weigh_the_targets() -> None:
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = x * tf.constant([1.0, 3.0])
+    assert float(tape.gradient(y, x, output_gradients=tf.constant([2.0, 5.0]))) == 17.0
+
+
+def test_gradients_pass_through_collectives() -> None:
+    strategy = mirrored(2)
+
+    def step() -> Any:
+        x = tf.identity(tf.constant([1.0, 2.0]))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = context().all_reduce("SUM", x)
+            loss = tf.reduce_sum(total * total)
+        return tape.gradient(loss, x)
+
+    assert [part.numpy().tolist() for part in strategy.run(step).values] == [[8.0, 16.0]] * 2
+
+
+def test_a_tape_around_run_sees_what_replicas_read() -> None:
+    strategy = mirrored(2)
+    with strategy.scope():
+        x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = strategy.run(lambda: x * x)
+    assert float(tape.gradient(y.values[0], x)) == 6.0
+
+
+def test_training_on_parts_equals_training_on_the_whole() -> None:
+    def trained(size: int) -> float:
+        strategy = mirrored(size)
+        with strategy.scope():
+            weight = tf.Variable(1.0)
+        batch = tf.constant([1.0, 2.0, 3.0, 4.0])
+        parts = tf.split(batch, size)
+
+        def step(part: Any) -> None:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(weight * part - 2.0))
+            weight.assign_sub(0.05 * context().all_reduce("MEAN", tape.gradient(loss, weight)))
+
+        given = strategy.experimental_distribute_values_from_function(
+            lambda place: parts[place.replica_id_in_sync_group]
+        )
+        for _ in range(3):
+            strategy.run(step, (given,))
+        return float(weight)
+
+    assert trained(2) == pytest.approx(trained(1), abs=1e-6)
