@@ -44,7 +44,7 @@ def main() -> None:
         bias.assign_sub(0.02 * gradients[1])
         return loss
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def distributed_step(x: Any, y: Any) -> Any:
         return strategy.reduce("SUM", strategy.run(step, args=(x, y)), axis=None)
 

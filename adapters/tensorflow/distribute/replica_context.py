@@ -133,7 +133,8 @@ class ReplicaContext:
 
     def _communicator(self) -> Communicator | None:
         """The communicator of the replicas; None where this is the only one."""
-        return self._strategy.extended._communicator
+        communicator: Communicator | None = self._strategy.extended._communicator
+        return communicator
 
     def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
         """Agree with the replicas of this process, if there are others, on what is about to be exchanged."""
