@@ -11,9 +11,11 @@
 
 ``MirroredStrategy`` replicas are threads of this process, one per device named;
 ``MultiWorkerMirroredStrategy`` replicas are the ranks of the world (``torchrun``, ``collshim.launch``,
-``TF_CONFIG``); ``OneDeviceStrategy`` and the default strategy have one. Tensors are torch tensors, NumPy
-arrays or whatever collshim takes: each call gives back the kind that it was given. Data stays where it is,
-whatever a device is called.
+``TF_CONFIG``); ``OneDeviceStrategy`` and the default strategy have one. Around them is what a
+training loop needs: ``tf.Tensor``, a subclass of torch's, and the functions on it; ``tf.Variable``,
+``tf.GradientTape``, ``tf.nest``, ``tf.function``. Collectives take torch tensors, NumPy arrays and whatever else
+collshim takes too: each call gives back the kind that it was given. Data stays where it is, whatever a device is
+called.
 
 The same as TensorFlow 2.21 (recorded on CPU, unless a line says otherwise): names, signatures, structures in
 and out, ``PerReplica`` and where it is unwrapped, values, shapes, dtypes (the MEAN of integers over several
@@ -56,18 +58,21 @@ What differs, and why:
   same. What a replica raises is raised by ``run`` itself, and wakes the others.
 - ``MirroredStrategy.reduce``, ``gather`` and ``extended.reduce_to`` are ordinary torch arithmetic: gradients
   pass through all of them. TensorFlow has none for ``gather``.
-- Gradients between replicas are torch's: call ``backward`` inside the function that ``run`` calls, on every
-  replica.
+- Gradients between replicas are torch's: every replica must ask its tape for them, or call ``backward``, inside the
+  function that ``run`` calls.
+- dtypes are torch's objects: ``tf.float32`` is ``torch.float32``. Numbers and tensors of other dtypes mix in operators
+  as torch mixes them; ``tf.add`` and the other functions refuse them, as TensorFlow does.
+- A tensor that a tape watches is recorded from then on, after the tape's block too. ``Variable.assign`` returns the
+  variable, where TensorFlow has an UnreadVariable. Gradients of ``tf.gather`` are dense.
 - With one replica a collective returns a copy; TensorFlow, whose tensors cannot be changed, the value itself.
 - ``tf.function`` runs its function as it is, so a collective in a nested one works; TensorFlow raises
   RuntimeError.
-- ``tf.constant`` makes torch tensors, of TensorFlow's dtypes: Python ints int32 (int64 where they do not fit), floats
+- ``tf.constant`` makes tensors of TensorFlow's dtypes: Python ints int32 (int64 where they do not fit), floats
   float32. Text is refused: torch has no tensors of it.
 - ``IndexedSlices.shape`` is a ``torch.Size`` or None. ``MultiWorkerMirroredStrategy.cluster_resolver`` is a
   ``TFConfigClusterResolver`` where there is a ``TF_CONFIG``, else what was given.
 
-Not here, so that the names do not resolve: variables (``extended.update``, ``variable_created_in_scope``,
-``colocate_vars_with``), datasets (``experimental_run`` too), ``Strategy.configure`` and ``update_config_proto``,
+Not here, so that the names do not resolve: datasets (``experimental_run`` too), ``Strategy.configure`` and ``update_config_proto``,
 strategies for parameter servers and TPUs, cluster resolvers but ``TFConfigClusterResolver``, ``CrossDeviceOps`` of
 one's own, and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
 """

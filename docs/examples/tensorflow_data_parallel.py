@@ -16,28 +16,32 @@ INPUTS = [[1.0, 2.0], [2.0, 3.0], [4.0, 6.0], [3.0, 1.0]]
 WANTED = [[8.5], [13.5], [26.5], [9.5]]  # of the weight (2, 3) and the bias 0.5
 
 
+def part_of(strategy: Any, values: list[list[float]]) -> Any:
+    """Each replica's rows of a batch."""
+    size = BATCH // strategy.num_replicas_in_sync
+
+    def rows(context: Any) -> Any:
+        first = context.replica_id_in_sync_group * size
+        return tf.constant(values[first : first + size])
+
+    return strategy.experimental_distribute_values_from_function(rows)
+
+
+def replica() -> Any:
+    """The number of the replica that calls."""
+    return tf.distribute.get_replica_context().replica_id_in_sync_group
+
+
 def main() -> None:
-    """Train, and print the loss of the whole batch every 20 steps."""
+    """Train; the first worker prints the loss of the whole batch every 20 steps."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
-        weight = tf.Variable([[0.0], [0.0]], name="weight")
-        bias = tf.Variable([0.0], name="bias")
-
-    def part_of(values: list[list[float]]) -> Any:
-        """Each replica's rows of a batch."""
-        size = BATCH // strategy.num_replicas_in_sync
-
-        def rows(context: Any) -> Any:
-            first = context.replica_id_in_sync_group * size
-            return tf.constant(values[first : first + size])
-
-        return strategy.experimental_distribute_values_from_function(rows)
+        weight, bias = tf.Variable([[0.0], [0.0]], name="weight"), tf.Variable([0.0], name="bias")
 
     def step(x: Any, y: Any) -> Any:
         """This replica's share of the loss; all replicas' gradients are added up."""
         with tf.GradientTape() as tape:
-            errors = tf.matmul(x, weight) + bias - y
-            loss = tf.reduce_sum(tf.square(errors)) / BATCH
+            loss = tf.reduce_sum(tf.square(tf.matmul(x, weight) + bias - y)) / BATCH
         gradients = tape.gradient(loss, [weight, bias])
         gradients = tf.distribute.get_replica_context().all_reduce("SUM", gradients)
         weight.assign_sub(0.02 * gradients[0])
@@ -48,8 +52,8 @@ def main() -> None:
     def distributed_step(x: Any, y: Any) -> Any:
         return strategy.reduce("SUM", strategy.run(step, args=(x, y)), axis=None)
 
-    is_first = int(strategy.run(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group)) == 0
-    x, y = part_of(INPUTS), part_of(WANTED)
+    is_first = int(strategy.run(replica)) == 0
+    x, y = part_of(strategy, INPUTS), part_of(strategy, WANTED)
     for number in range(1, STEPS + 1):
         loss = distributed_step(x, y)
         if number % 20 == 0 and is_first:

@@ -16,18 +16,8 @@ WEIGHT_AND_BIAS = [1.9811580181121826, 2.9819700717926025, 0.6247885823249817]
 
 
 def printed(ranks: int) -> list[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "collshim",
-        "run",
-        "--no-prefix",
-        "--as",
-        "tensorflow",
-        "-n",
-        str(ranks),
-        str(EXAMPLE),
-    ]
+    options = ["--no-prefix", "--as", "tensorflow", "-n", str(ranks)]
+    command = [sys.executable, "-m", "collshim", "run", *options, str(EXAMPLE)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
