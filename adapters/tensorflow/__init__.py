@@ -72,14 +72,14 @@ What differs, and why:
 - ``IndexedSlices.shape`` is a ``torch.Size`` or None. ``MultiWorkerMirroredStrategy.cluster_resolver`` is a
   ``TFConfigClusterResolver`` where there is a ``TF_CONFIG``, else what was given.
 
-Not here, so that the names do not resolve: datasets (``experimental_run`` too), ``Strategy.configure`` and ``update_config_proto``,
-strategies for parameter servers and TPUs, cluster resolvers but ``TFConfigClusterResolver``, ``CrossDeviceOps`` of
-one's own, and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
+Not here, so that the names do not resolve: datasets (``experimental_run`` too), ``Strategy.configure`` and
+``update_config_proto``, strategies for parameter servers, cluster resolvers of clouds, ``CrossDeviceOps`` of one's own,
+and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
 """
 
 from __future__ import annotations
 
-from collshim.tensorflow import distribute, dtypes, errors, linalg, math, nest, nn, random
+from collshim.tensorflow import config, distribute, dtypes, errors, linalg, math, nest, nn, random, tpu, train
 from collshim.tensorflow.arithmetic import (
     abs,
     add,
@@ -218,6 +218,7 @@ __all__ = [
     "complex128",
     "concat",
     "cond",
+    "config",
     "constant",
     "control_dependencies",
     "convert_to_tensor",
@@ -300,6 +301,8 @@ __all__ = [
     "subtract",
     "tanh",
     "tile",
+    "tpu",
+    "train",
     "transpose",
     "uint8",
     "uint16",

@@ -27,6 +27,7 @@ from collshim.tensorflow.distribute.one_device import OneDeviceStrategy
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
 from collshim.tensorflow.distribute.strategy import RunOptions, Strategy
+from collshim.tensorflow.distribute.tpu_strategy import TPUStrategy
 from collshim.tensorflow.distribute.values import DistributedValues
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "RunOptions",
     "Strategy",
     "StrategyExtended",
+    "TPUStrategy",
     "cluster_resolver",
     "experimental",
     "experimental_set_strategy",
@@ -56,6 +58,6 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     raise AttributeError(
-        f"collshim.tensorflow.distribute has no {name!r}; it covers {', '.join(sorted(__all__))}. Datasets, variables "
-        "and strategies for parameter servers and TPUs are TensorFlow's alone"
+        f"collshim.tensorflow.distribute has no {name!r}; it covers {', '.join(sorted(__all__))}. Datasets and "
+        "strategies for parameter servers are TensorFlow's alone"
     )

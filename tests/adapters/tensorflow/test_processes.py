@@ -108,3 +108,8 @@ class Resolver:
 def test_a_resolver_that_contradicts_the_world_is_refused() -> None:
     with pytest.raises(collshim.RankError, match=r"rank 0 of 3, should be for this world: rank . of 2"):
         collshim.launch(lambda: tf.distribute.MultiWorkerMirroredStrategy(Resolver()), 2, timeout=30)
+
+
+def test_that_there_are_no_tpus_is_told_once(program: Program) -> None:
+    done = program("import collshim.tensorflow as tf\ntf.distribute.TPUStrategy()\ntf.distribute.TPUStrategy()")
+    assert (done.returncode, done.stderr.count("there are no TPUs here: TPUStrategy is a MirroredStrategy")) == (0, 1)

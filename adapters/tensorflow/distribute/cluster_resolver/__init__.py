@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import ClusterSpec
+from collshim.tensorflow.distribute.cluster_resolver.simple import SimpleClusterResolver
 from collshim.tensorflow.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
+from collshim.tensorflow.distribute.cluster_resolver.tpu import TPUClusterResolver
 
-__all__ = ["ClusterSpec", "TFConfigClusterResolver"]
+__all__ = ["ClusterSpec", "SimpleClusterResolver", "TFConfigClusterResolver", "TPUClusterResolver"]
 
 
 def __getattr__(name: str) -> object:

@@ -12,11 +12,12 @@ Tasks = Sequence[str] | Mapping[int, str]
 class ClusterSpec:
     """Jobs by name, each with its tasks' addresses: a list, or a mapping from indices where some are left out.
 
-    ``tf.train`` is not here: ``ClusterResolver.cluster_spec()`` returns these.
+    Another ``ClusterSpec`` is copied.
     """
 
-    def __init__(self, cluster: Mapping[str, Tasks]) -> None:
-        self._jobs = {job: _by_index(tasks) for job, tasks in cluster.items()}
+    def __init__(self, cluster: Mapping[str, Tasks] | ClusterSpec) -> None:
+        jobs = cluster.as_dict() if isinstance(cluster, ClusterSpec) else cluster
+        self._jobs = {job: _by_index(tasks) for job, tasks in jobs.items()}
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
         """The jobs; the tasks of one are a list where none is left out, else a dict."""

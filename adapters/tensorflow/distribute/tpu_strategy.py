@@ -1,0 +1,45 @@
+"""``tf.distribute.TPUStrategy`` over the devices of this process: there are no TPUs here, which is told once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+from collshim.adapting import devices
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.distribute.mirrored import MirroredStrategy
+
+_LOG = logging.getLogger("collshim")
+_told = threading.Event()
+
+
+class TPUStrategy(MirroredStrategy):
+    """A ``MirroredStrategy`` over this process's GPUs, real or pretended (``COLLSHIM_DEVICES``), else over its CPU.
+
+    Args:
+        tpu_cluster_resolver: changes nothing.
+        experimental_device_assignment: None.
+        experimental_spmd_xla_partitioning: False.
+
+    Raises:
+        ValueError: another assignment, or partitioning.
+    """
+
+    def __init__(
+        self,
+        tpu_cluster_resolver: Any = None,
+        experimental_device_assignment: Any = None,
+        experimental_spmd_xla_partitioning: bool = False,
+    ) -> None:
+        if experimental_device_assignment is not None or experimental_spmd_xla_partitioning:
+            raise ArgumentValueError(
+                "TPUStrategy: a device assignment and partitioning are not covered: leave both out, and name devices "
+                "in a MirroredStrategy"
+            )
+        names = [f"GPU:{number}" for number in range(devices.count())] or ["CPU:0"]
+        if not _told.is_set():
+            _told.set()
+            _LOG.warning("there are no TPUs here: TPUStrategy is a MirroredStrategy over %s", names)
+        super().__init__(names)
+        self._extended._cluster_resolver = tpu_cluster_resolver

@@ -1,0 +1,7 @@
+"""``tf.tpu``: what programs call before they make a ``TPUStrategy``."""
+
+from __future__ import annotations
+
+from collshim.tensorflow.tpu import experimental
+
+__all__ = ["experimental"]

@@ -1,0 +1,15 @@
+"""``tf.tpu.experimental``: there is no TPU to start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["initialize_tpu_system", "shutdown_tpu_system"]
+
+
+def initialize_tpu_system(cluster_resolver: Any = None) -> None:
+    """None, where TensorFlow gives the topology: there is no TPU here."""
+
+
+def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
+    """None: there is no TPU here."""
