@@ -65,8 +65,7 @@ What differs, and why:
 - A tensor that a tape watches is recorded from then on, after the tape's block too. ``Variable.assign`` returns the
   variable, where TensorFlow has an UnreadVariable. Gradients of ``tf.gather`` are dense.
 - With one replica a collective returns a copy; TensorFlow, whose tensors cannot be changed, the value itself.
-- ``tf.function`` runs its function as it is, so a collective in a nested one works; TensorFlow raises
-  RuntimeError.
+- ``tf.function`` runs its function as it is, every time: a side effect happens at each call.
 - ``tf.constant`` makes tensors of TensorFlow's dtypes: Python ints int32 (int64 where they do not fit), floats
   float32. Text is refused: torch has no tensors of it.
 - ``IndexedSlices.shape`` is a ``torch.Size`` or None. ``MultiWorkerMirroredStrategy.cluster_resolver`` is a

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from functools import wraps
+from typing import Any, TypeVar, cast, overload
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.distribute.leaves import leaf_of
 from collshim.tensorflow.distribute.sparse import copied_leaf
 from collshim.tensorflow.distribute.values import Components
@@ -50,8 +51,12 @@ def function(
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
 ) -> Any:
-    """``func`` itself, with and without arguments to the decorator: nothing is traced, the hints change nothing."""
-    return _itself if func is None else func
+    """``func``, with and without arguments to the decorator: nothing is traced, the hints change nothing.
+
+    A replica must not synchronize with others in one that it calls: that is a RuntimeError, as in TensorFlow. The
+    function that ``Strategy.run`` is given may be one. ``python_function`` is ``func``.
+    """
+    return _decorated if func is None else _decorated(func)
 
 
 def _refuse_in_replica(value: Components) -> None:
@@ -62,5 +67,12 @@ def _refuse_in_replica(value: Components) -> None:
         )
 
 
-def _itself(func: F) -> F:
-    return func
+def _decorated(func: F) -> F:
+    @wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with stack.in_function():
+            return func(*args, **kwargs)
+
+    found: Any = call
+    found.python_function = func
+    return cast(F, found)

@@ -36,7 +36,7 @@ def main() -> None:
     """Train; the first worker prints the loss of the whole batch every 20 steps."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
-        weight, bias = tf.Variable([[0.0], [0.0]], name="weight"), tf.Variable([0.0], name="bias")
+        weight, bias = tf.Variable(tf.zeros([2, 1]), name="weight"), tf.Variable(tf.zeros([1]), name="bias")
 
     def step(x: Any, y: Any) -> Any:
         """This replica's share of the loss; all replicas' gradients are added up."""

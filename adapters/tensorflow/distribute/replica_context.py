@@ -44,14 +44,14 @@ class ReplicaContext:
             options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
 
         Raises:
-            RuntimeError: not called from this replica.
+            RuntimeError: not called from this replica, or in a nested ``tf.function``.
             AssertionError: under ``MirroredStrategy``, another replica's nest has another number of leaves.
             NotImplementedError: a leaf is ``IndexedSlices``.
             TypeError: a leaf has another dtype; nothing was sent.
             tf.errors.InvalidArgumentError: a scalar, an axis out of range (also ValueError), or leaves whose other
                 axes differ between replicas, or, under ``MirroredStrategy``, an axis that does.
         """
-        stack.require_replica(self)
+        self._require_place()
         leaves = self._leaves(value)
         refuse_slices(leaves, "all_gather")
         timeout = self._strategy.extended._timeout(options)
@@ -81,13 +81,13 @@ class ReplicaContext:
             options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
 
         Raises:
-            RuntimeError: not called from this replica.
+            RuntimeError: not called from this replica, or in a nested ``tf.function``.
             AssertionError: under ``MirroredStrategy``, another replica's nest has another number of leaves.
             ValueError: no such ``reduce_op``.
             tf.errors.InvalidArgumentError: a leaf has another dtype (also ValueError; nothing was sent), or the
                 replicas' shapes differ.
         """
-        stack.require_replica(self)
+        self._require_place()
         op = reduce_op_of(reduce_op)
         leaves = self._leaves(value)
         return nest.pack_sequence_as(value, self._reduced(op, leaves, self._strategy.extended._timeout(options)))
@@ -102,9 +102,10 @@ class ReplicaContext:
         else as it is.
 
         Raises:
-            RuntimeError: not called from this replica, or another replica made fewer such calls.
+            RuntimeError: not called from this replica, or in a nested ``tf.function``, or another replica made fewer
+                such calls.
         """
-        stack.require_replica(self)
+        self._require_place()
         return self._merged(merge_fn, tuple(args), dict(kwargs or {}))
 
     @property
@@ -127,6 +128,12 @@ class ReplicaContext:
         """The name of the device this replica was given, in a tuple."""
         stack.require_replica(self)
         return (self._strategy.extended._device(self._replica_id),)
+
+    def _require_place(self) -> None:
+        """Refuse a caller outside of this replica, or in a nested ``tf.function``; the default strategy takes these."""
+        stack.require_replica(self)
+        if self._strategy.extended._makes_variables:
+            stack.require_no_function(self)
 
     def _leaves(self, value: Any) -> list[Any]:
         return leaves_of(value, self._strategy.extended._local_index(self._replica_id))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 from collshim.errors import ArgumentError, also
@@ -80,6 +81,34 @@ def depth() -> int:
 def is_default(strategy: object) -> bool:
     """Whether ``strategy`` is the one of every thread that entered none."""
     return strategy is _DEFAULT[0].strategy
+
+
+_FUNCTION_OF: ContextVar[object] = ContextVar("function_of", default=None)
+_IN_A_FUNCTION = (
+    "`merge_call` called while defining a new graph or a tf.function. This happens where the function that "
+    "`strategy.run()` calls has a nested `@tf.function` in which replicas synchronize: decorate the function given to "
+    "`strategy.run` or what calls `strategy.run` instead, or move the synchronization out of the nested function."
+)
+
+
+@contextmanager
+def in_function() -> Iterator[None]:
+    """The body of a ``tf.function``: the replica that the caller is in must not synchronize in it."""
+    token = _FUNCTION_OF.set(current().replica_context)
+    try:
+        yield
+    finally:
+        _FUNCTION_OF.reset(token)
+
+
+def require_no_function(context: object) -> None:
+    """Refuse a replica that is inside of a nested ``tf.function``.
+
+    Raises:
+        RuntimeError: with what to do instead.
+    """
+    if _FUNCTION_OF.get() is context:
+        raise ContextError(_IN_A_FUNCTION)
 
 
 _USE_MERGE_CALL = "Method requires being in cross-replica context, use get_replica_context().merge_call()"

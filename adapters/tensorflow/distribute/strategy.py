@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from collshim.communicator import Communicator
@@ -69,7 +70,7 @@ class Strategy:
         stack.require_cross_replica(self)
         if not isinstance(args, list | tuple):
             raise ArgumentValueError(f"positional args must be a list or tuple, got {type(args)}")
-        return self._extended._call_for_each_replica(fn, tuple(args), dict(kwargs or {}))
+        return self._extended._call_for_each_replica(_undecorated(fn), tuple(args), dict(kwargs or {}))
 
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: int | tuple[int, ...] | None) -> Any:
         """The sum or mean over all replicas, and over ``axis`` of each where one is given; one array on every process.
@@ -136,6 +137,15 @@ class Strategy:
         """``value`` where it is a single leaf that no ``name`` is given for; else None: nothing waits to be run."""
         results = nest.flatten(list(self.experimental_local_results(value)))
         return results[0] if len(results) == 1 and name is None else None
+
+
+def _undecorated(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """What a ``tf.function`` was made of, bound to what that is bound to."""
+    found = getattr(fn, "python_function", None)
+    if found is None:
+        return fn
+    owner = getattr(fn, "__self__", None)
+    return found if owner is None else partial(found, owner)
 
 
 class Extended(ABC):

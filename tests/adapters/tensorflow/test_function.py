@@ -1,0 +1,57 @@
+"""``tf.function`` runs what it decorates; replicas do not synchronize in a nested one, as in TensorFlow 2.21."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import Run, context, mirrored
+
+
+def total() -> Any:
+    return context().all_reduce("SUM", tf.constant(1.0))
+
+
+def test_a_function_given_to_run_may_synchronize(run_two: Run) -> None:
+    assert [float(one) for one in run_two(tf.function(total))] == [2.0, 2.0]
+
+
+def test_a_method_given_to_run_may_synchronize() -> None:
+    class Model:
+        @tf.function
+        def step(self) -> Any:
+            return total()
+
+    assert [float(one) for one in mirrored(2).run(Model().step).values] == [2.0, 2.0]
+
+
+def test_run_inside_of_a_function_may_synchronize() -> None:
+    strategy = mirrored(2)
+    found = tf.function(lambda: strategy.run(total))()
+    assert [float(one) for one in found.values] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "synchronize",
+    [total, lambda: context().merge_call(lambda strategy: None), lambda: context().all_gather(tf.constant([1.0]), 0)],
+)
+def test_a_nested_function_must_not_synchronize(run_two: Run, synchronize: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"`merge_call` called while defining a new graph or a tf\.function"):
+        run_two(lambda: tf.function(synchronize)())
+
+
+def test_a_nested_function_may_compute_and_replicas_synchronize_after_it(run_two: Run) -> None:
+    doubled: Any = tf.function(lambda x: x * 2)
+    found = run_two(lambda: context().all_reduce("SUM", doubled(tf.constant(1.0))))
+    assert [float(one) for one in found] == [4.0, 4.0]
+
+
+def test_outside_of_strategies_a_function_may_synchronize() -> None:
+    assert float(tf.function(total)()) == 1.0
+
+
+def test_a_function_knows_what_it_was_made_of() -> None:
+    decorated: Any = tf.function(total)
+    assert (decorated.python_function is total, decorated.__name__) == (True, "total")
