@@ -32,7 +32,7 @@ from torch import (
 )
 from torch import bool as bool_
 
-from collshim.mindspore import communication
+from collshim.mindspore import communication, mint, ops
 from collshim.mindspore.tensor import Tensor
 
 __all__ = [
@@ -49,6 +49,8 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "mint",
+    "ops",
     "uint8",
     "uint16",
     "uint32",

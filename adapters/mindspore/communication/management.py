@@ -11,6 +11,9 @@ from collshim.errors import ArgumentError, also
 from collshim.mindspore.communication.arguments import require_int, require_name, require_ranks, require_same
 from collshim.mindspore.communication.groups import (
     HCCL_WORLD_COMM_GROUP,
+    MCCL_WORLD_COMM_GROUP,
+    NCCL_WORLD_COMM_GROUP,
+    GlobalComm,
     Group,
     Groups,
     groups,
@@ -21,6 +24,25 @@ from collshim.mindspore.communication.groups import (
 )
 from collshim.world import World
 
+__all__ = [
+    "HCCL_WORLD_COMM_GROUP",
+    "MCCL_WORLD_COMM_GROUP",
+    "NCCL_WORLD_COMM_GROUP",
+    "GlobalComm",
+    "create_group",
+    "destroy_group",
+    "get_comm_name",
+    "get_group_rank_from_world_rank",
+    "get_group_size",
+    "get_local_rank",
+    "get_local_rank_size",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_rank_from_group_rank",
+    "init",
+    "is_initialized",
+    "release",
+]
 _BACKENDS = ("hccl", "nccl", "mccl")
 
 
@@ -45,6 +67,11 @@ def init(backend_name: str | None = None) -> None:
 def release() -> None:
     """This rank's created groups are forgotten. The world stays up and ``get_rank`` still answers."""
     groups().by_name.clear()
+
+
+def is_initialized() -> bool:
+    """Whether ``init`` was called on this rank."""
+    return initialised() is not None
 
 
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
