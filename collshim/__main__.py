@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from collshim import ArgumentError, CollshimError, __version__, run
+from collshim import ArgumentError, CollshimError, __version__, info, run
 
 EXTRAS = "cli,examples"
 
@@ -39,6 +39,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_run(commands)
     _add_conformance(commands)
+    text = "versions, backends, devices, and what the launcher says"
+    commands.add_parser("info", help=text, description=text).set_defaults(run=_info, needs={})
     return parser
 
 
@@ -81,6 +83,11 @@ def _demo(chosen: argparse.Namespace) -> int:
     from collshim.demo.command import run  # after the look at what it needs
 
     return run(chosen.picture, chosen.expected)
+
+
+def _info(chosen: argparse.Namespace) -> int:
+    print("\n".join(info.lines(__version__)))
+    return 0
 
 
 def _conformance(chosen: argparse.Namespace) -> int:

@@ -7,17 +7,21 @@
 | a TensorFlow cluster | the task's index, the number of workers in TF_CONFIG | the first worker of TF_CONFIG |
 | Open MPI's mpirun | OMPI_COMM_WORLD_RANK, ..._SIZE | MASTER_ADDR, MASTER_PORT, else this machine if all are here |
 | MPICH's mpiexec | PMI_RANK, PMI_SIZE | as for mpirun |
-| Slurm's srun | SLURM_PROCID, SLURM_NTASKS | as for mpirun, else SLURM_LAUNCH_NODE_IPADDR |
+| Flux | FLUX_TASK_RANK, FLUX_JOB_SIZE | as for mpirun |
+| LSF's jsrun | JSM_NAMESPACE_RANK, JSM_NAMESPACE_SIZE | as for mpirun |
+| Slurm's srun | SLURM_PROCID, SLURM_NTASKS | as for mpirun, else the first node of SLURM_STEP_NODELIST |
 
-Where none of them says anything the world is a single rank. Two that contradict each other are an error; their ports
-may differ, since each framework's service has its own. In torchrun's ranks the last three say nothing: they started
-its agents, one on each machine.
+PMIX_RANK and PALS_RANKID say the rank alone: without a size from one of the others they are an error. A port that Slurm
+is not told follows from SLURM_JOB_ID. Where none of them says anything the world is a single rank. Two that contradict
+each other are an error; their ports may differ, since each framework's service has its own. In torchrun's ranks those
+from mpirun on say nothing: they started its agents, one on each machine.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from ipaddress import ip_address
 from typing import Any, NamedTuple
@@ -49,10 +53,26 @@ _MPI = (
         "local_size": "OMPI_COMM_WORLD_LOCAL_SIZE",
     },
     {"rank": "PMI_RANK", "size": "PMI_SIZE", "local_rank": "MPI_LOCALRANKID", "local_size": "MPI_LOCALNRANKS"},
+    {"rank": "FLUX_TASK_RANK", "size": "FLUX_JOB_SIZE", "local_rank": "FLUX_TASK_LOCAL_ID"},
+    {
+        "rank": "JSM_NAMESPACE_RANK",
+        "size": "JSM_NAMESPACE_SIZE",
+        "local_rank": "JSM_NAMESPACE_LOCAL_RANK",
+        "local_size": "JSM_NAMESPACE_LOCAL_SIZE",
+    },
+    {"rank": "PMIX_RANK"},
+    {"rank": "PALS_RANKID", "local_rank": "PALS_LOCAL_RANKID"},
 )
 _SLURM = {"rank": "SLURM_PROCID", "size": "SLURM_NTASKS", "local_rank": "SLURM_LOCALID"}
 _HINTS = {"local_rank": "DEVICE_ID", "address": "SLURM_LAUNCH_NODE_IPADDR"}
 """What may differ from what the launchers say, and counts where they are silent."""
+
+_NODES = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST")
+_FIRST_NODE = re.compile(r"([^,\[]+)(?:\[(\d+)[^\]]*\]([^,]*))?")
+"""Of such a list as ``node[001-004,7]-ib,gpu2``: the text before the numbers, the first of these, the text behind."""
+
+_SLURM_PORTS = range(15000, 25000)
+"""One of them is a job's, by its number: two jobs on a node mostly have two."""
 
 _TEXTS = ("address",)
 _LAST_PORT = 2**16 - 1
@@ -144,7 +164,8 @@ def _with_address(
     """``place`` with where rank 0 listens."""
     if host is None and is_one_machine:
         host, port = LauncherValue("", "127.0.0.1", ""), port or LauncherValue("", _DERIVED_PORT, "")
-    host = host or _first("address", _named(environment, _HINTS))
+    host = host or _first("address", [*_slurms(environment), *_named(environment, _HINTS)])
+    port = port or _first("port", _slurms(environment))
     if host is None or port is None:
         missing, them = "MASTER_ADDR" if host is None else "MASTER_PORT", f"(rank {place.rank} of {place.size})"
         raise WorldError(f"{missing} is not set, should say where rank 0 listens {them}")
@@ -206,7 +227,8 @@ def _family(host: str) -> int:
 
 
 def _half(environment: Environment, lacking: str) -> str:
-    known = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "RANK_ID", "RANK_SIZE", "TF_CONFIG")
+    others = [name for names in _MPI for name in names.values()]
+    known = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "RANK_ID", "RANK_SIZE", "TF_CONFIG", *others)
     there = ", ".join(f"{name}={environment[name]}" for name in known if name in environment) or "none of the usual"
     return f"the world's {lacking} is not told, should be given or set by the launcher; set are: {there}"
 
@@ -224,6 +246,18 @@ def _launchers(environment: Environment) -> Iterator[LauncherValue]:
         yield from _named(environment, _SLURM)
         if environment.get("SLURM_NNODES") == "1" and "SLURM_NTASKS" in environment:
             yield LauncherValue("local_size", _number(environment, "SLURM_NTASKS"), "SLURM_NTASKS on one node")
+
+
+def _slurms(environment: Environment) -> Iterator[LauncherValue]:
+    """Where rank 0 of a step of several nodes may listen: all its tasks find the same."""
+    name = next((name for name in _NODES if name in environment), None)
+    if "SLURM_STEP_ID" not in environment or name is None or "SLURM_JOB_ID" not in environment:
+        return
+    found = _FIRST_NODE.match(environment[name])
+    if found is not None:
+        yield LauncherValue("address", "".join(part or "" for part in found.groups()), name)
+    place = _number(environment, "SLURM_JOB_ID") % len(_SLURM_PORTS)
+    yield LauncherValue("port", _SLURM_PORTS[place], "SLURM_JOB_ID")
 
 
 def _named(environment: Environment, names: Mapping[str, str]) -> Iterator[LauncherValue]:

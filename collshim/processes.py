@@ -26,6 +26,9 @@ from collshim.options import get as current_options
 from collshim.transports.processes.store import reach_store, serve_store
 
 _HOST = "127.0.0.1"
+_UNGUARDED = 112
+"""The exit code of a rank that comes to ``launch`` itself while it imports the script."""
+
 _GRACE = 2.0
 """Seconds between asking a process to end and ending it."""
 
@@ -45,6 +48,10 @@ class Ranks:
     """Live processes, one per rank, that serve one function; as a context manager they are ended at the end."""
 
     def __init__(self, fn: Callable[..., Any], size: int, args: Sequence[Any] = ()) -> None:
+        if getattr(
+            multiprocessing.current_process(), "_inheriting", False
+        ):  # a rank imports the script that calls this
+            os._exit(_UNGUARDED)  # the server that forked it takes no exit code from an exception
         self._store = serve_store(_HOST)
         work, secret = _packed(fn, args), token_hex(32)
         context = _context()
@@ -94,6 +101,9 @@ class Ranks:
         except (EOFError, ConnectionError) as error:
             self._processes[rank].join(_GRACE)
             code = self._processes[rank].exitcode
+            if code == _UNGUARDED:
+                where = 'must stand under if __name__ == "__main__":'
+                raise RankError(f"launch: the ranks import this script, so its call {where}", rank, None) from None
             raise RankError(
                 f"rank {rank} of {len(self._ends)} ended without a result, exit code {code}", rank, None
             ) from error

@@ -44,6 +44,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master-addr", default=LOOPBACK, metavar="HOST", help="machine 0, as the others reach it")
     port = "a port of it (default: a free one)"
     parser.add_argument("--master-port", type=number, default=0, metavar="PORT", help=port)
+    _add_frameworks(parser)
+    parser.add_argument("--device", choices=["cpu"], help="what accelerators' names stand for where there are none")
+    parser.add_argument("--devices", type=count, metavar="N", help="how many accelerators there then seem to be")
+    logs = "keep what each rank prints in files below DIR"
+    parser.add_argument("--log-dir", type=Path, metavar="DIR", help=logs)
+    parser.add_argument(
+        "--no-prefix", action="store_true", help="what ranks print comes as it is, without the rank in front"
+    )
+    parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
+    parser.add_argument("script", metavar="SCRIPT", help="what every rank runs")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
+
+
+def _add_frameworks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as",
         dest="frameworks",
@@ -60,16 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FRAMEWORK",
         help="collshim carries the collectives of the real FRAMEWORK, which is installed here",
     )
-    parser.add_argument("--device", choices=["cpu"], help="what accelerators' names stand for where there are none")
-    parser.add_argument("--devices", type=count, metavar="N", help="how many accelerators there then seem to be")
-    logs = "keep what each rank prints in files below DIR"
-    parser.add_argument("--log-dir", type=Path, metavar="DIR", help=logs)
-    parser.add_argument(
-        "--no-prefix", action="store_true", help="what ranks print comes as it is, without the rank in front"
-    )
-    parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
-    parser.add_argument("script", metavar="SCRIPT", help="what every rank runs")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
 
 
 def _at_least(least: int, text: str) -> int:

@@ -17,7 +17,9 @@ from collections.abc import Mapping
 from collshim.adapting import patching
 from collshim.environment import forget_others
 from collshim.errors import PeerError
-from collshim.run import SIGNALLED
+
+_SIGNALLED = 128
+"""Added to a signal's number it is the exit code, as in shells."""
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
@@ -51,7 +53,7 @@ def main() -> None:
     try:
         _run()
     except KeyboardInterrupt:  # whoever pressed the keys knows
-        sys.exit(SIGNALLED + signal.SIGINT)
+        sys.exit(_SIGNALLED + signal.SIGINT)
     except Exception as error:
         handler.record_exception(error)
         sys.last_value = error  # as the interpreter has it; the other ranks are told at the exit

@@ -24,6 +24,20 @@ class _TensorType(type(torch.Tensor)):  # type: ignore[misc]  # torch's own meta
         return isinstance(instance, torch.Tensor) if cls is Tensor else type.__instancecheck__(cls, instance)
 
 
+class _Count(int):
+    """MindSpore's number of elements, which torch's own code calls for the shape."""
+
+    def __new__(cls, tensor: torch.Tensor) -> _Count:
+        return super().__new__(cls, tensor.numel())
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor = tensor
+
+    def __call__(self, *axis: int) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return torch.Tensor.size(self._tensor, *axis)
+
+
 class Tensor(torch.Tensor, metaclass=_TensorType):
     """A copy of ``input_data``, or ``shape`` filled by ``init``.
 
@@ -83,7 +97,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
     @property
     def size(self) -> int:  # type: ignore[override]  # a number here
         """How many elements there are."""
-        return self.numel()
+        return _Count(self)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -139,7 +153,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
     def split(self, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
         """Cut along ``axis``: into pieces of that length, or of those lengths."""
         sizes = split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections)
-        return cast(tuple[Tensor, ...], torch.split(self, sizes, axis))
+        return cast(tuple[Tensor, ...], torch.Tensor.split(self, sizes, axis))  # torch.split calls this
 
     def __str__(self) -> str:
         return str(self.asnumpy())

@@ -75,15 +75,20 @@ class PendingCalls:
 
     def leaks(self, key: str, told: Iterable[Work[Any]] = ()) -> list[str]:
         """The calls of a group that were not waited for, but those of which all is ``told``; once."""
-        for work in told:
-            work.free()
+        for one in told:
+            one.free()
         self._enter_latest()
         self._forget_dropped()
         texts = self._dropped.pop(key, Counter())
-        for number, (_, other, plan, caller) in list(self.entries.items()):
-            if other == key and self.entries.pop(number, None) is not None:
+        for number, (work, other, plan, caller) in list(self.entries.items()):
+            if other == key and self.entries.pop(number, None) is not None and not _is_awaited(work()):
                 texts[_told(plan, caller)] += 1
         return [f"{text}{times(count)} was not waited for" for text, count in texts.items()]
+
+
+def _is_awaited(work: Work[Any] | None) -> bool:
+    """Whether another thread is in its wait, which the group's end breaks off."""
+    return work is not None and work._claim is None and not work._settled
 
 
 def _told(plan: Plan, caller: Caller) -> str:

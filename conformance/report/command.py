@@ -120,7 +120,21 @@ def _about(options: argparse.Namespace, plan: Plan) -> dict[str, Any]:
     versions = {"collshim": __version__, "torch": torch.__version__, "numpy": np.__version__}
     machine = f"Python {platform.python_version()}, torch {torch.__version__}, {platform.system()} {platform.machine()}"
     line = f"{tested}. Asked by {machine}, {date}." if subject.foreign else f"{tested}, {machine}, {date}."
-    return {"line": line, "date": date, "asked by": versions, "real": facts, "transports": list(plan.transports)}
+    return {
+        "line": line,
+        "command": _command(options),
+        "date": date,
+        "asked by": versions,
+        "real": facts,
+        "transports": list(plan.transports),
+    }
+
+
+def _command(options: argparse.Namespace) -> str:
+    """What asks the same subject again, ``--case`` behind it."""
+    own = [f"--adapter {options.adapter}"] if options.adapter else []
+    own += [f"--real --python {options.python}"] if options.real else []
+    return " ".join(["collshim conformance", *(f"--framework {name}" for name in options.framework), *own])
 
 
 @contextmanager

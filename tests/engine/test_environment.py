@@ -79,6 +79,39 @@ LAUNCHERS = {
         },
         LaunchedRank(1, 2, "127.0.0.1", 29400, 1, 2),
     ),
+    "srun on several nodes": (
+        {
+            "SLURM_STEP_ID": "0",
+            "SLURM_JOB_ID": "123456",
+            "SLURM_STEP_NODELIST": "gpu[007-009,12]-ib,cpu1",
+            "SLURM_LAUNCH_NODE_IPADDR": "10.0.0.1",
+            "SLURM_PROCID": "5",
+            "SLURM_NTASKS": "8",
+            "SLURM_LOCALID": "1",
+            "SLURM_NNODES": "4",
+        },
+        LaunchedRank(5, 8, "gpu007-ib", 18456, 1, 8),
+    ),
+    "Flux with an address": (
+        {
+            "FLUX_TASK_RANK": "1",
+            "FLUX_JOB_SIZE": "2",
+            "FLUX_TASK_LOCAL_ID": "0",
+            "MASTER_ADDR": "h",
+            "MASTER_PORT": "9",
+        },
+        LaunchedRank(1, 2, "h", 9, 0, 2),
+    ),
+    "jsrun on one machine": (
+        {
+            "JSM_NAMESPACE_RANK": "1",
+            "JSM_NAMESPACE_SIZE": "2",
+            "JSM_NAMESPACE_LOCAL_RANK": "1",
+            "JSM_NAMESPACE_LOCAL_SIZE": "2",
+            "PMIX_RANK": "1",
+        },
+        LaunchedRank(1, 2, "127.0.0.1", 29400, 1, 2),
+    ),
     "nobody": ({}, LaunchedRank(0, 1, "", 0, 0, 1)),
     "an address alone": ({"MASTER_ADDR": "h", "MASTER_PORT": "7"}, LaunchedRank(0, 1, "", 0, 0, 1)),
     "a batch script of Slurm": ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, LaunchedRank(0, 1, "", 0, 0, 1)),
@@ -236,6 +269,7 @@ BAD: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         {**PAIR, "port": -1},
         "port is -1 by the arguments, should be from",
     ),
+    "PMIx, which says no size": ({"PMIX_RANK": "1"}, {}, "the world's size is not told, .* set are: PMIX_RANK=1"),
     "an empty address": ({**TORCHRUN, "MASTER_ADDR": ""}, {}, "address is '' by MASTER_ADDR, should be a host's name"),
 }
 

@@ -22,6 +22,7 @@ from collshim.mindspore.communication.groups import (
     refuse,
     resolved,
 )
+from collshim.mindspore.context import get_context
 from collshim.world import World
 
 __all__ = [
@@ -53,7 +54,7 @@ def init(backend_name: str | None = None) -> None:
 
     Args:
         backend_name: "hccl", "nccl" or "mccl": what ``GlobalComm.BACKEND`` is from now on. None chooses
-            "nccl" where torch sees a GPU, else "mccl".
+            "hccl" or "nccl" where ``set_context`` named Ascend or GPU, "nccl" where torch sees a GPU, else "mccl".
 
     Raises:
         TypeError: not a string.
@@ -236,7 +237,8 @@ def destroy_group(group: str) -> None:
 
 def _backend(name: object) -> str:
     if name is None:
-        return "nccl" if torch.cuda.is_available() else "mccl"
+        target = get_context("device_target")
+        return {"Ascend": "hccl", "GPU": "nccl"}.get(target, "nccl" if torch.cuda.is_available() else "mccl")
     if not isinstance(name, str):
         text = "For 'init', the argument 'backend_name' must be a string, but got the type : "
         refuse(TypeError, f"{text}{type(name)}")

@@ -1,9 +1,101 @@
-"""``mindspore.ops``: the primitives that communicate, and ``ops.communication`` (source: MindSpore 2.10.0)."""
+"""``mindspore.ops``: primitives, ``ops.communication``, functions between them (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
-from collshim.mindspore.ops import communication, operations
-from collshim.mindspore.ops.operations import *  # noqa: F403  # as in MindSpore
+from collshim.mindspore._absent import saying
+from collshim.mindspore.gradients import grad, value_and_grad
+from collshim.mindspore.ops import communication, functions, operations, primitive
+from collshim.mindspore.ops.functions import (
+    Add,
+    Cast,
+    Depend,
+    MatMul,
+    Mul,
+    Reshape,
+    add,
+    cat,
+    depend,
+    matmul,
+    mul,
+    ones,
+    ones_like,
+    reshape,
+    split,
+    stack,
+    zeros,
+    zeros_like,
+)
+from collshim.mindspore.ops.functions import cast_ as cast
+from collshim.mindspore.ops.operations import (
+    AllGather,
+    AllGatherV,
+    AllReduce,
+    AlltoAll,
+    AlltoAllV,
+    AlltoAllVC,
+    Barrier,
+    BatchISendIRecv,
+    Broadcast,
+    CollectiveGather,
+    CollectiveScatter,
+    NeighborExchange,
+    NeighborExchangeV2,
+    Receive,
+    Reduce,
+    ReduceOp,
+    ReduceScatter,
+    ReduceScatterV,
+    Send,
+)
+from collshim.mindspore.ops.primitive import Primitive, PrimitiveWithInfer
 
-__all__ = ["communication", "operations"]
-__all__ += operations.__all__
+__all__ = [
+    "Add",
+    "AllGather",
+    "AllGatherV",
+    "AllReduce",
+    "AlltoAll",
+    "AlltoAllV",
+    "AlltoAllVC",
+    "Barrier",
+    "BatchISendIRecv",
+    "Broadcast",
+    "Cast",
+    "CollectiveGather",
+    "CollectiveScatter",
+    "Depend",
+    "MatMul",
+    "Mul",
+    "NeighborExchange",
+    "NeighborExchangeV2",
+    "Primitive",
+    "PrimitiveWithInfer",
+    "Receive",
+    "Reduce",
+    "ReduceOp",
+    "ReduceScatter",
+    "ReduceScatterV",
+    "Reshape",
+    "Send",
+    "add",
+    "cast",
+    "cat",
+    "communication",
+    "depend",
+    "functions",
+    "grad",
+    "matmul",
+    "mul",
+    "ones",
+    "ones_like",
+    "operations",
+    "primitive",
+    "reshape",
+    "split",
+    "stack",
+    "value_and_grad",
+    "zeros",
+    "zeros_like",
+]
+
+__getattr__ = saying(__name__, "the collectives and what its __all__ has beside them")

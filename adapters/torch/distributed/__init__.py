@@ -6,7 +6,7 @@
 | new_group, group, GroupMember, get_rank, get_world_size, get_backend, get_process_group_ranks, ... | groups |
 | new_subgroups, new_subgroups_by_enumeration, split_group | subgroups |
 | all_reduce, reduce, reduce_scatter, reduce_scatter_single, reduce_scatter_tensor | reductions |
-| all_gather, all_gather_single, all_gather_into_tensor, gather | gathers |
+| all_gather, all_gather_single, all_gather_into_tensor, gather, gather_single | gathers |
 | broadcast, scatter | scatters |
 | all_to_all, all_to_all_single | exchanges |
 | all_reduce_coalesced, all_gather_coalesced, _coalescing_manager | coalescing |
@@ -19,7 +19,8 @@
 | the differentiable collectives of ``nn.functional`` | nn |
 | the backend ``collshim`` of torch's own module, for DistributedDataParallel and others | c10d |
 
-Names, signatures, defaults and exceptions are those of torch 2.13.0; results are written into the arrays that are given
+Names, signatures, defaults and exceptions are those of torch 2.13.0, and of torch 2.15.0 those of ``gather_single``,
+``gather_into_tensor`` and ``set_timeout``; results are written into the arrays that are given
 (torch tensors, NumPy arrays, CuPy arrays, anything with DLPack), and a call returns None, or with ``async_op=True`` a
 ``Work``. What torch documents and gloo refuses works; what gloo lets pass and corrupts is an error. Gradients do not
 flow through these functions, as in torch; those of ``nn.functional`` are differentiable.

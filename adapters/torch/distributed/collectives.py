@@ -6,6 +6,7 @@ torch's sees, and returns the engine's work.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from torch import Tensor
@@ -13,6 +14,7 @@ from torch import Tensor
 from collshim.arrays import as_output, as_torch
 from collshim.communicator import Communicator
 from collshim.layout import split
+from collshim.torch.distributed.arguments import refuse
 from collshim.torch.distributed.forms import joined_like, lengths, outputs, place, uncounted, values
 from collshim.work import Work
 
@@ -54,6 +56,20 @@ def all_gather_single(comm: Communicator, output: Any, tensor: Any) -> Work[Any]
 def gather(comm: Communicator, tensor: Any, parts: list[Any], root: int) -> Work[Any]:
     """The root's list holds all ranks' tensors; the others' lists are empty."""
     return comm.gather(values(tensor), root, out=outputs(parts) if parts else None)
+
+
+def gather_single(comm: Communicator, tensor: Any, whole: Any, root: int) -> Work[Any]:
+    """The root's ``whole`` holds all ranks' tensors, end to end; the others' is None."""
+    own = values(tensor)
+    if whole is None:
+        return comm.gather(own, root)
+    what, shape = "gather_single: gather_tensor", (comm.size, *as_torch(own).shape)
+    target = as_output(whole, what=what)
+    if not target.is_contiguous():
+        refuse(RuntimeError, f"{what} is not contiguous, should be")
+    if target.numel() != math.prod(shape):
+        refuse(RuntimeError, f"{what} has {target.numel()} elements, should have {math.prod(shape)}")
+    return comm.gather(own, root, out=outputs(target).detach().view(shape))
 
 
 def scatter(comm: Communicator, output: Any, parts: list[Any], root: int) -> Work[Any]:

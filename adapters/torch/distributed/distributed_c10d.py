@@ -20,6 +20,8 @@ from collshim.torch.distributed.gathers import (
     all_gather_into_tensor,
     all_gather_single,
     gather,
+    gather_into_tensor,
+    gather_single,
 )
 from collshim.torch.distributed.groups import (
     GroupMember,
@@ -34,6 +36,7 @@ from collshim.torch.distributed.groups import (
     get_world_size,
     group,
     new_group,
+    set_timeout,
 )
 from collshim.torch.distributed.groups import _rank_not_in_group as _rank_not_in_group
 from collshim.torch.distributed.lifecycle import (
@@ -86,7 +89,9 @@ __all__ = [
     "broadcast_object_list",
     "destroy_process_group",
     "gather",
+    "gather_into_tensor",
     "gather_object",
+    "gather_single",
     "get_backend",
     "get_backend_config",
     "get_global_rank",
@@ -116,6 +121,7 @@ __all__ = [
     "scatter_object_list",
     "send",
     "send_object_list",
+    "set_timeout",
     "split_group",
 ]
 

@@ -163,6 +163,64 @@ def gather(
     return posted(process_group, async_op, "gather", collectives.gather, arguments, gather_list or [], [tensor])
 
 
+@overridable("tensor")
+def gather_single(
+    tensor: Array,
+    gather_tensor: Array | None = None,
+    dst: int | None = None,
+    group: Group = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """The destination's ``gather_tensor`` holds all ranks' ``tensor``, in rank order. As torch 2.15 has it.
+
+    Args:
+        tensor: ``shape``, alike on every rank.
+        gather_tensor: on the destination contiguous, with as many elements as all ranks' tensors; not looked at
+            elsewhere.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
+        group: None for all ranks.
+        async_op: whether to return at once.
+
+    Returns:
+        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+
+    Raises:
+        TypeError: not arrays.
+        ValueError: no ``gather_tensor`` on the destination; dtypes differ; the destination given twice; no default
+            group yet.
+        RuntimeError: the number of elements does not fit, or they do not lie end to end; the ranks disagree or one is
+            missing.
+    """
+    require_tensor("tensor", tensor)
+    process_group = group_of(group)
+    if process_group is None:
+        outside("gather_single")
+        return None
+    root = rank_in(process_group, 0 if dst is None and group_dst is None else dst, group_dst)
+    whole = gather_tensor if root == process_group.rank() else None
+    if root == process_group.rank():
+        if whole is None:
+            refuse(ValueError, "gather_tensor must be specified on the destination rank")
+        require_tensor("gather_tensor", whole)
+        same_dtype(whole, tensor)
+    arguments = (tensor, whole, root)
+    outputs = [] if whole is None else [whole]
+    return posted(process_group, async_op, "gather", collectives.gather_single, arguments, outputs, [tensor])
+
+
+def gather_into_tensor(
+    tensor: Array,
+    gather_tensor: Array | None = None,
+    dst: int | None = None,
+    group: Group = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """``gather_single`` under its other name in torch 2.15."""
+    return gather_single(tensor, gather_tensor, dst, group, async_op, group_dst)
+
+
 def _chunks(output: Array, group: ProcessGroup | None) -> list[Array]:
     """What the Work of an ``all_gather_single`` has for results: one view per rank, of a tensor."""
     divisible = isinstance(output, Tensor) and output.dim() > 0

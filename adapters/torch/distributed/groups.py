@@ -176,6 +176,18 @@ def get_backend_config(group: Group = None) -> str:
     return ",".join(f"{device}:{backend}" for device, backend in device_backends(name).items())
 
 
+def set_timeout(timeout: timedelta, group: Group = None) -> None:
+    """How long waits of the group may take from now on, on this rank. As torch 2.15 has it.
+
+    Raises:
+        ValueError: this rank is outside the group; no default group yet.
+    """
+    process_group = group_of(group)
+    if process_group is None:
+        refuse(ValueError, "Invalid process group specified")
+    process_group.deadline = seconds(timeout)
+
+
 def get_pg_count() -> int:
     """How many groups were made, this rank's or not: the default one, and each call of ``new_group``; 0 without any."""
     state = membership()

@@ -30,6 +30,7 @@ const mark = (outcome) => make("span", { className: `mark ${outcome}`, title: ME
 const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 const worst = (tolds) => Math.min(...tolds.map((told) => ORDER.indexOf(told[1])), ORDER.length);
 const sum = (cell, part) => cell.functions.reduce((total, one) => total + one[part].length, 0);
+const failures = (cell, part) => cell.functions.flatMap((one) => one[part]).filter((told) => told[1] === "fail").length;
 const lacking = (cell) => new Set(cell.functions.filter((one) => one.missing).map((one) => one.name.split("[")[0])).size;
 const key = (row, framework, transport) => [row, framework, transport].join("/");
 
@@ -72,10 +73,13 @@ function drawCell(cell, isFirst) {
   const className = isFirst ? "first" : "";
   if (!cell) return make("td", { className: `none ${className}`, title: "the framework has none" }, "·");
   const [cases, recorded, missing] = [sum(cell, "cases"), sum(cell, "recorded"), lacking(cell)];
-  const number = make("span", { className: "number" }, cases ? cases.toLocaleString("en") : "",
+  const failed = failures(cell, "cases") + failures(cell, "recorded");
+  const number = make("span", { className: "number" }, failed ? `${failed.toLocaleString("en")} of ` : "",
+    cases ? cases.toLocaleString("en") : "",
     recorded ? make("small", {}, ` +${recorded.toLocaleString("en")}`) : null,
     missing ? make("small", { className: "lacking" }, ` −${missing}`) : null);
-  const label = `${cell.row}, ${cell.framework}, ${cell.transport}: ${MEANING[cell.outcome]}; ${count(cases, "case")}, `
+  const label = `${cell.row}, ${cell.framework}, ${cell.transport}: ${MEANING[cell.outcome]}; `
+    + `${failed ? `${failed.toLocaleString("en")} of ` : ""}${count(cases, "case")}, `
     + `${count(recorded, "recorded call")}${missing ? `, ${count(missing, "function")} missing` : ""}`;
   const button = make("button", { type: "button", className: cell.outcome, tabIndex: -1, title: label,
     "aria-label": label, "aria-pressed": "false", onclick: () => open(cell, button) },
@@ -170,20 +174,20 @@ function drawFunction(one, isOpen) {
     if (!one.cases.length && !one.recorded.length) inside.append(make("p", { className: "nothing" }, "Nothing was asked."));
     const lists = [["drawn up here", one.cases], ["recorded of the real framework, and made again", one.recorded]];
     for (const [kind, tolds] of lists.sort((a, b) => worst(a[1]) - worst(b[1]))) {
-      if (tolds.length) listCases(inside, kind, tolds);
+      if (tolds.length) listCases(inside, kind, tolds, one.name);
     }
   });
   details.open = isOpen;
   return details;
 }
 
-function listCases(inside, kind, tolds) {
+function listCases(inside, kind, tolds, name) {
   const sorted = [...tolds].sort((a, b) => ORDER.indexOf(a[1]) - ORDER.indexOf(b[1]));
   const list = make("div");
   const more = make("button", { type: "button", className: "more" });
   const show = () => {
     const from = list.children.length;
-    list.append(...sorted.slice(from, from + STEP).map(drawCase));
+    list.append(...sorted.slice(from, from + STEP).map((told) => drawCase(told, name)));
     const left = sorted.length - list.children.length;
     more.hidden = left === 0;
     more.textContent = `${Math.min(left, STEP)} more of ${left.toLocaleString("en")}`;
@@ -194,24 +198,29 @@ function listCases(inside, kind, tolds) {
   show();
 }
 
-function drawCase(told) {
+function drawCase(told, name) {
   const [line, outcome] = told;
   const inside = make("div");
   const short = run.texts[line].replace(/^Case\('\w+'(, )?(.*)\)$/, (_, comma, rest) => rest || "as it is");
   const details = make("details", { className: "case" },
     make("summary", {}, mark(outcome), make("span", { className: "name" }, short)), inside);
-  onceOpened(details, () => inside.append(...caseParts(told)));
+  onceOpened(details, () => inside.append(...caseParts(told, name)));
   return details;
 }
 
-function* caseParts([line, outcome, why, call, inputs, answers, recorded]) {
+function* caseParts([line, outcome, why, call, inputs, answers, recorded], name) {
   if (run.texts[why]) {
     yield make("p", { className: `why ${outcome}` }, make("span", {}, run.texts[why]));
   }
   const text = run.texts[call] || run.texts[line];
-  const copy = make("button", { type: "button", className: "copy", onclick: () => copyText(copy, text) }, "copy");
+  const copy = make("button", { type: "button", className: "copy", onclick: () => copyText(copy, again(name, text)) },
+    text.startsWith("Case(") ? "copy the command" : "copy");
   yield make("div", { className: "call" }, make("pre", {}, text), copy);
   if (inputs.length) yield drawRanks(inputs, answers, recorded);
+}
+
+function again(name, text) { // what asks a case once more, in a shell
+  return text.startsWith("Case(") ? `${run.command} --case "${name}: ${text}"` : text;
 }
 
 async function copyText(button, text) {

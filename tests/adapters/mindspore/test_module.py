@@ -82,7 +82,7 @@ def test_functions_are_also_found_in_management() -> None:
 
 @pytest.mark.parametrize("name", ["dataset", "train", "Model", "jit"])
 def test_a_name_that_is_not_covered_is_an_attribute_error_that_says_what_is(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"no attribute '{name}': it covers MindSpore's communication"):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': of MindSpore, collshim.mindspore covers"):
         getattr(ms, name)
     assert not hasattr(ms, name)
 

@@ -66,6 +66,13 @@ SIGNATURES = {
     "split_group": "(parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, backend=None)",
 }
 
+NEWER = {
+    "gather_into_tensor": "(tensor, gather_tensor=None, dst=None, group=None, async_op=False, group_dst=None)",
+    "gather_single": "(tensor, gather_tensor=None, dst=None, group=None, async_op=False, group_dst=None)",
+    "set_timeout": "(timeout, group=None)",
+}
+"""Those of torch 2.15.0."""
+
 
 def bare(function: Callable[..., Any]) -> str:
     """A signature without annotations."""
@@ -74,9 +81,15 @@ def bare(function: Callable[..., Any]) -> str:
     return str(inspect.Signature(plain))
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_every_signature_is_torchs(name: str) -> None:
-    assert bare(getattr(dist, name)) == SIGNATURES[name]
+@pytest.mark.parametrize(("name", "signature"), (SIGNATURES | NEWER).items())
+def test_every_signature_is_torchs(name: str, signature: str) -> None:
+    assert bare(getattr(dist, name)) == signature
+
+
+@pytest.mark.skipif(not hasattr(torch.distributed, "gather_single"), reason="torch before 2.14")
+@pytest.mark.parametrize("name", NEWER)
+def test_the_newer_ones_are_torchs(name: str) -> None:
+    assert bare(getattr(torch.distributed, name)) == NEWER[name]
 
 
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the table is torch 2.13's")
@@ -87,7 +100,7 @@ def test_the_table_is_torchs(name: str) -> None:
 
 def test_every_function_that_is_offered_is_in_the_table() -> None:
     functions = {name for name in dist.__all__ if inspect.isfunction(getattr(dist, name))}
-    assert functions == set(SIGNATURES)
+    assert functions == {*SIGNATURES, *NEWER}
 
 
 @pytest.mark.parametrize("name", ["_all_gather_base", "_reduce_scatter_base", "_coalescing_manager", "P2POp"])

@@ -179,19 +179,30 @@ def _polled(work: Work[Any]) -> Any:
     return work.done(), attempt(work.wait).raised[0]
 
 
-class _Undivided(Tensor):
-    """A user's kind of tensor that cannot be divided in place."""
+class _NoDivision:
+    """While some rank is inside, no tensor of its process can be divided in place."""
 
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") == "div_":
-            raise NotImplementedError("no division")
-        return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[no-untyped-call]
+    _lock, _inside = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            _NoDivision._inside += 1
+            Tensor.div_ = _undivided  # type: ignore[method-assign]
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            _NoDivision._inside -= 1
+            if not _NoDivision._inside:
+                del Tensor.div_
+
+
+def _undivided(*arguments: Any, **keywords: Any) -> Any:
+    raise NotImplementedError("no division")
 
 
 def undivided(comm: Communicator) -> Any:
     """An average whose last step fails on every rank; then a right call."""
-    target = torch.ones(3000).as_subclass(_Undivided)
-    work = comm.all_reduce(torch.ones(3000), "avg", out=target)
-    found = [attempt(work.wait) for _ in range(2)]
+    with _NoDivision():
+        work = comm.all_reduce(torch.ones(3000), "avg")
+        found = [attempt(work.wait) for _ in range(2)]
     return [(each.raised[0], each.text) for each in found], comm.all_reduce(torch.ones(1)).wait().item()
