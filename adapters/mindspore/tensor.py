@@ -78,6 +78,9 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
             value = _copied(input_data, wanted)
         return torch.Tensor._make_subclass(cls, value)
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -145,15 +148,20 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         """With an axis of length 1 there."""
         return cast(Tensor, self.unsqueeze(axis))
 
-    def transpose(self, *axes: Any) -> Tensor:
+    def transpose(self, *axes: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]  # as NumPy's
         """The axes in this order; without ``axes`` reversed."""
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], list | tuple) else axes
+        if len(order) == 2 and self.dim() > 2:  # torch's own code, which means a pair to swap
+            return cast(Tensor, self.swapaxes(*order))
         return cast(Tensor, self.permute(*(order or range(self.dim() - 1, -1, -1))))
 
-    def split(self, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
+    def split(  # pyright: ignore[reportIncompatibleMethodOverride]  # MindSpore's names
+        self, split_size_or_sections: int | Sequence[int], axis: int = 0
+    ) -> tuple[Tensor, ...]:
         """Cut along ``axis``: into pieces of that length, or of those lengths."""
         sizes = split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections)
-        return cast(tuple[Tensor, ...], torch.Tensor.split(self, sizes, axis))  # torch.split calls this
+        untyped: Any = torch.Tensor.split  # torch.split calls this method
+        return cast(tuple[Tensor, ...], untyped(self, sizes, axis))
 
     def __str__(self) -> str:
         return str(self.asnumpy())

@@ -15,6 +15,9 @@ __all__ = [
     "MCCL_WORLD_COMM_GROUP",
     "NCCL_WORLD_COMM_GROUP",
     "GlobalComm",
+    "_get_backend",
+    "_is_available",
+    "_is_initialized",
 ]
 
 

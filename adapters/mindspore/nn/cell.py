@@ -131,7 +131,7 @@ class _WithGradient(torch.autograd.Function):
         result = cell.construct(*ctx.inputs)
         ctx.outputs = tuple(map(_detached, result)) if isinstance(result, tuple) else _detached(result)
         if any(result is given for given in ctx.inputs):
-            result = result.view_as(result)
+            result = cast(Tensor, result).view_as(cast(Tensor, result))
         return result
 
     @staticmethod

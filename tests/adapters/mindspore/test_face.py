@@ -12,7 +12,6 @@ import torch
 import collshim.mindspore as ms
 from collshim.mindspore import Parameter, Tensor, nn, ops
 from collshim.mindspore.common.initializer import One, initializer
-
 from tests.adapters.mindspore.conftest import Refused, Run
 
 

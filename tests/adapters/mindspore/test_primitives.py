@@ -12,7 +12,6 @@ from collshim.mindspore import Tensor, ops
 from collshim.mindspore.communication import GlobalComm, get_rank
 from collshim.mindspore.mint import distributed as dist
 from collshim.mindspore.ops import communication
-
 from tests.adapters.mindspore.conftest import Refused, Run
 
 
