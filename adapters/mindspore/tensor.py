@@ -163,6 +163,12 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         untyped: Any = torch.Tensor.split  # torch.split calls this method
         return cast(tuple[Tensor, ...], untyped(self, sizes, axis))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(id(self), self._duplicate())
+
+    def _duplicate(self) -> Any:
+        return Tensor(self)
+
     def __str__(self) -> str:
         return str(self.asnumpy())
 

@@ -67,10 +67,12 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
         """Its values, as a tensor."""
         return Tensor(self)
 
+    def _duplicate(self) -> Parameter:
+        return Parameter(self, self.name, self.requires_grad, self.layerwise_parallel)
+
     def clone(self, init: Any = "same", *, memory_format: Any = None) -> Any:
         """Another one with its values."""
-        other = Parameter(self, self.name, self.requires_grad, self.layerwise_parallel)
-        return other
+        return self._duplicate()
 
 
 class ParameterTuple(tuple[Parameter, ...]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from typing import Any
 
@@ -58,6 +59,13 @@ def test_set_data_casts_into_the_same_parameter() -> None:
     parameter = Parameter(np.zeros(2, np.float32), name="w")
     assert parameter.set_data(Tensor([1, 2])) is parameter
     assert (parameter.name, parameter.dtype, parameter.tolist()) == ("w", ms.float32, [1.0, 2.0])
+
+
+def test_a_copy_of_a_parameter_is_a_parameter_of_its_own() -> None:
+    parameter = Parameter([1.0], name="w")
+    other = copy.deepcopy(parameter)
+    other.set_data([2.0])
+    assert (type(other), other.name, parameter.tolist()) == (Parameter, "w", [1.0])
 
 
 class Scaled(nn.Cell):
