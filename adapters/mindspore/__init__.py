@@ -1,63 +1,115 @@
-"""MindSpore's communication functions, over collshim: put ``collshim.`` in front of the import.
+"""MindSpore's communication, and what a data-parallel step needs beside it: put ``collshim.`` in front of the import.
 
-    mindspore.communication             init, ranks and groups
-    mindspore.communication.comm_func   the functional collectives
-    mindspore.Tensor                    makes torch tensors; ``isinstance`` against it holds for torch tensors
+    mindspore.communication             init, ranks and groups; ``comm_func``, the functional collectives
+    mindspore.ops                       primitives (AllReduce, ...), ``ops.communication``, some functions
+    mindspore.mint.distributed          torch's spelling, in place
+    mindspore.nn                        Cell, DistributedGradReducer
+    mindspore.Tensor, Parameter         torch tensors with MindSpore's methods
     mindspore.float32, ...              torch's dtypes
 
-Tensors are torch tensors, NumPy arrays, CuPy arrays or anything with DLPack, and results come in the kind
-that was given. The rest of MindSpore (``nn``, ``ops``, ``mint``, ``set_context``, ...) is not covered: such a
-name raises AttributeError. Sources: the reference manual and behaviour of MindSpore 2.10.0.
+The collectives take tensors of torch, NumPy arrays, CuPy arrays and anything with DLPack too, and results come in the
+kind that was given. Programs run line by line in both modes; "Ascend" and "GPU" are names, and tensors are on the CPU.
+Another name raises AttributeError. Sources: the reference manual and behaviour of MindSpore 2.10.0.
 """
 
 from __future__ import annotations
 
-from typing import NoReturn
-
-from torch import (
+import collshim.mindspore.communication._comm_helper  # noqa: F401  # which other packages ask
+from collshim.mindspore import common, communication, context, mint, nn, ops, runtime
+from collshim.mindspore._absent import install, saying
+from collshim.mindspore.common import Parameter, ParameterTuple, dtype, get_seed, set_seed
+from collshim.mindspore.common.dtype import (
+    Type,
     bfloat16,
+    bool_,
+    byte,
     complex64,
     complex128,
+    double,
+    dtype_to_nptype,
     float16,
     float32,
     float64,
+    float_,
+    half,
     int8,
     int16,
     int32,
     int64,
+    int_,
+    long,
+    short,
+    single,
     uint8,
     uint16,
     uint32,
     uint64,
 )
-from torch import bool as bool_
-
-from collshim.mindspore import communication
+from collshim.mindspore.context import (
+    GRAPH_MODE,
+    PYNATIVE_MODE,
+    ParallelMode,
+    get_auto_parallel_context,
+    get_context,
+    reset_auto_parallel_context,
+    set_auto_parallel_context,
+    set_context,
+    set_device,
+)
+from collshim.mindspore.gradients import grad, value_and_grad
 from collshim.mindspore.tensor import Tensor
 
 __all__ = [
+    "GRAPH_MODE",
+    "PYNATIVE_MODE",
+    "ParallelMode",
+    "Parameter",
+    "ParameterTuple",
     "Tensor",
+    "Type",
     "bfloat16",
     "bool_",
+    "byte",
+    "common",
     "communication",
     "complex64",
     "complex128",
+    "context",
+    "double",
+    "dtype",
+    "dtype_to_nptype",
     "float16",
     "float32",
     "float64",
+    "float_",
+    "get_auto_parallel_context",
+    "get_context",
+    "get_seed",
+    "grad",
+    "half",
     "int8",
     "int16",
     "int32",
     "int64",
+    "int_",
+    "long",
+    "mint",
+    "nn",
+    "ops",
+    "reset_auto_parallel_context",
+    "runtime",
+    "set_auto_parallel_context",
+    "set_context",
+    "set_device",
+    "set_seed",
+    "short",
+    "single",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "value_and_grad",
 ]
 
-
-def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(
-        f"module 'collshim.mindspore' has no attribute {name!r}: it covers MindSpore's communication "
-        f"({', '.join(__all__)}); compute with torch"
-    )
+__getattr__ = saying(__name__, "communication, and what its __all__ has beside it")
+install()

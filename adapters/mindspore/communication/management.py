@@ -11,6 +11,9 @@ from collshim.errors import ArgumentError, also
 from collshim.mindspore.communication.arguments import require_int, require_name, require_ranks, require_same
 from collshim.mindspore.communication.groups import (
     HCCL_WORLD_COMM_GROUP,
+    MCCL_WORLD_COMM_GROUP,
+    NCCL_WORLD_COMM_GROUP,
+    GlobalComm,
     Group,
     Groups,
     groups,
@@ -19,8 +22,28 @@ from collshim.mindspore.communication.groups import (
     refuse,
     resolved,
 )
+from collshim.mindspore.context import get_context
 from collshim.world import World
 
+__all__ = [
+    "HCCL_WORLD_COMM_GROUP",
+    "MCCL_WORLD_COMM_GROUP",
+    "NCCL_WORLD_COMM_GROUP",
+    "GlobalComm",
+    "create_group",
+    "destroy_group",
+    "get_comm_name",
+    "get_group_rank_from_world_rank",
+    "get_group_size",
+    "get_local_rank",
+    "get_local_rank_size",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_rank_from_group_rank",
+    "init",
+    "is_initialized",
+    "release",
+]
 _BACKENDS = ("hccl", "nccl", "mccl")
 
 
@@ -31,7 +54,7 @@ def init(backend_name: str | None = None) -> None:
 
     Args:
         backend_name: "hccl", "nccl" or "mccl": what ``GlobalComm.BACKEND`` is from now on. None chooses
-            "nccl" where torch sees a GPU, else "mccl".
+            "hccl" or "nccl" where ``set_context`` named Ascend or GPU, "nccl" where torch sees a GPU, else "mccl".
 
     Raises:
         TypeError: not a string.
@@ -45,6 +68,11 @@ def init(backend_name: str | None = None) -> None:
 def release() -> None:
     """This rank's created groups are forgotten. The world stays up and ``get_rank`` still answers."""
     groups().by_name.clear()
+
+
+def is_initialized() -> bool:
+    """Whether ``init`` was called on this rank."""
+    return initialised() is not None
 
 
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
@@ -209,7 +237,8 @@ def destroy_group(group: str) -> None:
 
 def _backend(name: object) -> str:
     if name is None:
-        return "nccl" if torch.cuda.is_available() else "mccl"
+        target = get_context("device_target")
+        return {"Ascend": "hccl", "GPU": "nccl"}.get(target, "nccl" if torch.cuda.is_available() else "mccl")
     if not isinstance(name, str):
         text = "For 'init', the argument 'backend_name' must be a string, but got the type : "
         refuse(TypeError, f"{text}{type(name)}")

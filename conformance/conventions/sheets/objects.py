@@ -14,6 +14,11 @@ SHEET = Sheet(
 outs = [None] * size
 dist.all_gather_object(outs, {"rank": rank})
 """,
+        "mindspore": """\
+from collshim.mindspore.mint import distributed
+outs = [None] * size
+distributed.all_gather_object(outs, {"rank": rank})
+""",
     },
     notes={
         "torch": (

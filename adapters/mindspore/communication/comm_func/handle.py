@@ -49,7 +49,16 @@ def output_and_handle(
         work, output = post(out), view(out)
     if not async_op:
         work.wait()
-    return in_kind_of(array, output), CommHandle(work) if async_op else None
+        return in_kind_of(array, output), None
+    return awaited(in_kind_of(array, output), work), CommHandle(work)
+
+
+def awaited(result: Any, work: Work[Any]) -> Any:
+    """The result, of which MindSpore's own tensors wait for ``work`` when they are read."""
+    for array in result if isinstance(result, tuple) else (result,):
+        if hasattr(type(array), "_work"):
+            array._work = work
+    return result
 
 
 def differentiated(tensors: Sequence[Tensor]) -> bool:

@@ -18,7 +18,7 @@ from collshim.mindspore.communication.comm_func.arguments import (
     require_rank,
     require_tensor,
 )
-from collshim.mindspore.communication.comm_func.handle import CommHandle, in_kind_of
+from collshim.mindspore.communication.comm_func.handle import CommHandle, awaited, in_kind_of
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.work import Work
 
@@ -75,7 +75,7 @@ def irecv_for(function: str, tensor: Array, src: int, group: str, tag: int) -> t
     members = require_group(group)
     output = _empty_like(dense(members.communicator, function, tensor))
     work = members.communicator.recv(peer_in(members, src), out=output, tag=tag)
-    return in_kind_of(tensor, output), CommHandle(work)
+    return awaited(in_kind_of(tensor, output), work), CommHandle(work)
 
 
 def _sent(function: str, tensor: Array, dst: int, group: str, tag: int) -> Work[Any]:

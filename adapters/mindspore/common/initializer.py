@@ -1,0 +1,164 @@
+"""``mindspore.common.initializer`` (source: MindSpore 2.10.0): tensors filled by a rule.
+
+Random numbers are torch's, of its seed; ``set_seed`` sets it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from collshim.mindspore.common.dtype import torch_dtype
+from collshim.mindspore.communication.groups import refuse
+from collshim.mindspore.tensor import Tensor
+
+__all__ = [
+    "Constant",
+    "HeUniform",
+    "Initializer",
+    "Normal",
+    "One",
+    "TruncatedNormal",
+    "Uniform",
+    "XavierUniform",
+    "Zero",
+    "initializer",
+]
+
+
+class Initializer:
+    """Fills tensors: called with a shape and a dtype, it gives torch's tensor."""
+
+    def __call__(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """A new tensor."""
+        values = torch.empty(shape, dtype=dtype if dtype.is_floating_point else torch.float32)
+        return self.fill(values).to(dtype)
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """The tensor, filled."""
+        raise NotImplementedError(f"{type(self).__name__}.fill")
+
+
+class Constant(Initializer):
+    """All values are ``value``."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """The tensor, filled."""
+        return values.fill_(self.value)
+
+
+class Zero(Constant):
+    """All values are 0."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+class One(Constant):
+    """All values are 1."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+
+class Normal(Initializer):
+    """Normally distributed values."""
+
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0) -> None:
+        self.sigma, self.mean = sigma, mean
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """The tensor, filled."""
+        return values.normal_(self.mean, self.sigma)
+
+
+class TruncatedNormal(Normal):
+    """Normally distributed values within two standard deviations."""
+
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0) -> None:
+        super().__init__(sigma, mean)
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """The tensor, filled."""
+        low, high = self.mean - 2 * self.sigma, self.mean + 2 * self.sigma
+        return torch.nn.init.trunc_normal_(values, self.mean, self.sigma, low, high)
+
+
+class Uniform(Initializer):
+    """Values evenly distributed over (-scale, scale)."""
+
+    def __init__(self, scale: float = 0.07) -> None:
+        self.scale = scale
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """The tensor, filled."""
+        return values.uniform_(-self.scale, self.scale)
+
+
+class XavierUniform(Initializer):
+    """Glorot's, for layers of a shape (outputs, inputs, ...)."""
+
+    def __init__(self, gain: float = 1) -> None:
+        self.gain = gain
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """The tensor, filled."""
+        return torch.nn.init.xavier_uniform_(values, self.gain)
+
+
+class HeUniform(Initializer):
+    """He's, for layers of a shape (outputs, inputs, ...)."""
+
+    def __init__(self, negative_slope: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
+        self.arguments: tuple[float, Any, Any] = (negative_slope, mode, nonlinearity)
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """The tensor, filled."""
+        return torch.nn.init.kaiming_uniform_(values, *self.arguments)
+
+
+_NAMED: dict[str, type[Initializer]] = {
+    "zeros": Zero,
+    "zero": Zero,
+    "ones": One,
+    "one": One,
+    "normal": Normal,
+    "truncatednormal": TruncatedNormal,
+    "uniform": Uniform,
+    "xavier_uniform": XavierUniform,
+    "xavieruniform": XavierUniform,
+    "he_uniform": HeUniform,
+    "heuniform": HeUniform,
+}
+
+
+def initializer(init: Any, shape: Any = None, dtype: Any = torch.float32) -> Tensor:
+    """A tensor of this shape and dtype, filled by a rule, its name, or with a number; a tensor ``init`` is copied.
+
+    Raises:
+        ValueError: no such name; no shape.
+        TypeError: ``init`` is none of these.
+    """
+    if isinstance(init, torch.Tensor):
+        return Tensor(init, dtype)
+    rule = _rule(init)
+    if shape is None:
+        refuse(ValueError, "For 'initializer', the 'shape' must be given, but got None")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return Tensor(rule(sizes, torch_dtype(dtype)))
+
+
+def _rule(init: Any) -> Initializer:
+    if isinstance(init, Initializer):
+        return init
+    if isinstance(init, int | float):
+        return Constant(init)
+    if not isinstance(init, str):
+        refuse(TypeError, f"For 'initializer', 'init' must be a name, a number or an Initializer, but got {type(init)}")
+    if init.lower() not in _NAMED:
+        refuse(ValueError, f"For 'initializer', the name must be one of {', '.join(_NAMED)}, but got {init!r}")
+    return _NAMED[init.lower()]()

@@ -1,0 +1,93 @@
+"""``mindspore.Parameter`` (source: MindSpore 2.10.0): a tensor that a Cell owns and that is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import torch
+
+from collshim.arrays import register_kind
+from collshim.mindspore.tensor import Tensor, settle, wrapped
+
+__all__ = ["Parameter", "ParameterTuple"]
+
+
+class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metaclass for another one
+    """A copy of a tensor, with a name, whose gradient ``value_and_grad`` gives.
+
+    Args:
+        default_input: a tensor, an array, a number or a list.
+        name: "Parameter" for None; a Cell that owns it puts its own path in front.
+        requires_grad: whether it is among ``trainable_params``.
+        layerwise_parallel: whether data parallelism leaves its gradient alone; as is ``parallel_optimizer``, kept only.
+    """
+
+    _name: str
+    layerwise_parallel: bool
+    parallel_optimizer: bool
+
+    def __new__(  # noqa: D102
+        cls,
+        default_input: Any,
+        name: str | None = None,
+        requires_grad: bool = True,
+        layerwise_parallel: bool = False,
+        parallel_optimizer: bool = True,
+        storage_format: str = "",
+        device: str | None = None,
+    ) -> Parameter:
+        made = cast(Parameter, super().__new__(cls, default_input))
+        made.name = "Parameter" if name is None else name
+        made.layerwise_parallel = layerwise_parallel
+        made.parallel_optimizer = parallel_optimizer
+        made.requires_grad_(requires_grad and (made.is_floating_point() or made.is_complex()))
+        return made
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._name = value
+
+    def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
+        """It holds these values, cast to its dtype; another shape with ``slice_shape``."""
+        settle(self)
+        value = Tensor(data).astype(self.dtype)
+        with torch.no_grad():
+            if slice_shape:
+                self.data = value
+            self.copy_(value)
+        return self
+
+    def value(self) -> Tensor:
+        """Its values, as a tensor."""
+        return Tensor(self)
+
+    def _duplicate(self) -> Parameter:
+        return Parameter(self, self.name, self.requires_grad, self.layerwise_parallel)
+
+    def clone(self, init: Any = "same", *, memory_format: Any = None) -> Any:
+        """Another one with its values."""
+        return self._duplicate()
+
+
+class ParameterTuple(tuple[Parameter, ...]):
+    """Several parameters.
+
+    Raises:
+        TypeError: something else is among them.
+    """
+
+    def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:  # noqa: D102
+        parameters = tuple(iterable)
+        for parameter in parameters:
+            if not isinstance(parameter, Parameter):
+                raise TypeError(f"ParameterTuple input should be Parameter collection, but got {type(parameter)}")
+        return super().__new__(cls, parameters)
+
+
+register_kind(Parameter, wrapped)

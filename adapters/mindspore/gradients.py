@@ -1,0 +1,119 @@
+"""``mindspore.value_and_grad`` and ``mindspore.grad`` (source: MindSpore 2.10.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from collshim.mindspore.common.parameter import Parameter
+from collshim.mindspore.communication.groups import refuse
+from collshim.mindspore.tensor import wrapped
+
+__all__ = ["grad", "value_and_grad"]
+
+
+def value_and_grad(
+    fn: Callable[..., Any],
+    grad_position: int | Sequence[int] | None = 0,
+    weights: Sequence[Parameter] | Parameter | None = None,
+    has_aux: bool = False,
+) -> Callable[..., tuple[Any, Any]]:
+    """A function that gives what ``fn`` gives, and the gradients of the sum of its outputs, or of the first one.
+
+    Every rank calls it where ``fn`` has collectives, whose gradients are collectives too.
+
+    Args:
+        fn: a function or a Cell.
+        grad_position: of which arguments; None for none.
+        weights: of which parameters.
+        has_aux: whether only the first output is differentiated.
+
+    Returns:
+        ``(value, gradients)``. ``gradients``: one for an int, else a tuple; with ``weights`` a tuple of theirs, or of
+        one where there is one Parameter alone; with both, a pair. Zero where an output does not depend on it.
+
+    Raises:
+        ValueError: neither ``grad_position`` nor ``weights``; an argument that is not there.
+    """
+    if grad_position is None and weights is None:
+        refuse(ValueError, "`grad_position` and `weight` can not be None at the same time.")
+    positions = () if grad_position is None else _listed(grad_position)
+    parameters = () if weights is None else _listed(weights)
+
+    def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        values, inputs = list(args), []
+        for position in positions:
+            if not 0 <= position < len(args) or not isinstance(args[position], torch.Tensor):
+                refuse(ValueError, f"grad_position is {position}, and there is no such tensor of {len(args)} arguments")
+            values[position] = args[position].detach().requires_grad_()
+            inputs.append(values[position])
+        with torch.enable_grad():
+            result = fn(*values, **kwargs)
+        found = _gradients(_outputs(result, has_aux), [*inputs, *parameters])
+        of_inputs, of_weights = found[: len(inputs)], found[len(inputs) :]
+        return _without_graph(result), _pair(
+            _form(of_inputs, grad_position, int), _form(of_weights, weights, torch.Tensor)
+        )
+
+    return differentiated
+
+
+def grad(
+    fn: Callable[..., Any],
+    grad_position: int | Sequence[int] | None = 0,
+    weights: Sequence[Parameter] | Parameter | None = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[..., Any]:
+    """As ``value_and_grad``, the gradients alone; with ``has_aux`` a pair of them and the other outputs.
+
+    Raises:
+        NotImplementedError: ``return_ids``.
+    """
+    if return_ids:
+        refuse(NotImplementedError, "grad: return_ids is not taken: gradients come in the order of what was asked for")
+    both = value_and_grad(fn, grad_position, weights, has_aux)
+
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1:]) if has_aux else gradients
+
+    return differentiated
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, int | torch.Tensor) else tuple(value)
+
+
+def _outputs(result: Any, has_aux: bool) -> list[torch.Tensor]:
+    outputs = result if isinstance(result, list | tuple) else [result]
+    return [output for output in (outputs[:1] if has_aux else outputs) if isinstance(output, torch.Tensor)]
+
+
+def _gradients(outputs: list[torch.Tensor], inputs: list[Any]) -> tuple[Any, ...]:
+    attached = [output for output in outputs if output.requires_grad]
+    if not attached:
+        return tuple(wrapped(torch.zeros_like(given)) for given in inputs)
+    ones = [torch.ones_like(output) for output in attached]
+    found = torch.autograd.grad(attached, inputs, ones, allow_unused=True, materialize_grads=True)
+    return tuple(wrapped(gradient.detach()) for gradient in found)
+
+
+def _form(gradients: tuple[Any, ...], asked: Any, alone: type) -> Any:
+    if asked is None:
+        return None
+    return gradients[0] if isinstance(asked, alone) else gradients
+
+
+def _pair(of_inputs: Any, of_weights: Any) -> Any:
+    if of_inputs is None:
+        return of_weights
+    return of_inputs if of_weights is None else (of_inputs, of_weights)
+
+
+def _without_graph(result: Any) -> Any:
+    if isinstance(result, list | tuple):
+        return type(result)(map(_without_graph, result))
+    return wrapped(result.detach()) if isinstance(result, torch.Tensor) else result

@@ -1,0 +1,207 @@
+"""The process group and its groups, in torch's spelling. Conventions of MindSpore 2.10.0: a group is its name."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import Any
+from urllib.parse import urlparse
+
+from collshim import world
+from collshim.mindspore.communication import management
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, GlobalComm, groups, initialised, refuse
+from collshim.mindspore.mint.distributed._arguments import group_of
+
+_LOG = logging.getLogger("collshim")
+
+
+def init_process_group(
+    backend: str = "hccl",
+    init_method: str | None = None,
+    timeout: Any = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
+    """This rank has joined its world: by its launcher's variables, or by ``init_method``.
+
+    Args:
+        backend: "hccl", "nccl" or "mccl": a name, as in ``communication.init``.
+        init_method: "tcp://ip:port", with ``world_size`` and ``rank``.
+        timeout: accepted; ``collshim.options(timeout=...)`` bounds waits. So are ``group_name``, ``pg_options`` and
+            ``device_id``.
+        store: None.
+
+    Raises:
+        TypeError: ``backend`` is no string.
+        RuntimeError: another backend; "Failed to parse TCP URL"; no world can be joined.
+        NotImplementedError: a ``store``.
+    """
+    if store is not None:
+        refuse(NotImplementedError, "init_process_group: a store is not taken: give init_method='tcp://ip:port'")
+    if init_method is not None and world.peek() is None:
+        address, port = _address(init_method)
+        world.init(rank, world_size, address=address, port=port)
+    management.init(backend)
+
+
+def destroy_process_group(group: str | None = None) -> None:
+    """This rank knows the group no more; for None or the world's name it knows none, and ``init`` may follow.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        KeyError: this rank knows no such group.
+        RuntimeError: not initialised.
+    """
+    state = groups()
+    if group in (None, state.world_name, HCCL_WORLD_COMM_GROUP):
+        del world.current().state["mindspore"]
+        return
+    if not isinstance(group, str):
+        text = "For 'destroy_group', the argument 'group' must be type of string or None, but got 'group' type : "
+        refuse(TypeError, f"{text}{type(group)}.")
+    management.destroy_group(group)
+
+
+def is_available() -> bool:
+    """True."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether this rank has joined its world, and nothing ended that."""
+    return initialised() is not None
+
+
+def new_group(
+    ranks: list[int] | None = None,
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: None = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+) -> str:
+    """The name of a group of these ranks, in ascending order: the same on all members; "" on the others.
+
+    Args:
+        ranks: global ranks; None means all, whose group is there already.
+        timeout: accepted, as ``use_local_synchronization`` and ``group_desc`` are.
+        backend: "hccl" or "mccl", the beginning of the name; None means "hccl".
+        pg_options: None.
+
+    Raises:
+        TypeError: ``ranks`` is no list; another backend.
+        ValueError: a rank twice.
+    """
+    if ranks is None:
+        return GlobalComm.WORLD_COMM_GROUP
+    if not isinstance(ranks, list):
+        refuse(TypeError, f"ranks must be list, but got {type(ranks)}")
+    ordered, prefix = sorted(ranks), "hccl" if backend is None else backend
+    if prefix not in ("hccl", "mccl"):
+        refuse(TypeError, f"the input backend must be hccl or mccl, but got {backend}")
+    joined = "_".join(map(str, ordered))
+    group = f"{prefix}_{len(ordered)}_{hashlib.sha1(joined.encode(), usedforsecurity=False).hexdigest()}"
+    try:
+        management.create_group(group, ordered, pg_options)
+    except RuntimeError as error:  # not initialised, or no member
+        _LOG.info("new_group: %s", error)
+        return ""
+    return group
+
+
+def get_backend(group: str | None = None) -> str:
+    """The backend's name: "hccl" for all ranks; for a group, what its name begins with.
+
+    Raises:
+        TypeError: ``group`` is no string.
+    """
+    if group is None:
+        return "hccl"
+    if not isinstance(group, str):
+        text = "For 'get_backend', the argument 'group' must be type of string or None, but got 'group' type : "
+        refuse(TypeError, f"{text}{type(group)}.")
+    return next((name for name in ("hccl", "mccl") if name in group), GlobalComm.BACKEND)
+
+
+def get_rank(group: str | None = None) -> int:
+    """This rank's number in the group; -1 where it knows no such group.
+
+    Raises:
+        TypeError: ``group`` is no string.
+    """
+    return _number(management.get_rank, group)
+
+
+def get_world_size(group: str | None = None) -> int:
+    """How many ranks the group has; -1 where this rank knows no such group.
+
+    Raises:
+        TypeError: ``group`` is no string.
+    """
+    return _number(management.get_group_size, group)
+
+
+def get_process_group_ranks(group: str | None = None) -> list[int]:
+    """The members' global ranks, in group order.
+
+    Raises:
+        TypeError: ``group`` is no string.
+        RuntimeError: not initialised, or no such group.
+    """
+    return management.get_process_group_ranks(HCCL_WORLD_COMM_GROUP if group is None else group)
+
+
+def get_global_rank(group: str | None, group_rank: int) -> int:
+    """The global rank of a rank in the group.
+
+    Raises:
+        TypeError: ``group`` is no string, or ``group_rank`` no int.
+        RuntimeError: not initialised, no such group, or no such rank.
+    """
+    return management.get_world_rank_from_group_rank(_world_named(group), group_rank)
+
+
+def get_group_rank(group: str | None, global_rank: int) -> int:
+    """The rank in the group of a global rank.
+
+    Raises:
+        TypeError: ``group`` is no string, or ``global_rank`` no int.
+        KeyError: no such group, or no such rank in it.
+        RuntimeError: not initialised.
+    """
+    name, state = _world_named(group), groups()
+    known = name in (*state.by_name, state.world_name)
+    if isinstance(name, str) and isinstance(global_rank, int):
+        what = "world_rank_id" if known else "group"
+        if not known or global_rank not in group_of(name).ranks:
+            start = "For 'get_group_rank_from_world_rank_from_cache', the argument "
+            text = f"'{what}' is not found in GROUP_RANKS, 'group' : {name}, 'world_rank_id' : {global_rank}"
+            refuse(KeyError, start + text)
+    return management.get_group_rank_from_world_rank(global_rank, name)
+
+
+def _world_named(group: str | None) -> str:
+    return GlobalComm.WORLD_COMM_GROUP if group is None or group == HCCL_WORLD_COMM_GROUP else group
+
+
+def _number(function: Any, group: str | None) -> int:
+    try:
+        return int(function(HCCL_WORLD_COMM_GROUP if group is None else group))
+    except RuntimeError as error:
+        _LOG.info("%s", error)
+        return -1
+
+
+def _address(init_method: str) -> tuple[str, int]:
+    try:
+        parsed = urlparse(init_method)
+        host, port = parsed.hostname, parsed.port
+    except ValueError:  # a port that is no number
+        host, port = None, None
+    if not init_method.startswith("tcp://") or host is None or port is None:
+        refuse(RuntimeError, f"Failed to parse TCP URL from 'init_method': {init_method!r}, should be 'tcp://ip:port'")
+    return host, port

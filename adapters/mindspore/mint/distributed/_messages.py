@@ -1,0 +1,127 @@
+"""send, recv, isend, irecv, batch_isend_irecv. Conventions of MindSpore 2.10.0. Ranks are global; no gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from collshim import world
+from collshim.arrays import Array, is_array
+from collshim.messages import Recv, Send
+from collshim.mindspore.communication.comm_func.arguments import peer_in
+from collshim.mindspore.communication.comm_func.handle import CommHandle
+from collshim.mindspore.communication.groups import refuse
+from collshim.mindspore.mint.distributed._arguments import group_of, memory, require_rank
+from collshim.mindspore.tensor import comes_into
+from collshim.work import Together
+
+
+def send(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
+    """Rank ``dst``'s next receive from this rank, with this tag, gets ``tensor``.
+
+    Raises:
+        TypeError: no tensor; ``dst`` no int; ``group`` no string.
+        ValueError: ``dst`` is this rank.
+        KeyError: ``dst`` is not in the group.
+        RuntimeError: not initialised, or no such group.
+    """
+    _sent("send", tensor, dst, group, tag).wait()
+
+
+def isend(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
+    """As ``send``, and returns at once: ``tensor`` may be changed after the handle's ``wait``."""
+    return _sent("isend", tensor, dst, group, tag)
+
+
+def recv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) -> int:
+    """``tensor`` holds what rank ``src`` sends to this rank next, with this tag; 0 comes back.
+
+    Raises:
+        TypeError: no tensor; ``src`` no int; ``group`` no string.
+        KeyError: ``src`` is not in the group.
+        RuntimeError: not initialised, no such group; what comes has another shape or dtype.
+    """
+    _received("recv", tensor, src, group, tag).wait()
+    return 0
+
+
+def irecv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
+    """As ``recv``, and returns at once: ``tensor`` is complete after the handle's ``wait``."""
+    return _received("irecv", tensor, src, group, tag)
+
+
+class P2POp:
+    """One send or receive of ``batch_isend_irecv``.
+
+    Args:
+        op: "isend" or "irecv", or the function of that name.
+        tensor: what is sent, or what is written.
+        peer: the global rank at the other end.
+        group: the group's name; None for all ranks.
+        tag: of the message.
+
+    Raises:
+        TypeError: another ``op``; no tensor; ``peer`` no int; ``group`` no string.
+    """
+
+    def __init__(
+        self, op: str | Callable[..., Any], tensor: Array, peer: int, group: str | None = None, tag: int = 0
+    ) -> None:
+        name = op if isinstance(op, str) else getattr(op, "__name__", op)
+        if name not in ("isend", "irecv"):
+            refuse(TypeError, f"Expected op to be of type isend or irecv, but got {name}")
+        if not is_array(tensor):
+            refuse(TypeError, f"Expected tensor to be type of Tensor, but got {type(tensor)}.")
+        require_rank("P2POp", "peer", peer)
+        if group is not None and not isinstance(group, str):
+            refuse(TypeError, f"The argument 'group' must be type of string, but got 'group' type : {type(group)}.")
+        self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
+
+    def _message(self) -> Send | Recv:
+        """What it asks for, by ranks of its group."""
+        rank = peer_in(group_of(self.group), self.peer)
+        name = self.op if isinstance(self.op, str) else self.op.__name__
+        if name == "isend":
+            return Send(memory("isend", self.tensor), rank, self.tag)
+        return Recv(rank, memory("irecv", self.tensor), self.tag)
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[CommHandle]:
+    """Every send and receive of the list is posted; one handle, in a list, waits for all.
+
+    Raises:
+        TypeError: an empty list; something else than P2POp in it; several groups.
+        KeyError: a peer that is not in the group.
+        RuntimeError: not initialised, or no such group.
+    """
+    if not p2p_op_list:
+        refuse(TypeError, "p2p_op_list can not be empty list.")
+    if not all(isinstance(operation, P2POp) for operation in p2p_op_list):
+        refuse(TypeError, "The elements in p2p_op_list must be type of P2POp.")
+    if len({operation.group for operation in p2p_op_list}) > 1:
+        refuse(TypeError, "The group name in p2p_op_list must be consistent.")
+    messages = [operation._message() for operation in p2p_op_list]
+    works = group_of(p2p_op_list[0].group).communicator.batch(messages)
+    for operation, message, work in zip(p2p_op_list, messages, works, strict=True):
+        if isinstance(message, Recv):
+            comes_into(operation.tensor, work)
+    return [CommHandle(Together(works))]
+
+
+def _sent(function: str, tensor: Array, dst: int, group: str | None, tag: int) -> CommHandle:
+    own = memory(function, tensor)
+    require_rank(function, "dst", dst)
+    members = group_of(group)
+    if dst == world.current().rank:
+        text = "destination rank should not be the same as the rank of the current process."
+        refuse(ValueError, f"Invalid destination rank: {text}")
+    return CommHandle(members.communicator.send(own, peer_in(members, dst), tag=tag))
+
+
+def _received(function: str, tensor: Array, src: int, group: str | None, tag: int) -> CommHandle:
+    out = memory(function, tensor)
+    require_rank(function, "src", src)
+    members = group_of(group)
+    work = members.communicator.recv(peer_in(members, src), out=out, tag=tag)
+    comes_into(tensor, work)
+    return CommHandle(work)

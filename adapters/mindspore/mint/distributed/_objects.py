@@ -1,0 +1,126 @@
+"""Collectives of Python objects. Conventions of MindSpore 2.10.0: ranks are global, lists are full on every rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collshim.mindspore.communication.comm_func.arguments import peer_in, root_in
+from collshim.mindspore.communication.groups import refuse
+from collshim.mindspore.mint.distributed._arguments import group_of, require_length, require_rank
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None) -> None:
+    """Every rank's list holds all ranks' objects.
+
+    Raises:
+        TypeError: a list without one place per rank; ``group`` no string; what pickle cannot save.
+        RuntimeError: not initialised, or no such group.
+    """
+    members = group_of(group)
+    _require_list("object_list", object_list)
+    require_length("The len of argument object_list", object_list, members)
+    object_list[:] = members.communicator.all_gather_object(obj).wait()
+
+
+def gather_object(
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: str | None = None
+) -> None:
+    """Rank ``dst``'s list holds all ranks' objects; the others' lists are unchanged, and may be None.
+
+    Raises:
+        TypeError: a list without one place per rank; ``dst`` no int; ``group`` no string; what pickle cannot save.
+        RuntimeError: not initialised, no such group, or ``dst`` is not in it.
+    """
+    members = group_of(group)
+    require_rank("gather_object", "dst", dst)
+    root = root_in(members, dst)
+    if object_gather_list is not None or members.communicator.rank == root:
+        _require_list("object_gather_list", object_gather_list)
+        require_length("The len of object_gather_list", object_gather_list or [], members)
+    gathered = members.communicator.gather_object(obj, root).wait()
+    if gathered is not None and object_gather_list is not None:
+        object_gather_list[:] = gathered
+
+
+def broadcast_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None) -> None:
+    """Every rank's list holds rank ``src``'s objects; ``device`` is not read.
+
+    Raises:
+        TypeError: no list; ``src`` no int; ``group`` no string; what pickle cannot save.
+        RuntimeError: not initialised, no such group, or ``src`` is not in it; lists of other lengths.
+    """
+    members = group_of(group)
+    require_rank("broadcast_object_list", "src", src)
+    _require_list("object_list", object_list)
+    root = root_in(members, src)
+    given = object_list if members.communicator.rank == root else None
+    _fill(object_list, members.communicator.broadcast_object(given, root).wait())
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None,
+    src: int = 0,
+    group: str | None = None,
+) -> None:
+    """Rank r's output list begins with the r-th object of rank ``src``'s input list; the others' are not read.
+
+    Raises:
+        TypeError: no list with a place; on ``src`` no list of one object per rank; ``src`` no int; ``group`` no string.
+        RuntimeError: not initialised, no such group, or ``src`` is not in it.
+    """
+    members = group_of(group)
+    require_rank("scatter_object_list", "src", src)
+    _require_list("scatter_object_output_list", scatter_object_output_list)
+    if not scatter_object_output_list:
+        refuse(TypeError, "The scatter_object_output_list can not be empty list.")
+    root, given = root_in(members, src), None
+    if members.communicator.rank == root:
+        _require_list("scatter_object_input_list", scatter_object_input_list)
+        given = scatter_object_input_list or []
+        require_length("The len of scatter_object_input_list", given, members)
+    scatter_object_output_list[0] = members.communicator.scatter_object(given, root).wait()
+
+
+def send_object_list(object_list: list[Any], dst: int, group: str | None = None, device: Any = None) -> None:
+    """Rank ``dst``'s next ``recv_object_list`` from this rank gets the objects; ``device`` is not read.
+
+    Raises:
+        TypeError: no list; ``dst`` no int; ``group`` no string; what pickle cannot save.
+        KeyError: ``dst`` is not in the group.
+        RuntimeError: not initialised, or no such group.
+    """
+    members = group_of(group)
+    require_rank("send_object_list", "dst", dst)
+    _require_list("object_list", object_list)
+    members.communicator.send_object(object_list, peer_in(members, dst)).wait()
+
+
+def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None) -> int:
+    """The list holds the objects that rank ``src`` sends next; 0 comes back. ``device`` is not read.
+
+    Raises:
+        TypeError: no list; ``src`` no int; ``group`` no string.
+        KeyError: ``src`` is not in the group.
+        RuntimeError: not initialised, no such group; as many objects as the list has places must come.
+    """
+    members = group_of(group)
+    require_rank("recv_object_list", "src", src)
+    _require_list("object_list", object_list)
+    _fill(object_list, members.communicator.recv_object(peer_in(members, src)).wait())
+    return 0
+
+
+def _require_list(what: str, value: Any) -> None:
+    if not isinstance(value, list):
+        refuse(TypeError, f"The {what} must be type of list, but got {type(value)}.")
+
+
+def _fill(object_list: list[Any], objects: Any) -> None:
+    if not isinstance(objects, list) or len(objects) != len(object_list):
+        came = len(objects) if isinstance(objects, list) else type(objects)
+        refuse(
+            RuntimeError,
+            f"The object_list must have as many places as objects come: {came}, but has {len(object_list)}",
+        )
+    object_list[:] = objects

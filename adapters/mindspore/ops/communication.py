@@ -1,0 +1,214 @@
+"""``mindspore.ops.communication``: ``mint.distributed`` with more functions, which may also return their results.
+
+After ``set_comm_ops_inplace(False)``, on this rank, ten functions leave their arguments as they are and return what
+``comm_func`` does: ``(output, handle)``, or the received tensor. The others raise ValueError (source: MindSpore
+2.10.0).
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from collshim.arrays import Array
+from collshim.mindspore.communication import comm_func
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.mindspore.mint.distributed import _collectives, distributed
+from collshim.mindspore.mint.distributed.distributed import (
+    P2POp,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_available,
+    is_initialized,
+    new_group,
+)
+from collshim.mindspore.ops._store import TCPStore
+
+F = TypeVar("F", bound=Callable[..., Any])
+_WORLD = HCCL_WORLD_COMM_GROUP
+
+
+class _Settings(threading.local):
+    """The functions of this rank's thread that are not in place."""
+
+    def __init__(self) -> None:
+        self.functional = set[str]()
+
+
+_SETTINGS = _Settings()
+_SWITCHED: list[str] = []
+
+
+def _switched(function: F, functional: Callable[..., Any] | None = None) -> F:
+    """``function``, or what stands for it where this rank wants no results in place."""
+    name = function.__name__
+    _SWITCHED.append(name)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if name not in _SETTINGS.functional:
+            return function(*args, **kwargs)
+        if functional is None:
+            refuse(ValueError, "Non-inplace mode is currently not supported.")
+        return functional(*args, **kwargs)
+
+    return cast(F, call)
+
+
+def set_comm_ops_inplace(is_enable: bool, func_list: list[str] | None = None) -> None:
+    """This rank's functions write in place, or return their results; those of the list, or all.
+
+    Raises:
+        TypeError: ``is_enable`` is no bool, or ``func_list`` no list.
+        ValueError: a name in the list that no function has.
+    """
+    if not isinstance(is_enable, bool):
+        text = "For 'set_comm_ops_inplace', the argument 'is_enable' must be type of bool, but got 'is_enable' type : "
+        refuse(TypeError, f"{text}{type(is_enable)}.")
+    names = _SWITCHED if func_list is None else func_list
+    if not isinstance(names, list | tuple):
+        refuse(TypeError, f"Expected list or tuple, but got {type(func_list)}.")
+    for name in names:
+        if name not in _SWITCHED:
+            refuse(ValueError, f"The function name in `func_list` must be correct, but got {name}.")
+    change = _SETTINGS.functional.difference_update if is_enable else _SETTINGS.functional.update
+    change(names)
+
+
+def _all_reduce(tensor: Array, op: str = "sum", group: str | None = None, async_op: bool = False) -> Any:
+    return comm_func.all_reduce(tensor, op, group or _WORLD, async_op)
+
+
+def _all_gather_into_tensor(
+    output_tensor: Array, input_tensor: Array, group: str | None = None, async_op: bool = False
+) -> Any:
+    return comm_func.all_gather_into_tensor(input_tensor, group or _WORLD, async_op)
+
+
+def _reduce_scatter_tensor(
+    output: Array, input: Array, op: str = "sum", group: str | None = None, async_op: bool = False
+) -> Any:
+    return comm_func.reduce_scatter_tensor(input, op, group or _WORLD, async_op)
+
+
+def _all_to_all(
+    output_tensor_list: Sequence[Any],
+    input_tensor_list: Sequence[Array],
+    group: str | None = None,
+    async_op: bool = False,
+) -> Any:
+    return comm_func.all_to_all_with_output_shape(output_tensor_list, input_tensor_list, group, async_op)
+
+
+def _all_to_all_single(
+    output: Any,
+    input: Array,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: str | None = None,
+    async_op: bool = False,
+) -> Any:
+    return comm_func.all_to_all_single_with_output_shape(
+        output, input, output_split_sizes, input_split_sizes, group, async_op
+    )
+
+
+def _barrier(group: str | None = None, async_op: bool = False, device_ids: Any = None) -> Any:
+    return distributed.barrier(group, async_op, device_ids)
+
+
+def _send(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
+    distributed.send(tensor, dst, group, tag)
+
+
+def _isend(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) -> Any:
+    return distributed.isend(tensor, dst, group, tag)
+
+
+def _recv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) -> Array:
+    return comm_func.recv(tensor, src, group or _WORLD, tag)
+
+
+def _irecv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
+    return comm_func.irecv(tensor, src, group or _WORLD, tag)
+
+
+all_reduce = _switched(distributed.all_reduce, _all_reduce)
+all_gather_into_tensor = _switched(distributed.all_gather_into_tensor, _all_gather_into_tensor)
+reduce_scatter_tensor = _switched(distributed.reduce_scatter_tensor, _reduce_scatter_tensor)
+all_to_all = _switched(distributed.all_to_all, _all_to_all)
+all_to_all_single = _switched(distributed.all_to_all_single, _all_to_all_single)
+barrier = _switched(distributed.barrier, _barrier)
+send, isend = _switched(distributed.send, _send), _switched(distributed.isend, _isend)
+recv, irecv = _switched(distributed.recv, _recv), _switched(distributed.irecv, _irecv)
+all_gather = _switched(distributed.all_gather)
+all_gather_into_tensor_uneven = _switched(distributed.all_gather_into_tensor_uneven)
+all_gather_object = _switched(distributed.all_gather_object)
+all_to_all_v_c = _switched(_collectives.all_to_all_v_c)
+batch_isend_irecv = _switched(distributed.batch_isend_irecv)
+broadcast = _switched(distributed.broadcast)
+broadcast_object_list = _switched(distributed.broadcast_object_list)
+gather = _switched(distributed.gather)
+gather_into_tensor = _switched(_collectives.gather_into_tensor)
+gather_object = _switched(distributed.gather_object)
+recv_object_list = _switched(distributed.recv_object_list)
+reduce = _switched(distributed.reduce)
+reduce_scatter = _switched(distributed.reduce_scatter)
+reduce_scatter_tensor_uneven = _switched(distributed.reduce_scatter_tensor_uneven)
+scatter = _switched(distributed.scatter)
+scatter_object_list = _switched(distributed.scatter_object_list)
+scatter_tensor = _switched(_collectives.scatter_tensor)
+send_object_list = _switched(distributed.send_object_list)
+
+__all__ = [
+    "P2POp",
+    "TCPStore",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_into_tensor_uneven",
+    "all_gather_object",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "all_to_all_v_c",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "broadcast_object_list",
+    "destroy_process_group",
+    "gather",
+    "gather_into_tensor",
+    "gather_object",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "init_process_group",
+    "irecv",
+    "is_available",
+    "is_initialized",
+    "isend",
+    "new_group",
+    "recv",
+    "recv_object_list",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "reduce_scatter_tensor_uneven",
+    "scatter",
+    "scatter_object_list",
+    "scatter_tensor",
+    "send",
+    "send_object_list",
+    "set_comm_ops_inplace",
+]

@@ -1,0 +1,300 @@
+"""Send, Receive, BatchISendIRecv, NeighborExchange, NeighborExchangeV2: messages. Conventions of MindSpore 2.10.0.
+
+Ranks are ranks in the group. ``NeighborExchange`` and its second form run in MindSpore's graphs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array, as_torch
+from collshim.communicator import Communicator
+from collshim.messages import Recv
+from collshim.messages import Send as SentMessage
+from collshim.mindspore.communication.comm_func.arguments import dense, require_tensor
+from collshim.mindspore.communication.comm_func.handle import in_kind_of
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.mindspore.ops.operations._arguments import Collective, require_type
+from collshim.mindspore.tensor import Tensor as MindSporeTensor
+
+__all__ = ["BatchISendIRecv", "NeighborExchange", "NeighborExchangeV2", "Receive", "Send"]
+_SIDES = 8  # top, and on clockwise: top right, right, ...
+
+
+class Send(Collective):
+    """Called, rank ``dest_rank`` of ``group`` gets the tensor by its ``Receive`` of this tag; the tensor comes back.
+
+    Raises:
+        TypeError: ``sr_tag`` or ``dest_rank`` is no int, ``group`` no string; called with no tensor.
+        ValueError: when called: the group has no such rank.
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(
+        self,
+        sr_tag: int,
+        dest_rank: int,
+        group: str = HCCL_WORLD_COMM_GROUP,
+        group_back: str = HCCL_WORLD_COMM_GROUP,
+    ) -> None:
+        super().__init__("Send", group)
+        require_type("Send", "sr_tag", sr_tag, int)
+        require_type("Send", "dest_rank", dest_rank, int)
+        self.add_prim_attr("sr_tag", sr_tag)
+        self.add_prim_attr("dest_rank", dest_rank)
+        self.add_prim_attr("group_back", group_back)
+
+    def __call__(self, input_x: Array) -> Array:
+        """The tensor, which is on its way."""
+        require_tensor("Send", input_x)
+        self.global_rank(self.attrs["dest_rank"])
+        comm = self.members.communicator
+        comm.send(as_torch(input_x).detach(), self.attrs["dest_rank"], tag=self.attrs["sr_tag"]).wait()
+        return input_x
+
+
+class Receive(Collective):
+    """Called, what rank ``src_rank`` of ``group`` gives to its ``Send`` of this tag, in this shape and dtype.
+
+    Raises:
+        TypeError: ``sr_tag`` or ``src_rank`` is no int, ``shape`` no list of ints, ``dtype`` none, ``group`` no string.
+        ValueError: when called: the group has no such rank.
+        RuntimeError: this rank knows no such group; what comes has another shape or dtype.
+    """
+
+    def __init__(
+        self,
+        sr_tag: int,
+        src_rank: int,
+        shape: Sequence[int],
+        dtype: torch.dtype,
+        group: str = HCCL_WORLD_COMM_GROUP,
+        group_back: str = HCCL_WORLD_COMM_GROUP,
+    ) -> None:
+        super().__init__("Receive", group)
+        require_type("Receive", "sr_tag", sr_tag, int)
+        require_type("Receive", "src_rank", src_rank, int)
+        require_type("Receive", "dtype", dtype, torch.dtype)
+        self.add_prim_attr("sr_tag", sr_tag)
+        self.add_prim_attr("src_rank", src_rank)
+        self.add_prim_attr("shape", list(shape))
+        self.add_prim_attr("dtype", dtype)
+        self.add_prim_attr("group_back", group_back)
+
+    def __call__(self, input_x: Any = None) -> Array:
+        """What was sent; ``input_x`` is not read."""
+        self.global_rank(self.attrs["src_rank"])
+        output = _empty(self.attrs["shape"], self.attrs["dtype"])
+        self.members.communicator.recv(self.attrs["src_rank"], out=output, tag=self.attrs["sr_tag"]).wait()
+        return output
+
+
+class BatchISendIRecv(Collective):
+    """Called with the tensors to send, in order, all messages are exchanged.
+
+    Args:
+        op_types: "isend" or "irecv", one for each message.
+        remote_ranks: the other rank of each message.
+        receive_shapes: the shape of each that is received.
+        receive_dtypes: its dtype.
+        group: the group's name; None for all ranks.
+
+    Raises:
+        TypeError: an argument that is no list or tuple; ``group`` no string; called with no tensors.
+        ValueError: another op; lengths that differ; when called: a number of tensors that is not that of "isend".
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(
+        self,
+        op_types: Sequence[str],
+        remote_ranks: Sequence[int],
+        receive_shapes: Sequence[Sequence[int]] | None = None,
+        receive_dtypes: Sequence[torch.dtype] | None = None,
+        group: str | None = HCCL_WORLD_COMM_GROUP,
+    ) -> None:
+        super().__init__("BatchISendIRecv", HCCL_WORLD_COMM_GROUP if group is None else group)
+        given = {
+            "op_types": op_types,
+            "remote_ranks": remote_ranks,
+            "receive_shapes": () if receive_shapes is None else receive_shapes,
+            "receive_dtypes": () if receive_dtypes is None else receive_dtypes,
+        }
+        for what, value in given.items():
+            if not isinstance(value, list | tuple):
+                refuse(TypeError, f"For 'BatchISendIRecv', {what} must be a list or a tuple, but got {type(value)}")
+            self.add_prim_attr(what, value)
+        counts = {what: len(value) for what, value in given.items()}
+        if counts["op_types"] != counts["remote_ranks"] or counts["receive_shapes"] != counts["receive_dtypes"]:
+            refuse(ValueError, f"For 'BatchISendIRecv', lengths must be alike, but got {counts}")
+        unknown = [op for op in op_types if op not in ("isend", "irecv")]
+        if unknown or list(op_types).count("irecv") != counts["receive_shapes"]:
+            refuse(ValueError, f"For 'BatchISendIRecv', op_types is {op_types} with {counts['receive_shapes']} shapes")
+
+    def __call__(self, input_x: Sequence[Array]) -> tuple[Array, ...]:
+        """A tensor for each message: what was received, or a scalar that says nothing."""
+        tensors = [] if input_x is None else [tensor for tensor in input_x if tensor is not None]
+        wanted = list(self.attrs["op_types"]).count("isend")
+        if len(tensors) != wanted:
+            refuse(ValueError, f"For 'BatchISendIRecv', there must be {wanted} tensors to send, but got {len(tensors)}")
+        for tensor in tensors:
+            require_tensor(self.name, tensor)
+        for rank in self.attrs["remote_ranks"]:
+            self.global_rank(rank)
+        comm, sends = self.members.communicator, iter(tensors)
+        recvs = iter(zip(self.attrs["receive_shapes"], self.attrs["receive_dtypes"], strict=True))
+        outputs: list[Array] = []
+        messages: list[SentMessage | Recv] = []
+        for op, rank in zip(self.attrs["op_types"], self.attrs["remote_ranks"], strict=True):
+            if op == "isend":
+                tensor = next(sends)
+                messages.append(SentMessage(as_torch(tensor).detach(), rank))
+                outputs.append(in_kind_of(tensor, as_torch(tensor).detach().new_zeros(())))
+            else:
+                outputs.append(_empty(*next(recvs)))
+                messages.append(Recv(rank, outputs[-1]))
+        _complete(comm, messages)
+        return tuple(outputs)
+
+
+class NeighborExchange(Collective):
+    """Called with a tuple of tensors, one to each of ``send_rank_ids``: those that ``recv_rank_ids`` sent, as a tuple.
+
+    Raises:
+        TypeError: ``group`` is no string; called with no tensors.
+        ValueError: when called: shapes that are not ``send_shapes``; a rank that the group has not.
+        RuntimeError: this rank knows no such group; what comes has another shape or dtype.
+    """
+
+    def __init__(
+        self,
+        send_rank_ids: Sequence[int],
+        recv_rank_ids: Sequence[int],
+        recv_shapes: Sequence[Sequence[int]],
+        send_shapes: Sequence[Sequence[int]],
+        recv_type: torch.dtype,
+        group: str = HCCL_WORLD_COMM_GROUP,
+    ) -> None:
+        super().__init__("NeighborExchange", group)
+        self.add_prim_attr("send_rank_ids", list(send_rank_ids))
+        self.add_prim_attr("recv_rank_ids", list(recv_rank_ids))
+        self.add_prim_attr("recv_shapes", [tuple(shape) for shape in recv_shapes])
+        self.add_prim_attr("send_shapes", [tuple(shape) for shape in send_shapes])
+        self.add_prim_attr("recv_type", recv_type)
+
+    def __call__(self, input_x: Sequence[Array]) -> tuple[Array, ...]:
+        """What the neighbours sent."""
+        for tensor in input_x:
+            require_tensor(self.name, tensor)
+        shapes = [tuple(tensor.shape) for tensor in input_x]
+        if shapes != self.attrs["send_shapes"]:
+            refuse(ValueError, f"For '{self.name}', shapes must be {self.attrs['send_shapes']}, but got {shapes}")
+        outputs = [_empty(shape, self.attrs["recv_type"]) for shape in self.attrs["recv_shapes"]]
+        sends = dict(zip(self.attrs["send_rank_ids"], input_x, strict=True))
+        _exchange(self, sends, dict(zip(self.attrs["recv_rank_ids"], outputs, strict=True)))
+        return tuple(outputs)
+
+
+class NeighborExchangeV2(Collective):
+    """Called with ``(N, C, H, W)``, its borders go to the neighbours, and theirs are put around it.
+
+    Args:
+        send_rank_ids: eight ranks: top, and on clockwise; -1 for none.
+        send_lens: how many rows or columns go to top, bottom, left and right; corners are of both.
+        recv_rank_ids: as ``send_rank_ids``.
+        recv_lens: as ``send_lens``; where no rank sends, there are zeros.
+        data_format: "NCHW".
+        group: the group's name.
+
+    Raises:
+        TypeError: ``group`` is no string; called with no tensor.
+        ValueError: not eight ranks or four lengths; a rank twice; another format; when called: no four axes.
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(
+        self,
+        send_rank_ids: Sequence[int],
+        send_lens: Sequence[int],
+        recv_rank_ids: Sequence[int],
+        recv_lens: Sequence[int],
+        data_format: str,
+        group: str = HCCL_WORLD_COMM_GROUP,
+    ) -> None:
+        super().__init__("NeighborExchangeV2", group)
+        if data_format != "NCHW":
+            refuse(ValueError, f"For '{self.name}', data_format must be 'NCHW', but got {data_format!r}")
+        for what, ranks, lens in (("send", send_rank_ids, send_lens), ("recv", recv_rank_ids, recv_lens)):
+            named = [rank for rank in ranks if rank != -1]
+            if len(ranks) != _SIDES or len(set(named)) != len(named) or len(lens) != 4 or min(lens) < 0:
+                text = (
+                    f"{what}_rank_ids must be 8 ranks, each once, and {what}_lens 4 lengths, but got {ranks} and {lens}"
+                )
+                refuse(ValueError, f"For '{self.name}', {text}")
+            self.add_prim_attr(f"{what}_rank_ids", list(ranks))
+            self.add_prim_attr(f"{what}_lens", list(lens))
+
+    def __call__(self, input_x: Array) -> Array:
+        """``(N, C, top + H + bottom, left + W + right)``."""
+        require_tensor(self.name, input_x)
+        own = dense(self.members.communicator, self.name, input_x).detach()
+        if own.dim() != 4:
+            refuse(ValueError, f"For '{self.name}', the input must be (N, C, H, W), but got {tuple(own.shape)}")
+        top, bottom, left, right = self.attrs["recv_lens"]
+        height, width = own.shape[2:]
+        output = own.new_zeros((*own.shape[:2], top + height + bottom, left + width + right))
+        output[:, :, top : top + height, left : left + width] = own
+        inner = _sides(own, self.attrs["send_lens"], (0, 0), (height, width))
+        outer = _sides(output, self.attrs["recv_lens"], (top, left), (height, width), outside=True)
+        sends = {rank: part for rank, part in zip(self.attrs["send_rank_ids"], inner, strict=True) if rank != -1}
+        recvs = {rank: part for rank, part in zip(self.attrs["recv_rank_ids"], outer, strict=True) if rank != -1}
+        places = {rank: torch.empty_like(part, memory_format=torch.contiguous_format) for rank, part in recvs.items()}
+        _exchange(self, sends, places)
+        for rank, part in recvs.items():
+            part.copy_(places[rank])
+        return in_kind_of(input_x, output)
+
+
+def _sides(
+    image: Tensor, lens: Sequence[int], start: tuple[int, int], size: tuple[int, int], *, outside: bool = False
+) -> list[Tensor]:
+    """The borders of an area of an image, inside of it or outside: top, and on clockwise."""
+    top, bottom, left, right = lens
+    (row, column), (height, width) = start, size
+    below, beside = row + height, column + width
+    rows = {
+        "low": slice(row - top, row) if outside else slice(row, row + top),
+        "all": slice(row, row + height),
+        "high": slice(below, below + bottom) if outside else slice(below - bottom, below),
+    }
+    columns = {
+        "low": slice(column - left, column) if outside else slice(column, column + left),
+        "all": slice(column, column + width),
+        "high": slice(beside, beside + right) if outside else slice(beside - right, beside),
+    }
+    clockwise = ("low", "all"), ("low", "high"), ("all", "high"), ("high", "high")
+    more = ("high", "all"), ("high", "low"), ("all", "low"), ("low", "low")
+    return [image[:, :, rows[vertical], columns[level]] for vertical, level in (*clockwise, *more)]
+
+
+def _exchange(primitive: Collective, sends: dict[int, Array], recvs: dict[int, Array]) -> None:
+    for rank in (*sends, *recvs):
+        primitive.global_rank(rank)
+    comm = primitive.members.communicator
+    messages: list[SentMessage | Recv] = [
+        SentMessage(as_torch(tensor).detach().contiguous(), rank) for rank, tensor in sends.items()
+    ]
+    _complete(comm, [*messages, *(Recv(rank, output) for rank, output in recvs.items())])
+
+
+def _complete(comm: Communicator, messages: Sequence[SentMessage | Recv]) -> None:
+    for work in comm.batch(messages):
+        work.wait()
+
+
+def _empty(shape: Sequence[int], dtype: torch.dtype) -> MindSporeTensor:
+    return MindSporeTensor(torch.empty(tuple(shape), dtype=dtype))

@@ -1,0 +1,98 @@
+"""Broadcast, Reduce, CollectiveGather, CollectiveScatter. MindSpore 2.10.0. Roots are ranks in the group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collshim.arrays import Array, is_array
+from collshim.mindspore.communication import comm_func
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.mindspore.ops.operations._arguments import Collective, require_op, require_type
+
+__all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce"]
+
+
+class Broadcast(Collective):
+    """Called with a tuple of tensors, every rank of ``group`` gets the root's, as a tuple.
+
+    A lone tensor is taken too, and comes back alone. A gradient is that of the rank's own output, unchanged.
+
+    Raises:
+        TypeError: ``root_rank`` is no int, ``group`` no string; called with no tuple of tensors.
+        ValueError: when called: the group has no such rank.
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(self, root_rank: int, group: str = HCCL_WORLD_COMM_GROUP) -> None:
+        require_type("Broadcast", "root_rank", root_rank, int)
+        super().__init__("Broadcast", group)
+        self.add_prim_attr("root_rank", root_rank)
+
+    def __call__(self, input_x: Sequence[Array] | Array) -> tuple[Array, ...] | Array:
+        """The root's tensors."""
+        source = self.global_rank(self.attrs["root_rank"])
+        if is_array(input_x):
+            return comm_func.broadcast(input_x, source, self.attrs["group"])
+        if not isinstance(input_x, list | tuple) or not all(map(is_array, input_x)):
+            refuse(TypeError, f"For 'Broadcast', the input must be a tuple of tensors, but got {type(input_x)}")
+        return tuple(comm_func.broadcast(tensor, source, self.attrs["group"]) for tensor in input_x)
+
+
+class Reduce(Collective):
+    """Called, rank ``dest_rank`` of ``group`` gets the reduction; the others one element that says nothing.
+
+    Raises:
+        TypeError: ``dest_rank`` is no int, ``op`` or ``group`` no string; called with no tensor.
+        ValueError: an unknown ``op``; when called: the group has no such rank.
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(self, dest_rank: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> None:
+        require_type("Reduce", "dest_rank", dest_rank, int)
+        require_op("Reduce", op)
+        super().__init__("Reduce", group)
+        self.add_prim_attr("dest_rank", dest_rank)
+        self.add_prim_attr("op", op)
+
+    def __call__(self, input_x: Array) -> Array:
+        """The reduction, or shape ``(1,)``."""
+        target = self.global_rank(self.attrs["dest_rank"])
+        return comm_func.reduce(input_x, target, self.attrs["op"], self.attrs["group"])
+
+
+class CollectiveGather(Collective):
+    """Called, rank ``dest_rank`` of ``group`` gets all tensors, ``(N * x1, ...)``; the others shape ``(1,)``.
+
+    Raises:
+        TypeError: ``dest_rank`` is no int, ``group`` no string; called with no tensor.
+        ValueError: when called: the group has no such rank.
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(self, dest_rank: int, group: str = HCCL_WORLD_COMM_GROUP) -> None:
+        require_type("CollectiveGather", "dest_rank", dest_rank, int)
+        super().__init__("CollectiveGather", group)
+        self.add_prim_attr("dest_rank", dest_rank)
+
+    def __call__(self, input_x: Array) -> Array:
+        """All ranks' tensors, joined, or shape ``(1,)``."""
+        return comm_func.gather_into_tensor(input_x, self.global_rank(self.attrs["dest_rank"]), self.attrs["group"])
+
+
+class CollectiveScatter(Collective):
+    """Called, rank r of ``group`` gets the r-th part, ``(x1 / N, ...)``, of rank ``src_rank``'s tensor.
+
+    Raises:
+        TypeError: ``src_rank`` is no int, ``group`` no string; called with no tensor.
+        ValueError: when called: the group has no such rank; N does not divide ``x1``.
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(self, src_rank: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> None:
+        require_type("CollectiveScatter", "src_rank", src_rank, int)
+        super().__init__("CollectiveScatter", group)
+        self.add_prim_attr("src_rank", src_rank)
+
+    def __call__(self, input_x: Array) -> Array:
+        """This rank's part."""
+        return comm_func.scatter_tensor(input_x, self.global_rank(self.attrs["src_rank"]), self.attrs["group"])

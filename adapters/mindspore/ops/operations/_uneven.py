@@ -1,0 +1,159 @@
+"""AllGatherV, ReduceScatterV, AlltoAllV, AlltoAllVC: flat tensors in parts of unequal length. MindSpore 2.10.0.
+
+Counts are numbers of elements, in a list, a tuple or a tensor. Inputs are read in row-major order; results are flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.arrays import Array, as_torch, is_array
+from collshim.mindspore.communication.comm_func.arguments import require_tensor
+from collshim.mindspore.communication.comm_func.handle import in_kind_of
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, refuse
+from collshim.mindspore.ops.operations._arguments import Collective, require_op, require_type
+
+__all__ = ["AllGatherV", "AlltoAllV", "AlltoAllVC", "ReduceScatterV"]
+Counts = Sequence[int] | Array
+
+
+class AllGatherV(Collective):
+    """Called with a flat tensor and every rank's length, every rank of ``group`` gets all tensors, joined.
+
+    Raises:
+        TypeError: ``group`` is no string; called with no tensor, or with no counts.
+        ValueError: when called: not a count per rank, or another one than this rank's length.
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(self, group: str = HCCL_WORLD_COMM_GROUP) -> None:
+        super().__init__("AllGatherV", group)
+
+    def __call__(self, input_x: Array, output_split_sizes: Counts) -> Array:
+        """All ranks' elements."""
+        members, flat = self.members, _flat(self.name, input_x)
+        comm = members.communicator
+        counts = _counts(self.name, "output_split_sizes", output_split_sizes, members)
+        if counts[comm.rank] != len(flat):
+            text = f"output_split_sizes {counts} gives this rank {counts[comm.rank]} elements, and it has {len(flat)}"
+            refuse(ValueError, f"For '{self.name}', {text}")
+        parts = comm.all_to_all([flat] * comm.size, shapes=[(count,) for count in counts]).wait()
+        return in_kind_of(input_x, torch.cat(list(parts)))
+
+
+class ReduceScatterV(Collective):
+    """Called with a flat tensor and every rank's length, rank r of ``group`` gets the r-th part of the reduction.
+
+    Raises:
+        TypeError: ``op`` or ``group`` is no string; called with no tensor, or with no counts.
+        ValueError: an unknown ``op``; when called: not a count per rank, or counts of another sum.
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(self, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> None:
+        require_op("ReduceScatterV", op)
+        super().__init__("ReduceScatterV", group)
+        self.add_prim_attr("op", op)
+
+    def __call__(self, input_x: Array, input_split_sizes: Counts) -> Array:
+        """This rank's part."""
+        members, flat = self.members, _flat(self.name, input_x)
+        counts = _counts(self.name, "input_split_sizes", input_split_sizes, members)
+        parts = _cut(self.name, flat, counts)
+        return in_kind_of(input_x, members.communicator.reduce_scatter(parts, self.attrs["op"]).wait())
+
+
+class AlltoAllV(Collective):
+    """Called with a flat tensor and two lists of counts, rank r of ``group`` gets every rank's r-th part, joined.
+
+    Args:
+        group: the group's name.
+        block_size: how many elements a count of one means.
+
+    Raises:
+        TypeError: ``group`` is no string, ``block_size`` no int; called with no tensor, or with no counts.
+        ValueError: when called: not a count per rank, or counts that do not add up to the tensor's length.
+        RuntimeError: this rank knows no such group; a rank sends another number than is awaited.
+    """
+
+    def __init__(self, group: str = HCCL_WORLD_COMM_GROUP, block_size: int = 1) -> None:
+        require_type("AlltoAllV", "block_size", block_size, int)
+        super().__init__("AlltoAllV", group)
+        self.add_prim_attr("block_size", block_size)
+
+    def __call__(self, input_x: Array, send_numel_list: Counts, recv_numel_list: Counts) -> Array:
+        """What every rank has for this one."""
+        members = self.members
+        sends = _counts(self.name, "send_numel_list", send_numel_list, members, self.attrs["block_size"])
+        recvs = _counts(self.name, "recv_numel_list", recv_numel_list, members, self.attrs["block_size"])
+        return _exchanged(self.name, members, input_x, sends, recvs)
+
+
+class AlltoAllVC(Collective):
+    """As ``AlltoAllV``, with the counts of all ranks: ``matrix[i][j]`` elements go from rank i to rank j.
+
+    Args:
+        group: the group's name.
+        block_size: how many elements a count of one means.
+        transpose: whether ``matrix[j][i]`` says it.
+
+    Raises:
+        TypeError: ``group`` is no string, ``block_size`` no int; called with no tensor, or with no counts.
+        ValueError: when called: not N * N counts, or counts that do not add up to the tensor's length.
+        RuntimeError: this rank knows no such group.
+    """
+
+    def __init__(self, group: str = HCCL_WORLD_COMM_GROUP, block_size: int = 1, transpose: bool = False) -> None:
+        require_type("AlltoAllVC", "block_size", block_size, int)
+        super().__init__("AlltoAllVC", group)
+        self.add_prim_attr("block_size", block_size)
+        self.add_prim_attr("transpose", transpose)
+
+    def __call__(self, input_x: Array, send_count_matrix: Counts) -> Array:
+        """What every rank has for this one."""
+        members, block = self.members, self.attrs["block_size"]
+        size, own = members.communicator.size, members.communicator.rank
+        counts = [count * block for count in _integers(self.name, "send_count_matrix", send_count_matrix)]
+        if len(counts) != size * size or any(count < 0 for count in counts):
+            text = f"send_count_matrix must be {size} * {size} counts, none negative, but got {counts}"
+            refuse(ValueError, f"For '{self.name}', {text}")
+        row, column = counts[own * size : (own + 1) * size], counts[own::size]
+        sends, recvs = (column, row) if self.attrs["transpose"] else (row, column)
+        return _exchanged(self.name, members, input_x, sends, recvs)
+
+
+def _exchanged(name: str, members: Group, array: Array, sends: list[int], recvs: list[int]) -> Array:
+    parts = _cut(name, _flat(name, array), sends)
+    received = members.communicator.all_to_all(parts, shapes=[(count,) for count in recvs]).wait()
+    return in_kind_of(array, torch.cat(list(received)))
+
+
+def _flat(name: str, array: Array) -> Tensor:
+    require_tensor(name, array)
+    return as_torch(array).reshape(-1)
+
+
+def _cut(name: str, flat: Tensor, counts: list[int]) -> list[Tensor]:
+    if sum(counts) != len(flat):
+        refuse(ValueError, f"For '{name}', the counts {counts} must add up to the {len(flat)} elements of the input")
+    return list(flat.split(counts))
+
+
+def _integers(name: str, what: str, values: Any) -> list[int]:
+    numbers = as_torch(values).reshape(-1).tolist() if is_array(values) else values
+    if isinstance(numbers, list | tuple) and numbers and all(isinstance(row, list | tuple) for row in numbers):
+        numbers = [count for row in numbers for count in row]
+    if not isinstance(numbers, list | tuple) or not all(type(number) is int for number in numbers):
+        refuse(TypeError, f"For '{name}', {what} must be a list or a tensor of int, but got {values!r}")
+    return list(numbers)
+
+
+def _counts(name: str, what: str, values: Any, members: Group, block: int = 1) -> list[int]:
+    counts, size = _integers(name, what, values), members.communicator.size
+    if len(counts) != size or any(count < 0 for count in counts):
+        refuse(ValueError, f"For '{name}', {what} must be {size} counts, none negative, but got {counts}")
+    return [count * block for count in counts]

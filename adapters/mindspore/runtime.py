@@ -1,0 +1,18 @@
+"""``mindspore.runtime`` (source: MindSpore 2.10.0)."""
+
+from __future__ import annotations
+
+import torch
+
+from collshim.mindspore._absent import saying
+
+__all__ = ["synchronize"]
+
+
+def synchronize() -> None:
+    """What this rank has computed is there: at once on the CPU."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+__getattr__ = saying(__name__, "synchronize")

@@ -1,0 +1,159 @@
+"""Tensors, parameters, settings and gradients of ``collshim.mindspore``, beside NumPy."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import collshim.mindspore as ms
+from collshim.mindspore import Parameter, Tensor, nn, ops
+from collshim.mindspore.common.initializer import One, initializer
+from tests.adapters.mindspore.conftest import Refused, Run
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2.0, "Tensor(shape=[], dtype=Float32, value= 2)"),
+        ([1, 2], "Tensor(shape=[2], dtype=Int64, value= [1, 2])"),
+        ([1.0, 2.0], "Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])"),
+        ([True], "Tensor(shape=[1], dtype=Bool, value= [ True])"),
+    ],
+)
+def test_a_tensor_prints_as_mindspores(value: Any, text: str) -> None:
+    assert repr(Tensor(value)) == text
+
+
+def test_what_is_computed_of_a_tensor_is_one() -> None:
+    tensor = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert type(tensor * 2 + torch.ones(3)) is Tensor
+    assert type(Parameter(tensor) * 2) is Tensor
+    assert [type(part) for part in tensor.split(2, axis=1)] == [Tensor, Tensor]
+
+
+def test_a_tensors_attributes_are_mindspores() -> None:
+    tensor = Tensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3))
+    assert (str(tensor.shape), int(tensor.size), tensor.strides) == ("(1, 2, 3)", 6, (24, 12, 4))
+    assert tensor.transpose(2, 0, 1).shape == (3, 1, 2)
+    assert tensor.astype("int32").dtype is ms.int32
+    assert isinstance(tensor.asnumpy(), np.ndarray)
+
+
+def test_a_tensor_is_made_by_an_initializer() -> None:
+    assert Tensor(shape=(2,), dtype=ms.int32, init=One()).tolist() == [1, 1]
+    assert initializer("zeros", [2, 1]).shape == (2, 1)
+
+
+@pytest.mark.parametrize("path", ["collshim.mindspore", "collshim.mindspore.dtype", "collshim.mindspore.common.dtype"])
+def test_dtypes_have_three_paths(path: str) -> None:
+    module: Any = importlib.import_module(path) if not path.endswith("mindspore.dtype") else ms.dtype
+    assert module.float16 is torch.float16
+
+
+def test_set_data_casts_into_the_same_parameter() -> None:
+    parameter = Parameter(np.zeros(2, np.float32), name="w")
+    assert parameter.set_data(Tensor([1, 2])) is parameter
+    assert (parameter.name, parameter.dtype, parameter.tolist()) == ("w", ms.float32, [1.0, 2.0])
+
+
+def test_a_copy_of_a_parameter_is_a_parameter_of_its_own() -> None:
+    parameter = Parameter([1.0], name="w")
+    other = copy.deepcopy(parameter)
+    other.set_data([2.0])
+    assert (type(other), other.name, parameter.tolist()) == (Parameter, "w", [1.0])
+
+
+class Scaled(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = Parameter(np.full(2, 3, np.float32))
+        self.fixed = Parameter(np.ones(2, np.float32), requires_grad=False)
+
+    def construct(self, x: Tensor) -> Any:
+        return x * self.weight + self.fixed
+
+
+def test_a_cell_knows_its_parameters() -> None:
+    cell, outer = Scaled(), nn.Cell()
+    outer.insert_child_to_cell("inner", cell)
+    assert [*outer.parameters_dict()] == ["inner.weight", "inner.fixed"]
+    assert [parameter.name for parameter in outer.trainable_params()] == ["inner.weight"]
+    assert outer.set_train().training is cell.training is True
+
+
+def test_value_and_grad_gives_those_of_arguments_and_weights() -> None:
+    cell = Scaled()
+    value, (of_x, (of_weight,)) = ms.value_and_grad(cell, 0, cell.trainable_params())(Tensor([1.0, 2.0]))
+    assert (value.tolist(), of_x.tolist(), of_weight.tolist()) == ([4.0, 7.0], [3.0, 3.0], [1.0, 2.0])
+    assert not value.requires_grad
+
+
+def test_grad_of_what_does_not_matter_is_zero() -> None:
+    assert ms.grad(lambda x, y: x * 2, 1)(Tensor([1.0]), Tensor([1.0])).tolist() == [0.0]
+
+
+class Tripled(nn.Cell):
+    def construct(self, x: Tensor) -> Any:
+        return x
+
+    def bprop(self, x: Tensor, out: Tensor, dout: Any) -> tuple[Any]:
+        return (dout * 3,)
+
+
+def test_a_cells_bprop_is_its_gradient() -> None:
+    assert ms.grad(lambda x: Tripled()(x) * 2)(Tensor([1.0])).tolist() == [6.0]
+
+
+def test_the_gradient_of_all_reduce_is_summed_as_recorded(run: Run) -> None:
+    def gradient() -> Any:
+        rank = ms.communication.get_rank()
+        return ms.grad(lambda x: (ops.AllReduce()(x) * (rank + 1)).sum())(Tensor([1.0])).tolist()
+
+    assert run(gradient, 2) == [[3.0], [3.0]]
+
+
+@pytest.mark.parametrize(("mean", "wanted"), [(True, [1.5]), (False, [3.0])])
+def test_the_gradient_reducer_does_what_gradients_mean_says(run: Run, mean: bool, wanted: list[float]) -> None:
+    def reduced() -> Any:
+        ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=mean)
+        grads = (Tensor([1.0 + ms.communication.get_rank()]),)
+        return nn.DistributedGradReducer([Parameter([0.0])])(grads)[0].tolist()
+
+    assert run(reduced, 2) == [wanted, wanted]
+
+
+def test_automatic_parallel_is_refused_where_a_cell_is_called(refused: Refused) -> None:
+    ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.AUTO_PARALLEL)
+    try:
+        assert "data_parallel" in refused(NotImplementedError, lambda: Tripled()(Tensor([1.0])))
+    finally:
+        ms.reset_auto_parallel_context()
+    assert ms.get_auto_parallel_context("parallel_mode") == "stand_alone"
+
+
+@pytest.mark.parametrize(("target", "backend"), [("Ascend", "hccl"), ("GPU", "nccl"), ("CPU", "mccl")])
+def test_init_takes_the_backend_of_the_device(target: str, backend: str) -> None:
+    def named() -> str:
+        ms.set_context(mode=ms.GRAPH_MODE, device_target=target)
+        ms.communication.init()
+        name: str = ms.communication.GlobalComm.BACKEND
+        return name
+
+    import collshim
+
+    assert collshim.launch(named, 1, timeout=60) == [backend]
+
+
+@pytest.mark.parametrize("module", ["collshim.mindspore", "collshim.mindspore.nn", "collshim.mindspore.ops"])
+def test_an_import_of_what_is_absent_says_what_is_there(module: str) -> None:
+    with pytest.raises(ImportError, match=f"of MindSpore, {module} covers"):
+        importlib.import_module(f"{module}.absent")
+    with pytest.raises(ImportError, match="compute the rest with torch"):
+        exec(f"from {module} import Absent")
+    with pytest.raises(AttributeError, match="compute the rest with torch"):
+        _ = importlib.import_module(module).Absent

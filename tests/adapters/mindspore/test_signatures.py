@@ -1,0 +1,45 @@
+"""The names and defaults of MindSpore 2.10.0's parameters, as ``inspect.signature`` told them there."""
+
+from __future__ import annotations
+
+import inspect
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import collshim.mindspore as ms
+from collshim.mindspore.communication import management
+
+LINES = (Path(__file__).parent / "signatures.txt").read_text().splitlines()
+WITHOUT_PARAMETERS = ("HCCL_WORLD_COMM_GROUP", "MCCL_WORLD_COMM_GROUP", "NCCL_WORLD_COMM_GROUP", "GlobalComm")
+
+
+def signature(function: Any) -> str:
+    parameters = inspect.signature(function).parameters.values()
+    empty = inspect.Parameter.empty
+    return ", ".join(one.name + ("" if one.default is empty else f"={one.default!r}") for one in parameters)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_parameters_are_mindspores(line: str) -> None:
+    path, _, parameters = line.removesuffix(")").partition("(")
+    assert signature(reduce(getattr, path.split("."), ms)) == parameters
+
+
+@pytest.mark.parametrize("name", WITHOUT_PARAMETERS)
+def test_what_is_no_function_is_there(name: str) -> None:
+    assert getattr(ms.communication, name) is getattr(management, name)
+
+
+@pytest.mark.parametrize("name", ms.ops.operations.comm_ops.__all__)
+def test_a_primitive_is_one_by_every_path(name: str) -> None:
+    primitive = getattr(ms.ops, name)
+    assert primitive is getattr(ms.ops.operations, name) is getattr(ms.ops.operations.comm_ops, name)
+
+
+@pytest.mark.parametrize("name", [name for name in ms.mint.distributed.__all__ if name != "distributed"])
+def test_a_function_of_mint_is_one_by_both_paths(name: str) -> None:
+    assert getattr(ms.mint.distributed, name) is getattr(ms.mint.distributed.distributed, name)
+    assert hasattr(ms.ops.communication, name)

@@ -1,0 +1,26 @@
+"""The scripts of docs/examples that are written for MindSpore, run as their first lines say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("mindspore_data_parallel.py", "the loss on every rank"),
+        ("mindspore_tensor_parallel.py", "the gradients of the whole layers"),
+    ],
+)
+def test_an_example_runs_and_checks_itself(name: str, told: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert told in done.stdout
