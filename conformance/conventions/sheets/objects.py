@@ -16,6 +16,7 @@ dist.all_gather_object(outs, {"rank": rank})
 """,
         "mindspore": """\
 from collshim.mindspore.mint import distributed
+
 outs = [None] * size
 distributed.all_gather_object(outs, {"rank": rank})
 """,
