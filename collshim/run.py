@@ -30,6 +30,9 @@ SIGNALLED = 128
 _BOTH_STREAMS = "3"
 """Of torch's agent: standard output and standard error."""
 
+_HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that the agent takes."""
+
 _MACHINES = ("nnodes", "node_rank", "master_addr", "master_port")
 
 
@@ -151,13 +154,16 @@ def _require_script(chosen: argparse.Namespace) -> None:
 
 @contextmanager
 def _quiet_agent() -> Iterator[None]:
-    """Let the agent say nothing of what is told here: who failed, and what was ended because of it."""
+    """Let the agent say nothing of what is told here, who failed first, and leave no handlers of signals behind."""
     before = logging.root.manager.disable
+    handlers = {number: signal.getsignal(number) for number in _HANDLED}
     logging.disable(logging.ERROR)
     try:
         yield
     finally:
         logging.disable(before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

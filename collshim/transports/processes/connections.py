@@ -47,7 +47,7 @@ _SIGNATURE_BYTES = 32
 _KEPT = 1024
 """Groups that have ended that are remembered."""
 
-_STRANGERS = 64
+_STRANGERS = 256
 """Connections that may not have said yet who they are from."""
 
 _LONGEST_FLUSH = 5.0
@@ -318,7 +318,9 @@ class Connections:
             if connection.rank is not None or connection not in self._all:
                 del self._strangers[connection]
         for connection in list(self._strangers)[: max(0, len(self._strangers) - _STRANGERS)]:
-            self._lose(connection, ConnectionAbortedError(errno.ECONNABORTED, "too many said no hello"))
+            self._serve(connection, EVENT_READ)  # a rank's hello may have come just now
+            if connection.rank is None:
+                self._lose(connection, ConnectionAbortedError(errno.ECONNABORTED, "too many said no hello"))
 
     def _lose(self, connection: Connection, error: OSError) -> None:
         """A connection has ended, and with it what was on its way there, or from there."""
