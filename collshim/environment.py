@@ -183,6 +183,13 @@ def forget_others(environment: MutableMapping[str, str]) -> None:
         environment.pop(name, None)
 
 
+def forget(environment: MutableMapping[str, str]) -> None:
+    """Remove the variables of all launchers, torchrun's too: the code that starts ranks tells them itself."""
+    forget_others(environment)
+    for name in (*_TORCHRUN.values(), "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE"):
+        environment.pop(name, None)
+
+
 def _value(choice: Choice, default: Any = None) -> Any:
     return default if choice is None else choice.value
 

@@ -42,6 +42,7 @@ import collshim.megengine.core.tensor.dtype
 import collshim.megengine.core.tensor.utils
 import collshim.megengine.distributed.functional  # so that mge.distributed.functional is there
 import collshim.megengine.functional.debug_param  # noqa: F401
+from collshim.adapting.absent import saying
 from collshim.megengine import (
     amp,
     autodiff,
@@ -58,7 +59,6 @@ from collshim.megengine import (
     random,
     utils,
 )
-from collshim.megengine._absent import saying
 from collshim.megengine.device import *  # noqa: F403  # as in MegEngine
 from collshim.megengine.logger import enable_debug_log, get_logger, set_log_file, set_log_level
 from collshim.megengine.serialization import load, save

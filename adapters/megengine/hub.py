@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from collshim.adapting.absent import saying
 from collshim.errors import CollshimError, also
-from collshim.megengine._absent import saying
 
 __all__ = ["pretrained"]
 

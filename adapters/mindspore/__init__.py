@@ -15,36 +15,10 @@ Another name raises AttributeError. Sources: the reference manual and behaviour 
 from __future__ import annotations
 
 import collshim.mindspore.communication._comm_helper  # noqa: F401  # which other packages ask
+from collshim.adapting.absent import saying
 from collshim.mindspore import common, communication, context, mint, nn, ops, runtime
-from collshim.mindspore._absent import install, saying
 from collshim.mindspore.common import Parameter, ParameterTuple, dtype, get_seed, set_seed
-from collshim.mindspore.common.dtype import (
-    Type,
-    bfloat16,
-    bool_,
-    byte,
-    complex64,
-    complex128,
-    double,
-    dtype_to_nptype,
-    float16,
-    float32,
-    float64,
-    float_,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    int_,
-    long,
-    short,
-    single,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from collshim.mindspore.common.dtype import *  # noqa: F403  # its names stand here too
 from collshim.mindspore.context import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -66,33 +40,14 @@ __all__ = [
     "Parameter",
     "ParameterTuple",
     "Tensor",
-    "Type",
-    "bfloat16",
-    "bool_",
-    "byte",
     "common",
     "communication",
-    "complex64",
-    "complex128",
     "context",
-    "double",
     "dtype",
-    "dtype_to_nptype",
-    "float16",
-    "float32",
-    "float64",
-    "float_",
     "get_auto_parallel_context",
     "get_context",
     "get_seed",
     "grad",
-    "half",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "int_",
-    "long",
     "mint",
     "nn",
     "ops",
@@ -102,14 +57,8 @@ __all__ = [
     "set_context",
     "set_device",
     "set_seed",
-    "short",
-    "single",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
     "value_and_grad",
 ]
+__all__ += dtype.__all__
 
 __getattr__ = saying(__name__, "communication, and what its __all__ has beside it")
-install()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from collshim.mindspore._absent import saying
+from collshim.adapting.absent import saying
 
 __all__ = ["synchronize"]
 

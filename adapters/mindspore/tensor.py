@@ -116,6 +116,12 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         """As ``asnumpy``."""
         return self.asnumpy()
 
+    __array_priority__ = -1
+    """NumPy computes what a NumPy array stands in front of, and the result is its own, as with MindSpore 2.10.0."""
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else array
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         values = self.asnumpy()
         return values if dtype is None else values.astype(dtype)
@@ -134,6 +140,10 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
 
     def init_data(self, slice_index: Any = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
         """Itself: values are there from the start."""
+        return self
+
+    def value(self) -> Tensor:
+        """Itself."""
         return self
 
     def set_dtype(self, dtype: Any) -> Tensor:

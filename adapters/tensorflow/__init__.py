@@ -78,6 +78,7 @@ and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
 
 from __future__ import annotations
 
+from collshim.adapting.absent import saying
 from collshim.tensorflow import config, distribute, dtypes, errors, linalg, math, nest, nn, random, tpu, train
 from collshim.tensorflow.arithmetic import (
     abs,
@@ -316,9 +317,5 @@ __all__ = [
 
 __version__ = "2.21.0"
 
-
-def __getattr__(name: str) -> object:
-    raise AttributeError(
-        f"collshim.tensorflow has no {name!r}; it covers tf.distribute, its collectives and what programs around them "
-        f"need: {', '.join(sorted(__all__))}. Tensors are torch tensors: compute the rest with torch"
-    )
+_NAMES = ", ".join(sorted(__all__))
+__getattr__ = saying(__name__, f"tf.distribute, its collectives and what programs around them need: {_NAMES}")

@@ -21,7 +21,7 @@ FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
     ("accelerator", "errors", "layout", "dlpack", "compiling", "pickling"),
-    ("adapting.fall_through", "adapting.importers"),
+    ("adapting.absent", "adapting.fall_through", "adapting.importers"),
     ("adapting.stand_in",),
     ("adapting.startup.sitecustomize",),
     ("arithmetic", "arrays", "environment", "forks", "nan", "options"),

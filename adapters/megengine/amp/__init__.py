@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 from collshim.megengine.amp.autocast import autocast
 from collshim.megengine.amp.grad_scaler import GradScaler
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 from collshim.megengine.autodiff._function import Function
 from collshim.megengine.autodiff.grad_manager import GradManager, GradManagerGroup
 

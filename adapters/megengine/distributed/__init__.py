@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 from collshim.megengine.distributed import group, helper
 from collshim.megengine.distributed._batch import group_end, group_start
 from collshim.megengine.distributed.group import (

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from collshim.adapting import devices
+from collshim.environment import forget
 from collshim.errors import ArgumentTypeError, ArgumentValueError, PeerError, WorldError, also
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._start import start
@@ -113,6 +114,7 @@ class launcher:
 
     def _run(self, device: int, args: Sequence[Any], kwargs: Mapping[str, Any], end: Connection) -> None:
         """A rank's process, from its start to its end."""
+        forget(os.environ)  # of what started the parent, a task of Slurm or `collshim run`
         torch.set_num_threads(1)  # the threads that the parent computed with are not there in a forked process
         rank = self.rank_start + device
         place = self.master_ip, self.port, self.world_size, rank, device

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 from collshim.megengine.functional import distributed, elemwise, loss, math, metric, nn, tensor, utils
 from collshim.megengine.functional.elemwise import *  # noqa: F403  # as in MegEngine
 from collshim.megengine.functional.math import *  # noqa: F403

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 from collshim.megengine.functional._layers import (
     adaptive_avg_pool2d,
     adaptive_max_pool2d,

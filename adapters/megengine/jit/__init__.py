@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from collshim.adapting.absent import saying
 from collshim.errors import CollshimError, also
-from collshim.megengine._absent import saying
 from collshim.megengine.core._trace_option import set_symbolic_shape
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 from collshim.megengine.module import init
 from collshim.megengine.module.activation import (
     GELU,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 from collshim.megengine.optimizer.adam import Adam, AdamW
 from collshim.megengine.optimizer.clip_grad import clip_grad_norm, clip_grad_value
 from collshim.megengine.optimizer.lr_scheduler import LRScheduler, MultiStepLR

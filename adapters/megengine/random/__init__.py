@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 from collshim.megengine.random.rng import RNG, normal, permutation, seed, shuffle, uniform
 
 __all__ = ["RNG", "normal", "permutation", "seed", "shuffle", "uniform"]

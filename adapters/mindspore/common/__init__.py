@@ -1,34 +1,8 @@
 """``mindspore.common``: tensors, dtypes, parameters, initializers (source: MindSpore 2.10.0)."""
 
-from collshim.mindspore._absent import saying
+from collshim.adapting.absent import saying
 from collshim.mindspore.common import api, dtype, initializer, parameter, seed, tensor
-from collshim.mindspore.common.dtype import (
-    Type,
-    bfloat16,
-    bool_,
-    byte,
-    complex64,
-    complex128,
-    double,
-    dtype_to_nptype,
-    float16,
-    float32,
-    float64,
-    float_,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    int_,
-    long,
-    short,
-    single,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from collshim.mindspore.common.dtype import *  # noqa: F403  # its names stand here too
 from collshim.mindspore.common.parameter import Parameter, ParameterTuple
 from collshim.mindspore.common.seed import get_seed, set_seed
 from collshim.mindspore.tensor import Tensor
@@ -37,39 +11,15 @@ __all__ = [
     "Parameter",
     "ParameterTuple",
     "Tensor",
-    "Type",
     "api",
-    "bfloat16",
-    "bool_",
-    "byte",
-    "complex64",
-    "complex128",
-    "double",
     "dtype",
-    "dtype_to_nptype",
-    "float16",
-    "float32",
-    "float64",
-    "float_",
     "get_seed",
-    "half",
     "initializer",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "int_",
-    "long",
     "parameter",
     "seed",
     "set_seed",
-    "short",
-    "single",
     "tensor",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
 ]
+__all__ += dtype.__all__
 
 __getattr__ = saying(__name__, "tensors, dtypes, parameters, initializers and seeds")

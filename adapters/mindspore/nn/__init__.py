@@ -1,6 +1,6 @@
 """``mindspore.nn``: ``Cell`` and ``DistributedGradReducer`` (source: MindSpore 2.10.0)."""
 
-from collshim.mindspore._absent import saying
+from collshim.adapting.absent import saying
 from collshim.mindspore.nn.cell import Cell
 from collshim.mindspore.nn.grad_reducer import DistributedGradReducer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.mindspore._absent import saying
+from collshim.adapting.absent import saying
 from collshim.mindspore.gradients import grad, value_and_grad
 from collshim.mindspore.ops import communication, functions, operations, primitive
 from collshim.mindspore.ops.functions import (
@@ -26,57 +26,19 @@ from collshim.mindspore.ops.functions import (
     zeros_like,
 )
 from collshim.mindspore.ops.functions import cast_ as cast
-from collshim.mindspore.ops.operations import (
-    AllGather,
-    AllGatherV,
-    AllReduce,
-    AlltoAll,
-    AlltoAllV,
-    AlltoAllVC,
-    Barrier,
-    BatchISendIRecv,
-    Broadcast,
-    CollectiveGather,
-    CollectiveScatter,
-    NeighborExchange,
-    NeighborExchangeV2,
-    Receive,
-    Reduce,
-    ReduceOp,
-    ReduceScatter,
-    ReduceScatterV,
-    Send,
-)
+from collshim.mindspore.ops.operations import comm_ops as _comm_ops
+from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all that communicate
 from collshim.mindspore.ops.primitive import Primitive, PrimitiveWithInfer
 
 __all__ = [
     "Add",
-    "AllGather",
-    "AllGatherV",
-    "AllReduce",
-    "AlltoAll",
-    "AlltoAllV",
-    "AlltoAllVC",
-    "Barrier",
-    "BatchISendIRecv",
-    "Broadcast",
     "Cast",
-    "CollectiveGather",
-    "CollectiveScatter",
     "Depend",
     "MatMul",
     "Mul",
-    "NeighborExchange",
-    "NeighborExchangeV2",
     "Primitive",
     "PrimitiveWithInfer",
-    "Receive",
-    "Reduce",
-    "ReduceOp",
-    "ReduceScatter",
-    "ReduceScatterV",
     "Reshape",
-    "Send",
     "add",
     "cast",
     "cat",
@@ -97,5 +59,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+__all__ += _comm_ops.__all__
 
 __getattr__ = saying(__name__, "the collectives and what its __all__ has beside them")

@@ -8,43 +8,44 @@ After ``set_comm_ops_inplace(False)``, on this rank, ten functions leave their a
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
+from collshim import world
 from collshim.arrays import Array
 from collshim.mindspore.communication import comm_func
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
 from collshim.mindspore.mint.distributed import _collectives, distributed
-from collshim.mindspore.mint.distributed.distributed import (
-    P2POp,
-    destroy_process_group,
-    get_backend,
-    get_global_rank,
-    get_group_rank,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    init_process_group,
-    is_available,
-    is_initialized,
-    new_group,
-)
+from collshim.mindspore.mint.distributed.distributed import P2POp as P2POp
+from collshim.mindspore.mint.distributed.distributed import destroy_process_group as destroy_process_group
+from collshim.mindspore.mint.distributed.distributed import get_backend as get_backend
+from collshim.mindspore.mint.distributed.distributed import get_global_rank as get_global_rank
+from collshim.mindspore.mint.distributed.distributed import get_group_rank as get_group_rank
+from collshim.mindspore.mint.distributed.distributed import get_process_group_ranks as get_process_group_ranks
+from collshim.mindspore.mint.distributed.distributed import get_rank as get_rank
+from collshim.mindspore.mint.distributed.distributed import get_world_size as get_world_size
+from collshim.mindspore.mint.distributed.distributed import init_process_group as init_process_group
+from collshim.mindspore.mint.distributed.distributed import is_available as is_available
+from collshim.mindspore.mint.distributed.distributed import is_initialized as is_initialized
+from collshim.mindspore.mint.distributed.distributed import new_group as new_group
 from collshim.mindspore.ops._store import TCPStore
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WORLD = HCCL_WORLD_COMM_GROUP
 
 
-class _Settings(threading.local):
-    """The functions of this rank's thread that are not in place."""
+_BEFORE_INIT = set[str]()
+"""The functions that are not in place in a process that chose so before it had a world."""
 
-    def __init__(self) -> None:
-        self.functional = set[str]()
-
-
-_SETTINGS = _Settings()
 _SWITCHED: list[str] = []
+
+
+def _functional() -> list[set[str]]:
+    """The functions of this rank that are not in place: as it chose in its world, and before it had one."""
+    current_world = world.peek()
+    if current_world is None:
+        return [_BEFORE_INIT]
+    return [current_world.state.setdefault("mindspore.ops.communication", set[str]()), _BEFORE_INIT]
 
 
 def _switched(function: F, functional: Callable[..., Any] | None = None) -> F:
@@ -54,7 +55,7 @@ def _switched(function: F, functional: Callable[..., Any] | None = None) -> F:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if name not in _SETTINGS.functional:
+        if not any(name in chosen for chosen in _functional()):
             return function(*args, **kwargs)
         if functional is None:
             refuse(ValueError, "Non-inplace mode is currently not supported.")
@@ -79,8 +80,11 @@ def set_comm_ops_inplace(is_enable: bool, func_list: list[str] | None = None) ->
     for name in names:
         if name not in _SWITCHED:
             refuse(ValueError, f"The function name in `func_list` must be correct, but got {name}.")
-    change = _SETTINGS.functional.difference_update if is_enable else _SETTINGS.functional.update
-    change(names)
+    if not is_enable:
+        _functional()[0].update(names)
+        return
+    for chosen in _functional():
+        chosen.difference_update(names)
 
 
 def _all_reduce(tensor: Array, op: str = "sum", group: str | None = None, async_op: bool = False) -> Any:
@@ -168,47 +172,5 @@ scatter_object_list = _switched(distributed.scatter_object_list)
 scatter_tensor = _switched(_collectives.scatter_tensor)
 send_object_list = _switched(distributed.send_object_list)
 
-__all__ = [
-    "P2POp",
-    "TCPStore",
-    "all_gather",
-    "all_gather_into_tensor",
-    "all_gather_into_tensor_uneven",
-    "all_gather_object",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "all_to_all_v_c",
-    "barrier",
-    "batch_isend_irecv",
-    "broadcast",
-    "broadcast_object_list",
-    "destroy_process_group",
-    "gather",
-    "gather_into_tensor",
-    "gather_object",
-    "get_backend",
-    "get_global_rank",
-    "get_group_rank",
-    "get_process_group_ranks",
-    "get_rank",
-    "get_world_size",
-    "init_process_group",
-    "irecv",
-    "is_available",
-    "is_initialized",
-    "isend",
-    "new_group",
-    "recv",
-    "recv_object_list",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_tensor",
-    "reduce_scatter_tensor_uneven",
-    "scatter",
-    "scatter_object_list",
-    "scatter_tensor",
-    "send",
-    "send_object_list",
-    "set_comm_ops_inplace",
-]
+__all__ = ["TCPStore", "all_to_all_v_c", "gather_into_tensor", "scatter_tensor", "set_comm_ops_inplace"]
+__all__ += distributed.__all__

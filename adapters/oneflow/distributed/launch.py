@@ -16,6 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from collshim.environment import forget
+
 _LOOK = 0.05
 """Seconds between two looks at the ranks."""
 _GRACE = 5.0
@@ -69,8 +71,9 @@ def _require(chosen: argparse.Namespace) -> None:
 
 
 def _environment(chosen: argparse.Namespace) -> dict[str, str]:
-    environment = {
-        **os.environ,
+    environment = dict(os.environ)
+    forget(environment)  # of what started this process, a task of Slurm or `collshim run`
+    environment |= {
         "MASTER_ADDR": chosen.master_addr,
         "MASTER_PORT": str(chosen.master_port),
         "WORLD_SIZE": str(chosen.nproc_per_node * chosen.nnodes),

@@ -5,6 +5,7 @@ Outside every strategy there is a default one with one replica, whose collective
 
 from __future__ import annotations
 
+from collshim.adapting.absent import saying
 from collshim.tensorflow.distribute import cluster_resolver, experimental
 from collshim.tensorflow.distribute.context import (
     experimental_set_strategy,
@@ -56,8 +57,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    raise AttributeError(
-        f"collshim.tensorflow.distribute has no {name!r}; it covers {', '.join(sorted(__all__))}. Datasets and "
-        "strategies for parameter servers are TensorFlow's alone"
-    )
+_INSTEAD = "datasets and strategies for parameter servers are TensorFlow's alone"
+__getattr__ = saying(__name__, ", ".join(sorted(__all__)), _INSTEAD)

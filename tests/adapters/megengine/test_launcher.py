@@ -33,6 +33,17 @@ def test_a_local_function_runs_on_every_device_and_can_be_called_again() -> None
     assert work(6) == [[0, 6, 1, 24], [1, 6, 1, 24], [2, 6, 1, 24]]
 
 
+@pytest.mark.parametrize("outside", [{}, {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RUN_ID": "none"}])
+def test_its_ranks_have_the_places_that_it_gives_them_within_another_launcher(
+    monkeypatch: pytest.MonkeyPatch, outside: dict[str, str]
+) -> None:
+    around = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "RANK_ID": "0"}
+    for name, value in (around | outside).items():
+        monkeypatch.setenv(name, value)
+    ranks = launcher(lambda: [dist.get_rank(), int(F.all_reduce_sum(np.array([1]))[0])], n_gpus=2)
+    assert ranks() == [[0, 2], [1, 2]]
+
+
 def test_what_a_launcher_knows() -> None:
     def work() -> None:
         return None

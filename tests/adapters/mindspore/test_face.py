@@ -36,6 +36,15 @@ def test_what_is_computed_of_a_tensor_is_one() -> None:
     assert [type(part) for part in tensor.split(2, axis=1)] == [Tensor, Tensor]
 
 
+@pytest.mark.parametrize("call", ["+", "-", "*", "/", ">"])
+def test_what_a_numpy_array_stands_in_front_of_is_numpys(call: str) -> None:
+    array, tensor = np.array([2.0, 3.0], np.float32), Tensor(np.array([1.0, 4.0], np.float32))
+    found = eval(f"array {call} tensor", {"array": array, "tensor": tensor})
+    assert type(found) is np.ndarray
+    assert found.tolist() == eval(f"array {call} other", {"array": array, "other": tensor.asnumpy()}).tolist()
+    assert type(np.exp(tensor)) is np.ndarray
+
+
 def test_a_tensors_attributes_are_mindspores() -> None:
     tensor = Tensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3))
     assert (str(tensor.shape), int(tensor.size), tensor.strides) == ("(1, 2, 3)", 6, (24, 12, 4))

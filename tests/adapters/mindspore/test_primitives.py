@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from collshim.mindspore import Tensor, ops
 from collshim.mindspore.communication import GlobalComm, get_rank
 from collshim.mindspore.mint import distributed as dist
 from collshim.mindspore.ops import communication
+from collshim.world import use
 from tests.adapters.mindspore.conftest import Refused, Run
 
 
@@ -109,6 +111,24 @@ def test_results_are_returned_where_place_is_not_wanted(run: Run) -> None:
         return (*before, communication.all_reduce(own), own.tolist())
 
     assert run(functional, 2) == [([1.0], [2.0], None, None, [2.0])] * 2
+
+
+def test_what_a_rank_chose_holds_in_its_other_threads(run: Run) -> None:
+    def functional() -> Any:
+        communication.set_comm_ops_inplace(False, ["all_reduce"])
+        found, here = list[Any](), collshim.current()
+
+        def elsewhere() -> None:
+            with use(here):
+                returned: Any = communication.all_reduce(Tensor([1.0]))
+                found.append(returned[0].tolist())
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join(20)
+        return found
+
+    assert run(functional, 2) == [[[2.0]]] * 2
 
 
 def test_a_function_without_a_form_that_returns_says_so(run: Run, refused: Refused) -> None:

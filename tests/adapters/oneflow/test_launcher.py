@@ -69,6 +69,13 @@ def test_each_rank_is_told_its_place_and_joins_the_world(tmp_path: Path, script:
         }
 
 
+def test_another_launcher_around_it_does_not_count(tmp_path: Path, script: Any) -> None:
+    around = {"RANK": "0", "WORLD_SIZE": "1", "RANK_ID": "0", "MS_NODE_ID": "0", "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    done = launched(tmp_path, "--nproc_per_node", "2", script(TELLS), str(tmp_path), **around)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads((tmp_path / f"{rank}.json").read_text())[1] for rank in range(2)] == [2.0, 2.0]
+
+
 def test_what_ranks_print_can_be_written_to_files(tmp_path: Path, script: Any) -> None:
     path = script("import sys; print('out'); print('err', file=sys.stderr)")
     done = launched(tmp_path, "--redirect_stdout_and_stderr", "--logdir", "logs", path)

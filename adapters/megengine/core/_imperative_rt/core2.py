@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 from collshim.megengine.distributed._batch import group_end, group_start
 from collshim.megengine.tensor import Tensor
 

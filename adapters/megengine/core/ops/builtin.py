@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from collshim.megengine._absent import saying
+from collshim.adapting.absent import saying
 
 __all__ = ["CollectiveComm", "ParamPackConcat", "ParamPackSplit"]
 

@@ -1,6 +1,6 @@
 """``mindspore.mint.distributed.distributed``: the functions of ``mint.distributed``."""
 
-from collshim.mindspore.communication.comm_func.handle import CommHandle
+from collshim.mindspore.communication.comm_func.handle import CommHandle as CommHandle
 from collshim.mindspore.mint.distributed._collectives import (
     all_gather_into_tensor,
     all_gather_into_tensor_uneven,
@@ -37,7 +37,6 @@ from collshim.mindspore.mint.distributed._objects import (
 )
 
 __all__ = [
-    "CommHandle",
     "P2POp",
     "all_gather",
     "all_gather_into_tensor",

@@ -1,0 +1,48 @@
+"""What is said of a name or a module that a framework has and its adapter has not, however it is imported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import NoReturn
+
+from collshim.errors import CollshimError, also
+
+_FRAMEWORKS = {"mindspore": "MindSpore", "megengine": "MegEngine", "tensorflow": "TensorFlow"}
+
+_SENTENCES: dict[str, str] = {}
+
+
+def saying(module: str, covers: str, instead: str = "compute the rest with torch") -> Callable[[str], NoReturn]:
+    """A module's ``__getattr__`` that says what the module covers; imports below the module say so too.
+
+    Args:
+        module: its dotted name, below ``collshim.<framework>``.
+        covers: what it has.
+        instead: what to do about the rest.
+    """
+    framework = _FRAMEWORKS[module.split(".")[1]]
+    sentence = _SENTENCES[module] = f"of {framework}, {module} covers {covers}; {instead}"
+    if not any(isinstance(finder, _Absent) for finder in sys.meta_path):
+        sys.meta_path.append(_Absent())
+
+    def absent(name: str) -> NoReturn:
+        raise also(CollshimError, AttributeError)(f"module {module!r} has no attribute {name!r}: {sentence}")
+
+    return absent
+
+
+class _Absent(MetaPathFinder):
+    """Asked last, for modules below these that nobody has found."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        parent, _, name = fullname.rpartition(".")
+        if parent in _SENTENCES and not name.startswith("__"):
+            kind = also(CollshimError, ModuleNotFoundError)
+            raise kind(f"No module named {fullname!r}: {_SENTENCES[parent]}")
+        return None
