@@ -18,6 +18,8 @@ from collshim.conformance.report.listed import read
 from collshim.conformance.report.readiness import find_modules_here, require
 from collshim.conformance.rules import Rules
 from collshim.conformance.subject import Subject, module
+from collshim.conformance.subject import adapter as adapter_of
+from collshim.frameworks import known
 
 RULES = pytest.StashKey[Rules]()
 FOLDER = Path(__file__).resolve().parent
@@ -57,9 +59,11 @@ def configure(config: pytest.Config) -> None:
     """Let the suite be run on a module, or on collshim's own adapter of one dialect; as the options say."""
     chosen: Any = config.option
     adapter, dialect = chosen.adapter, chosen.dialect
+    if dialect not in known():
+        raise pytest.UsageError(f"--dialect is {dialect!r}, should be one of {', '.join(known())}")
     if adapter:
         find_modules_here()
-    subject = module(adapter, dialect) if adapter else Subject(dialect)
+    subject = module(adapter, dialect) if adapter else adapter_of(dialect)
     subject = replace(subject, seconds=chosen.collshim_timeout)
     try:
         require(subject, subject.bindings(), allow_missing=chosen.collshim_allow_missing)

@@ -6,18 +6,16 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from collshim.conformance.bindings import FRAMEWORKS, bindings
+from collshim.conformance.bindings import bindings, bindings_of
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.kinds import KINDS
 from collshim.conformance.foreign.ranks import Foreign
 from collshim.conformance.pool import ANSWER_SECONDS, TRANSPORTS, Pools, Start
 from collshim.conformance.thread_ranks import ThreadRanks
+from collshim.frameworks import known
 
 REAL_SECONDS = 40.0  # for a case; the first of a world includes the rendezvous, which takes some frameworks long
 MODULE_SECONDS = 15.0
-
-# What a module replaces, by the dialect that it has.
-HOMES = {framework: framework for framework in FRAMEWORKS} | {"torch": "torch.distributed"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Subject:
 
     def bindings(self) -> list[Binding]:
         """The spellings of all dialects that are tested."""
-        return [binding for binding in bindings() if self.speaks(binding)]
+        return list(bindings_of(self.framework) if self.framework else bindings())
 
     def pools(self) -> Pools:
         """Its ranks."""
@@ -78,9 +76,14 @@ class Subject:
 ADAPTERS = Subject()
 
 
+def adapter(framework: str, seconds: float | None = None) -> Subject:
+    """The adapter of one framework."""
+    return Subject(framework, known()[framework].adapter, seconds=seconds)
+
+
 def module(name: str, framework: str) -> Subject:
-    """The module ``name``, in place of the framework's own (``HOMES``), or of another: "oneflow.comm=mypkg.comm"."""
-    return Subject(framework, name if "=" in name else f"{HOMES[framework]}={name}", foreign=True)
+    """The module ``name``, in the place of the framework's own, or of another: "oneflow.comm=mypkg.comm"."""
+    return Subject(framework, name if "=" in name else f"{known()[framework].home}={name}", foreign=True)
 
 
 def real(framework: str, python: str = sys.executable) -> Subject:

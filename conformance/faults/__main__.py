@@ -15,9 +15,8 @@ from pathlib import Path
 from collshim.conformance.faults.page import merged, page
 from collshim.conformance.faults.program import Program, programs
 from collshim.conformance.faults.rank import FACES
-from collshim.conformance.faults.report import record
+from collshim.conformance.faults.report import record, show
 from collshim.conformance.faults.scorer import Result, reached, score
-from collshim.conformance.faults.terminal import show
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,13 +9,21 @@ from collshim.conformance.faults.program import place
 from collshim.conformance.faults.rank import OURS
 from collshim.conformance.faults.scorer import DEADLINE, Result, reached, tally
 from collshim.conformance.faults.verdict import SLACK
-
-Row = tuple[str, ...]
+from collshim.conformance.reporting.markdown import Row
+from collshim.conformance.reporting.terminal import print_table
 
 NOT_THERE = "·"
 
 _LONG = 300
 """Characters after which a line about a miss is cut; ``--texts`` prints all."""
+
+
+def show(results: Sequence[Result], faces: Sequence[str]) -> None:
+    """Print both tables, what was missed, and the line of counts."""
+    print_table(("", *faces), fault_rows(results, faces))
+    print_table(("", *faces), count_rows(results, faces))
+    for line in [*misses(results), summary(results, faces)]:
+        print(line)
 
 
 def fault_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:

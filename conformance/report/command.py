@@ -28,7 +28,8 @@ from collshim.conformance.report.real import version
 from collshim.conformance.report.results import Grid
 from collshim.conformance.report.runner import fill
 from collshim.conformance.report.terminal import show
-from collshim.conformance.subject import Subject, module, real
+from collshim.conformance.subject import Subject, adapter, module, real
+from collshim.frameworks import FRAMEWORKS
 
 _INTERRUPTED = 130
 
@@ -81,7 +82,7 @@ def _plan(options: argparse.Namespace, subject: Subject) -> Plan:
 
 def _subject(options: argparse.Namespace) -> Subject:
     if not (options.real or options.adapter):
-        return Subject(seconds=options.timeout)
+        return _adapters(options)
     if len(options.framework) != 1 or (options.real and options.adapter):
         count_text = " ".join(options.framework) or "none"
         raise ArgumentError(f"--real and --adapter, one of them, need one --framework: {count_text} is given")
@@ -90,6 +91,17 @@ def _subject(options: argparse.Namespace) -> Subject:
         return replace(real(framework, _interpreter(options.python)), seconds=options.timeout)
     readiness.find_modules_here()
     return replace(module(options.adapter, framework), seconds=options.timeout)
+
+
+def _adapters(options: argparse.Namespace) -> Subject:
+    """collshim's own, or the one that another distribution adds."""
+    others = [name for name in options.framework if name not in FRAMEWORKS]
+    if not others:
+        return Subject(seconds=options.timeout)
+    if len(options.framework) > 1:
+        names = " ".join(options.framework)
+        raise ArgumentError(f"--framework is {names}, should be {others[0]} alone: collshim has no adapter of that")
+    return adapter(others[0], options.timeout)
 
 
 def _interpreter(path: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from collshim import world
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentError, WorldError, also
+from collshim.errors import ArgumentError, WorldError, also, refusal
 from collshim.transports.processes.store import reach_store, serve_store
 
 ALIAS = "hccl_world_group"
@@ -71,17 +71,22 @@ class NamedGroups:
         """The group's; ``hccl_world_group`` means all ranks where no group was made under that name.
 
         Raises:
+            TypeError: no name.
             RuntimeError: this rank knows no such group.
         """
+        if not isinstance(group, str):
+            here = world.current()
+            text = refusal("group", "the name", repr(group), "a str", here.rank, here.size)
+            raise also(ArgumentError, TypeError)(text)
         return self._all() if group == ALIAS and group not in self._groups else self._named(group)
 
     def get_rank_id(self, group: str) -> int:
         """This rank's number in the group."""
-        return self._named(group).rank
+        return self.communicator(group).rank
 
     def get_group_size(self, group: str) -> int:
         """How many ranks the group has."""
-        return self._named(group).size
+        return self.communicator(group).size
 
     def get_local_rank_id(self, group: str) -> int:
         """This rank's number among the group's ranks on its machine."""

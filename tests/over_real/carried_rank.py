@@ -1,0 +1,24 @@
+"""A rank of the real MindSpore whose collectives collshim carries, started by msrun: ``FRAMEWORK --answer FOLDER``
+makes recorded calls (``conformance/recorder/jobs.py``), ``FRAMEWORK PREFIX ADDRESS`` is asked cases
+(``conformance/foreign/rank.py``).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import collshim
+from collshim.conformance.foreign.rank import main
+from collshim.conformance.recorder.jobs import answer
+
+SECONDS = 4.0
+"""For a wait inside collshim."""
+
+if __name__ == "__main__":
+    collshim.patch(sys.argv[1])
+    with collshim.options(timeout=SECONDS):
+        if sys.argv[2] == "--answer":
+            answer(sys.argv[1], Path(sys.argv[3]))
+        else:
+            main(*sys.argv[1:])
