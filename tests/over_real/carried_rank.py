@@ -1,6 +1,7 @@
-"""A rank of the real MindSpore whose collectives collshim carries, started by msrun: ``FRAMEWORK --answer FOLDER``
-makes recorded calls (``conformance/recorder/jobs.py``), ``FRAMEWORK PREFIX ADDRESS`` is asked cases
-(``conformance/foreign/rank.py``).
+"""A rank of the real MindSpore whose collectives collshim carries, started by MindSpore's own launcher.
+
+``FRAMEWORK --answer FOLDER``: it makes recorded calls (``conformance/recorder/jobs.py``).
+``FRAMEWORK PREFIX ADDRESS``: it is asked cases (``conformance/foreign/rank.py``).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collshim.adapting.replacing import Replacing
 from collshim.errors import ArgumentError, also
 
 MADE_FOR = "2.10.0"
-_KERNELS = "mindspore.ops.auto_generate.gen_ops_prim"
+KERNELS = "mindspore.ops.auto_generate.gen_ops_prim"
 _PRIMITIVES = "mindspore.ops.operations.comm_ops"
 _HELPER = "mindspore.communication._comm_helper"
 _MANAGEMENT = "mindspore.communication.management"
@@ -24,7 +24,7 @@ _FUNCTIONS = "mindspore.ops.function.comm_func"
 _DISTRIBUTED = "mindspore.mint.distributed.distributed"
 _PARSER = "mindspore.graph._parse"
 
-_KERNEL_METHODS = {
+KERNEL_METHODS = {
     "InnerCommAllReduce": "inner_all_reduce",
     "InnerCommAllGather": "inner_all_gather",
     "InnerCommReduceScatter": "inner_reduce_scatter",
@@ -54,7 +54,7 @@ _KERNEL_METHODS = {
 }
 """The classes whose instances MindSpore's functions call, with the method of ``Kernels`` that is called then."""
 
-_PRIMITIVE_METHODS = {
+PRIMITIVE_METHODS = {
     "AllReduce": "all_reduce",
     "AllGather": "all_gather",
     "ReduceScatter": "reduce_scatter",
@@ -91,8 +91,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "mindspore.common.tensor": ("Tensor.asnumpy",),
     "mindspore.nn.wrap.grad_reducer": ("DistributedGradReducer.construct",),
     "mindspore.parallel._cell_wrapper": ("AllGatherCell.construct",),
-    _KERNELS: tuple(f"{name}.__call__" for name in _KERNEL_METHODS),
-    _PRIMITIVES: tuple(f"{name}.__call__" for name in _PRIMITIVE_METHODS),
+    KERNELS: tuple(f"{name}.__call__" for name in KERNEL_METHODS),
+    _PRIMITIVES: tuple(f"{name}.__call__" for name in PRIMITIVE_METHODS),
 }
 """By module, what is replaced there; with a dot, an attribute of a class."""
 
@@ -108,11 +108,11 @@ def apply(patch: Replacing) -> None:
     functional = Functional(tensors, groups)
     _replace_joining(patch, groups, context)
     kernels, primitives = Kernels(functional), Primitives(functional)
-    for owner, name in _classes(_KERNELS):
-        patch.replace(owner, "__call__", _without_self(getattr(kernels, _KERNEL_METHODS[name])))
+    for owner, name in _classes(KERNELS):
+        patch.replace(owner, "__call__", _without_self(getattr(kernels, KERNEL_METHODS[name])))
     for owner, name in _classes(_PRIMITIVES):
-        patch.replace(owner, "__call__", _with_self(getattr(primitives, _PRIMITIVE_METHODS[name])))
-    operators = [owner for place in (_KERNELS, _PRIMITIVES) for owner, _ in _classes(place)]
+        patch.replace(owner, "__call__", _with_self(getattr(primitives, PRIMITIVE_METHODS[name])))
+    operators = [owner for place in (KERNELS, _PRIMITIVES) for owner, _ in _classes(place)]
     parser = importlib.import_module(_PARSER)
     patch.replace_everywhere(parser.get_obj_type, no_graphs(parser.get_obj_type, operators))
     patch.replace(tensors.tensor, "asnumpy", tensors.waiting(tensors.tensor.asnumpy))
