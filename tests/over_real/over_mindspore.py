@@ -72,7 +72,7 @@ def test_the_suites_cases_hold() -> None:
     for name, result in found:
         pattern = next((pattern for pattern in OWN if re.search(pattern, f"{name}: {result.case}")), None)
         reasons.update([pattern] if pattern else [])
-        wrong += [] if pattern else [f"{name}: {result.case}: {result.text}"]
+        wrong += [] if pattern else [f"{name}: {result.case}: {result.why}"]
     assert not wrong
     assert all(reasons.values()), reasons
     assert count > 1500
