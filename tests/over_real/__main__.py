@@ -18,9 +18,12 @@ SKIPPED = 77
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ("setuptools<75", "torch>=2.6", "optree", "ml_dtypes", "hypothesis", "tomli", "pytest", "pytest-timeout")
+MINDONE_NEEDS = ("transformers==4.57.1", "trampoline", "omegaconf", "sentencepiece")
+ALONE = {"mindspore": ("mindone==0.5.0", "mindcv==0.3.0")}
+"""Packages whose requirements, for what no test imports, are left out."""
 PINS = {
     "megengine": ("megengine==1.13.0", "numpy==1.23.5"),
-    "mindspore": ("mindspore==2.10.0", "numpy==1.26.4"),
+    "mindspore": ("mindspore==2.10.0", "numpy==1.26.4", *MINDONE_NEEDS),
     "oneflow": ("oneflow==0.9.0", "numpy==1.23.5", "nvidia-cudnn-cu11==8.6.0.163", "nvidia-cublas-cu11==11.11.3.6"),
 }
 """PyPI's OneFlow is built with CUDA 11, whose libraries it looks for on a machine without a GPU too."""
@@ -41,6 +44,8 @@ def make(framework: str) -> Path:
         raise CannotBeMadeError(f"there is no python3.10, for which {framework} is built: PYTHON310 says where")
     _run([own, "-m", "venv", "--clear", str(folder)])
     _run([str(python), "-m", "pip", "install", "--quiet", *TESTS, *PINS[framework]])
+    if framework in ALONE:
+        _run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", *ALONE[framework]])
     done.touch()
     return python
 

@@ -97,6 +97,11 @@ NAMES: dict[str, tuple[str, ...]] = {
 """By module, what is replaced there; with a dot, an attribute of a class."""
 
 
+_COMM_FUNC = "mindspore.communication.comm_func"
+_FORGOTTEN = ("_get_all_to_all_v_c_numel_list", "dist_comm_all_to_all_v_c_op")
+"""Names that ``ops.communication.all_to_all_v_c`` reads and its module of 2.10.0 has not: those of ``comm_func``."""
+
+
 def apply(patch: Replacing) -> None:
     """Replace what the table names.
 
@@ -139,6 +144,8 @@ def _replace_joining(patch: Replacing, groups: NamedGroups, context: Context) ->
     patch.replace_everywhere(management.init, context.init(management.init))
     patch.replace_everywhere(management._init_with_store, context.init_with_store(management._init_with_store))
     patch.replace_everywhere(settings.set_context, context.set_context(settings.set_context))
+    for name in _FORGOTTEN:
+        patch.replace(modules[_FUNCTIONS], name, getattr(importlib.import_module(_COMM_FUNC), name))
     manager = modules["mindspore.device_manager"]
     patch.replace_everywhere(manager.set_device, context.set_device(manager.set_device))
 
