@@ -38,6 +38,14 @@ def _add_subjects(group: argparse._ArgumentGroup) -> None:
         help="somebody's module, in the place of the one framework's own; found in this folder too",
     )
     group.add_argument(
+        "--backend",
+        metavar="NAME",
+        help="of torch.distributed, or of the module that --adapter names: gloo, collshim, one that --import registers",
+    )
+    group.add_argument(
+        "--import", dest="registers", metavar="MODULE", help="what every rank imports first: what registers a backend"
+    )
+    group.add_argument(
         "--allow-missing", action="store_true", help="ask a module that has none of the functions, or cannot start"
     )
     group.add_argument("--real", action="store_true", help="the one framework itself, apart from its declared faults")
