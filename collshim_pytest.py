@@ -33,6 +33,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what the ranks are; for a module processes, unless said: only collshim's worlds have ranks as threads",
     )
     group.addoption(
+        "--collshim-backend", metavar="NAME", help="of torch.distributed, or of the module: gloo, collshim, ..."
+    )
+    group.addoption("--collshim-import", metavar="MODULE", help="what every rank imports first, to register a backend")
+    group.addoption(
         "--collshim-xfails-file", metavar="FILE", help="functions, or cases, that are known to fail, a line each"
     )
     group.addoption("--collshim-skips-file", metavar="FILE", help="the same of what is not to be asked")
@@ -43,7 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the options to the suite, where one is used."""
-    adapter, dialect = config.getoption("adapter"), config.getoption("dialect")
+    adapter, backend = config.getoption("adapter"), config.getoption("collshim_backend")
+    dialect = config.getoption("dialect") or ("torch" if backend else None)
     if adapter and not dialect:
         import pytest
 
@@ -51,4 +56,4 @@ def pytest_configure(config: pytest.Config) -> None:
     if dialect:
         from collshim.conformance.plugin import configure
 
-        configure(config)
+        configure(config, dialect)

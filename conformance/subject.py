@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collshim.conformance.bindings import bindings, bindings_of
 from collshim.conformance.bindings.binding import Binding
@@ -17,6 +17,9 @@ from collshim.frameworks import known
 REAL_SECONDS = 40.0  # for a case; the first of a world includes the rendezvous, which takes some frameworks long
 MODULE_SECONDS = 15.0
 
+# What torch.distributed itself refuses over any backend but gloo.
+_OF_GLOO = ("torch.distributed.monitored_barrier",)
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -27,6 +30,8 @@ class Subject:
         prefix: where its functions are found, see ``places``.
         foreign: whether ranks that are processes are in no world of collshim's.
         python: the interpreter of a real framework's ranks.
+        backend: torch's, by name; "" for gloo.
+        registers: the module that registers the backend, which every rank imports; "" for none.
         seconds: that the ranks may take for a case; None for the usual ones.
     """
 
@@ -34,6 +39,8 @@ class Subject:
     prefix: str = "collshim."
     foreign: bool = False
     python: str = sys.executable
+    backend: str = ""
+    registers: str = ""
     seconds: float | None = None
 
     @property
@@ -56,7 +63,7 @@ class Subject:
         """How ranks are started, by what they are."""
         if not self.foreign:
             return TRANSPORTS
-        processes = Foreign(self.framework, self.prefix, self.python).ranks
+        processes = Foreign(self.framework, self.prefix, self.python, self.backend, self.registers).ranks
         return {"threads": ThreadRanks, "processes": processes} if self.prefix else {"processes": processes}
 
     def speaks(self, binding: Binding) -> bool:
@@ -65,7 +72,12 @@ class Subject:
 
     def bindings(self) -> list[Binding]:
         """The spellings of all dialects that are tested."""
-        return list(bindings_of(self.framework) if self.framework else bindings())
+        every = bindings_of(self.framework) if self.framework else bindings()
+        return [binding for binding in every if not (self._is_over_another_backend and binding.path in _OF_GLOO)]
+
+    @property
+    def _is_over_another_backend(self) -> bool:
+        return self.module == "torch.distributed" and self.backend not in ("", "gloo")
 
     def pools(self) -> Pools:
         """Its ranks."""
@@ -79,6 +91,12 @@ ADAPTERS = Subject()
 def adapter(framework: str, seconds: float | None = None) -> Subject:
     """The adapter of one framework."""
     return Subject(framework, known()[framework].adapter, seconds=seconds)
+
+
+def over(backend: str, name: str | None = None, registers: str | None = None) -> Subject:
+    """``torch.distributed``, or the module ``name`` in its place, over a backend, which ``registers`` makes known."""
+    known_as = registers or ("collshim.torch.distributed" if backend == "collshim" else "")
+    return replace(module(name or "torch.distributed", "torch"), backend=backend, registers=known_as)
 
 
 def module(name: str, framework: str) -> Subject:

@@ -25,7 +25,7 @@ _HEAD = f"""# Faults
 `conformance/faults/programs/` holds small programs that are wrong across three ranks, each with a corrected twin,
 written once against the names of `torch.distributed`. `make faults` runs each of them through collshim, with ranks
 as threads and as processes, and on `torch.distributed` over gloo with and without `TORCH_DISTRIBUTED_DEBUG=DETAIL`;
-`python -m collshim.conformance.faults NAME ...` runs some, `--texts` prints every rank's error. `make faults`
+`collshim faults NAME ...` runs some, `--texts` prints every rank's error. `make faults`
 fails where collshim misses its goal: every class caught on both transports, no twin that fails, no rank killed by a
 signal, every rank informed within {SLACK:g} s after the deadline.
 
@@ -53,7 +53,7 @@ def page(results: Sequence[Result], faces: Sequence[str]) -> str:
         _HEAD,
         "## The score\n",
         _where(),
-        bullets([f"*{face}*: {FACES[face]}" for face in faces]),
+        bullets([f"*{face}*: {FACES.get(face, face)}" for face in faces]),
         table(titles, count_rows(results, faces)),
         f"{_sentence(summary(results, faces))}\n",
         "## Every program\n",

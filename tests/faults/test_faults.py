@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from collshim.__main__ import main
 from collshim.conformance.faults.page import INJECTED, merged
 from collshim.conformance.faults.program import Program, programs
 from collshim.conformance.faults.rank import OURS
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.timeout(WAITED + 20)
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Scores:
     """What came of every program, in a process of its own, as ``make faults`` runs them."""
     out = tmp_path_factory.mktemp("faults") / "scores.json"
-    command = [sys.executable, "-m", "collshim.conformance.faults", "--jobs", "8", "--json", str(out)]
+    command = [sys.executable, "-m", "collshim", "faults", "--jobs", "8", "--json", str(out)]
     done = subprocess.run([*command, "--faces", *OURS], capture_output=True, text=True, timeout=WAITED)
     assert out.exists(), done.stdout + done.stderr
     return {(found["program"], found["face"]): found for found in json.loads(out.read_text(encoding="utf-8"))}
@@ -97,10 +98,17 @@ def test_the_sixteen_classes_are_there() -> None:
 def test_the_page_shows_every_program() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
     missing = [program.name for program in PROGRAMS if f"| {program.name} |" not in page]
-    assert missing == [], "write it with python -m collshim.conformance.faults --write docs/faults.md"
+    assert missing == [], "write it with collshim faults --write docs/faults.md"
 
 
 def test_a_page_that_is_written_again_keeps_what_others_wrote_of_it() -> None:
     before = f"old\n\n{INJECTED}\n\n| class |\n"
     assert merged("new\n", before) == f"new\n\n{INJECTED}\n\n| class |\n"
     assert merged("new\n", "old\n") == "new\n"
+
+
+def test_a_module_and_a_backend_are_scored_as_collshim_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["faults", "reduce_op_max", "--backend", "collshim"]) == 0
+    assert "classes caught 1 of 1 by torch.distributed:collshim" in capsys.readouterr().out
+    assert main(["faults", "reduce_op_max", "--adapter", "torch.distributed"]) == 1
+    assert "missed: reduce_op_max, torch.distributed:gloo: silent" in capsys.readouterr().out
