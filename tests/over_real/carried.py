@@ -91,7 +91,9 @@ def failing(framework: str, size: int, unasked: str) -> tuple[int, list[tuple[st
 
     ``unasked`` is a pattern of cases, ``spelling: case``, that are left out.
     """
-    plan = Plan(_Carried(framework, "", True, sys.executable, _CASE_SECONDS), ["processes"], sizes=[size])
+    plan = Plan(
+        _Carried(framework, "", foreign=True, python=sys.executable, seconds=_CASE_SECONDS), ["processes"], sizes=[size]
+    )
     asker, grid = Asker(plan), Grid({})
     asker.verdicts = Verdicts((), False, False)
     found: list[tuple[str, CaseResult]] = []
