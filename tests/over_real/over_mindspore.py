@@ -47,9 +47,13 @@ def recorded() -> dict[tuple[str, int], list[Recording]]:
 def test_a_recorded_call_gives_what_was_recorded(world: tuple[str, int]) -> None:
     calls = recorded()[world]
     found = answered("mindspore", [recording.asked for recording in calls])
-    told = {recording.name: sentences(recording, answers) for recording, answers in zip(calls, found, strict=True)}
-    differing = {name: lines for name, lines in told.items() if lines}
-    assert not {name: lines for name, lines in differing.items() if name not in declared("mindspore")}
+    differing = {}
+    for recording, answers in zip(calls, found, strict=True):
+        ended = [str(answer) for answer in answers if "ended" in answer]
+        lines = ended or sentences(recording, answers)
+        if lines and recording.name not in declared("mindspore"):
+            differing[recording.name] = lines
+    assert not differing
 
 
 OWN = {
