@@ -1,4 +1,4 @@
-"""How each framework spells each collective: one module per framework, named for it, with its ``BINDINGS``.
+"""How the suite calls each spelling of a collective, and what it expects of it: see ``spellings`` for these.
 
 This folder imports the standard library and NumPy only, so that it can run on the real framework under that
 framework's own interpreter as well as on collshim's adapter.
@@ -17,8 +17,8 @@ FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
 @cache
 def bindings() -> tuple[Binding, ...]:
     """Every binding, framework by framework."""
-    modules = [import_module(f".{framework}", __package__) for framework in FRAMEWORKS]
-    return tuple(binding for module in modules for binding in module.BINDINGS)
+    modules = [import_module(f"collshim.conformance.spellings.{framework}") for framework in FRAMEWORKS]
+    return tuple(binding for module in modules for binding in module.SPELLINGS)
 
 
 @cache

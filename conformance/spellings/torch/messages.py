@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from collshim.conformance.bindings.objects import (
     RingObjects,
     ScatterObjects,
 )
-from collshim.conformance.bindings.torch.common import FRAMEWORK, MESSAGES, OBJECTS, PATH, SENT_OBJECTS
+from collshim.conformance.spellings.torch.common import FRAMEWORK, MESSAGES, OBJECTS, PATH
 
 
 def _blocking(asked: Neighbours) -> Tree:
@@ -108,7 +109,7 @@ MESSAGES_AND_OBJECTS: tuple[Binding, ...] = (
         framework=FRAMEWORK,
         path=PATH + "send_object_list",
         other=PATH + "recv_object_list",
-        admits=SENT_OBJECTS,
+        admits=replace(OBJECTS, least_size=2),
         received=lambda source: source,
     ),
 )
