@@ -87,7 +87,7 @@ def _whole_shape(asker: Asker) -> tuple[int, ...]:
 
 
 _VALUES: dict[str, Callable[[Asker], Any]] = {
-    **dict.fromkeys(("root", "optional root"), lambda asker: asker.case.root_rank),
+    **dict.fromkeys(("root", "optional root", "ignored root"), lambda asker: asker.case.root_rank),
     "root in the group": lambda asker: asker.case.root,
     **dict.fromkeys(("ReduceOp", "engine's op", "MindSpore's op", "TensorFlow's op"), _op),
     **dict.fromkeys(("group", "optional group"), _group),
@@ -101,6 +101,7 @@ _VALUES: dict[str, Callable[[Asker], Any]] = {
     "shapes": _shapes,
     "whole shape": _whole_shape,
     "size of the group": lambda asker: len(asker.case.ranks),
+    **dict.fromkeys(("MegEngine's device", "options"), lambda asker: LEFT_OUT),
 }
 
 

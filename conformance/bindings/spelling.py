@@ -108,20 +108,20 @@ class Spelling(Binding):
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Call the function, and wait for the handle that it may return."""
-        rank = place_in(case, context)
-        held = {name: mapped(self.source(case, rank, name), partial(made, case)) for name in self.arrays}
-        before = Before.of(case, rank, held.get(self.result), held[self.input])
-        asked = self.invocation(Asker(context, self.framework, case, rank, group), held)
+        asker = Asker(context, self.framework, case, place_in(case, context), group)
+        held = self.arguments(asker)
+        before = Before.of(case, asker.rank, held.get(self.result), held[self.input])
+        asked = self.invocation(asker, held)
 
         def forward() -> Tree:
             returned = waited(self.speak(asked))
             return [returned, before.output] if self.is_written else returned
 
-        found = self._differentiated(asked.asker, held, forward) if case.gradient else forward()
+        found = self._differentiated(asker, held, forward) if case.gradient else forward()
         seen = self._seen(held, before.entries)
         if case.gradient:
             seen[self._gradient] = mapped(held[self.input], lambda array: array.grad)
-        return Answer(found[0] if self.is_written else found, seen, before.facts(case, self.result, rank))
+        return Answer(found[0] if self.is_written else found, seen, before.facts(case, self.result, asker.rank))
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """The result where this spelling leaves it, and what was given, unchanged."""
@@ -169,14 +169,20 @@ class Spelling(Binding):
         whole = arranged(found, self.arrangement, case.axis) if isinstance(found, list) else found
         return self._doubled(mapped(whole, case.laid_out) if self.loose else whole)
 
-    def invocation(self, asker: Asker, held: Mapping[str, Tree]) -> Invocation:
-        """The call: what comes after the last parameter of arrays is given by name."""
-        values = {name: held[name] if name in held else value_of(role, asker) for name, role in self.takes.items()}
-        count = list(values).index(self.arrays[-1]) + 1
-        positional = invalidated(asker.case.fault, tuple(values.values())[:count])
-        named = {name: value for name, value in list(values.items())[count:] if value is not LEFT_OUT}
+    def arguments(self, asker: Asker) -> dict[str, Any]:
+        """What the parameters are given, by name; those that are left out are not there."""
+        arrays = {name: self.source(asker.case, asker.rank, name) for name in self.arrays}
+        made_arrays = {name: mapped(array, partial(made, asker.case)) for name, array in arrays.items()}
+        values = {name: value_of(role, asker) for name, role in self.takes.items() if name not in arrays}
+        return made_arrays | {name: value for name, value in values.items() if value is not LEFT_OUT}
+
+    def invocation(self, asker: Asker, arguments: Mapping[str, Any]) -> Invocation:
+        """The call with these: what comes after the last parameter of arrays is given by name."""
+        count = list(self.takes).index(self.arrays[-1]) + 1
+        positional = tuple(arguments[name] for name in list(self.takes)[:count])
+        named = {name: arguments[name] for name in list(self.takes)[count:] if name in arguments}
         function = asker.context.function(self.path)
-        return Invocation(function, positional, {**named, **self.options}, asker)
+        return Invocation(function, invalidated(asker.case.fault, positional), {**named, **self.options}, asker)
 
     @property
     def _gradient(self) -> str:

@@ -66,9 +66,9 @@ _INDIVISIBLE = Refused(
 
 
 def _spelled(name: str, collective: str, takes: Mapping[str, str] | None = None, **more: Any) -> Spelling:
-    given: dict[str, Any] = {"takes": {**(takes or {"inp": "array"}), "group": "group"}, "collective": collective}
+    parameters = {**(takes or {"inp": "array"}), "group": "group", "device": "MegEngine's device"}
     common: dict[str, Any] = {"framework": FRAMEWORK, "admits": _ANY, "arrangement": "joined"}
-    return Spelling(path=_PATH + name, **common | given | more)
+    return Spelling(path=_PATH + name, collective=collective, takes=parameters, **common | more)
 
 
 def _reduction(op: str) -> Spelling:

@@ -67,7 +67,7 @@ _ALL_GATHER_INTO = _spelled(
 )
 _GATHER_LIST = _spelled(
     "gather",
-    {"tensor": "array", "gather_list": "optional filled list", "dst": "root"},
+    {"tensor": "array", "gather_list": "optional filled list", "dst": "ignored root"},
     result="gather_list",
     memory="replaced",
     only_root=("gather_list",),
@@ -77,7 +77,7 @@ _GATHER_LIST = _spelled(
 )
 _SCATTER = _spelled(
     "scatter",
-    {"tensor": "out", "scatter_list": "exact list of parts@root", "src": "root"},
+    {"tensor": "written but None", "scatter_list": "exact list of parts@root", "src": "root"},
     result="tensor",
     only_root=("scatter_list",),
     shares_own=True,
