@@ -67,6 +67,9 @@ class Binding(ABC):
         admits: the limits of what is asked.
         refused: what the framework refuses, one case for each reason.
         alone: why a peer that speaks another dialect does not meet this call; empty where it does.
+        example: what the page of its collective shows, where this spelling stands there for its framework: statements,
+            and an expression at the end, see ``conventions.starts``.
+        notes: what is said there for who leaves the framework or comes to it.
     """
 
     framework: Framework
@@ -78,6 +81,8 @@ class Binding(ABC):
     admits: Admits
     refused: tuple[Refused, ...] = ()
     alone: str = ""
+    example: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

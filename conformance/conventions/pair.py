@@ -9,8 +9,7 @@ from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.conventions.collective import TITLES
 from collshim.conformance.conventions.facts import Facts
 from collshim.conformance.conventions.groups import shared
-from collshim.conformance.conventions.sheets import sheets
-from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.sheets import Sheet, sheets
 from collshim.conformance.conventions.side_by_side import NOTHING, first, subjects
 from collshim.conformance.conventions.starts import NAMES, STARTS
 from collshim.conformance.conventions.tables import bullets, table

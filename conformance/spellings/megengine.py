@@ -71,16 +71,34 @@ def _spelled(name: str, collective: str, takes: Mapping[str, str] | None = None,
     return Spelling(path=_PATH + name, collective=collective, takes=parameters, **common | more)
 
 
-def _reduction(op: str) -> Spelling:
-    return _spelled(f"all_reduce_{op}", "all_reduce", admits=replace(_ANY, reduce_ops=(op,)), refused=(_NO_ARRAY,))
+def _reduction(op: str, **more: Any) -> Spelling:
+    admits = replace(_ANY, reduce_ops=(op,))
+    return _spelled(f"all_reduce_{op}", "all_reduce", admits=admits, refused=(_NO_ARRAY,), **more)
 
 
-_BROADCAST = _spelled("broadcast", "broadcast", {"inp": "array@first"})
+_BROADCAST = _spelled(
+    "broadcast",
+    "broadcast",
+    {"inp": "array@first"},
+    example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+F.distributed.broadcast(x)
+""",
+    notes=(
+        "Ranks other than the root may give None.",
+        "To broadcast from another rank, give a group that begins with it.",
+    ),
+)
 _SCATTER = _spelled(
     "scatter",
     "scatter",
     {"inp": "array to divide@first", "axis": "axis to cut@first"},
     admits=replace(_ROWS, split_axes=True),
+    example="""\
+x = torch.tensor([1, 2, 3, 4]) + 10 * rank
+F.distributed.scatter(x)
+""",
+    notes=("One tensor goes in, cut along `axis`; ranks other than the root may give None.",),
 )
 
 
@@ -97,16 +115,49 @@ _COLLECTIVES = (
         {"inp": "array", "axis": "axis"},
         admits=replace(_ANY, axes=True),
         refused=(_OUTSIDE, _NO_ARRAY),
+        example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+F.distributed.all_gather(x)
+""",
+        notes=("`axis` is counted from the front; the order is that of the group's list.",),
     ),
-    *map(_reduction, ("sum", "max", "min")),
+    _reduction(
+        "sum",
+        example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+F.distributed.all_reduce_sum(x)
+""",
+        notes=("One function for each reduction. Tied ranks of `_max` and `_min` each get the whole gradient.",),
+    ),
+    _reduction("max"),
+    _reduction("min"),
     _spelled(
         "all_to_all",
         "all_to_all",
         {"inp": "array to divide", "split_axis": "axis to cut", "concat_axis": "axis"},
         admits=replace(_ROWS, axes=True, split_axes=True),
         refused=(_INDIVISIBLE,),
+        example="""\
+x = torch.tensor([1, 2, 3, 4]) + 10 * rank
+F.distributed.all_to_all(x)
+""",
+        notes=(
+            (
+                "One tensor goes in and one comes back: `split_axis` gets `n` times shorter, `concat_axis` `n` "
+                "times longer. Both are 0 unless said."
+            ),
+        ),
     ),
-    _spelled("reduce_sum", "reduce", refused=(_NO_ARRAY,)),
+    _spelled(
+        "reduce_sum",
+        "reduce",
+        refused=(_NO_ARRAY,),
+        example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+F.distributed.reduce_sum(x)
+""",
+        notes=("To reduce to another rank, give a group that begins with it: `dist.new_group([1, 0])`.",),
+    ),
     _BROADCAST,
     _off_the_root(_BROADCAST),
     _spelled(
@@ -115,6 +166,11 @@ _COLLECTIVES = (
         {"inp": "array", "axis": "axis"},
         admits=replace(_ROWS, axes=True),
         refused=(_NOT_JOINED,),
+        example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+F.distributed.gather(x)
+""",
+        notes=("The tensors are joined along `axis`, on the group's first rank; the others get None.",),
     ),
     _SCATTER,
     _off_the_root(_SCATTER),
@@ -124,6 +180,11 @@ _COLLECTIVES = (
         {"inp": "array to divide", "axis": "axis to cut"},
         admits=replace(_ROWS, split_axes=True),
         refused=(_INDIVISIBLE,),
+        example="""\
+x = torch.tensor([1, 2, 3, 4]) + 10 * rank
+F.distributed.reduce_scatter_sum(x)
+""",
+        notes=("One tensor goes in, cut along `axis`, which is counted from the front.",),
     ),
 )
 
@@ -143,7 +204,15 @@ def _within(group: Any) -> Mapping[str, Any]:
 
 SPELLINGS: tuple[Binding, ...] = (
     *_COLLECTIVES,
-    Barrier(framework=FRAMEWORK, path="megengine.distributed.group_barrier", with_group=_within, admits=_ANY),
+    Barrier(
+        framework=FRAMEWORK,
+        path="megengine.distributed.group_barrier",
+        with_group=_within,
+        admits=_ANY,
+        example="""\
+dist.group_barrier()
+""",
+    ),
     Ring(
         framework=FRAMEWORK,
         path=_PATH + "remote_send",
@@ -151,5 +220,13 @@ SPELLINGS: tuple[Binding, ...] = (
         speak=_remote,
         returns=_received,
         fills=False,
+        example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+F.distributed.remote_send(x, 1) if rank == 0 else F.distributed.remote_recv(0)
+""",
+        notes=(
+            "`remote_send` returns None, at once; `remote_recv` discovers shape and dtype.",
+            "A gradient goes back the way that the message came: both ranks call `GradManager.backward`.",
+        ),
     ),
 )

@@ -56,6 +56,19 @@ _ALL_GATHER = _spelled(
     memory="replaced",
     admits=replace(_CONCATENATED, gradient=True),
     refused=(_NO_ARRAY, *_BAD_LISTS),
+    example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+outs = [None] * size
+flow.comm.all_gather(outs, x)
+""",
+    notes=(
+        (
+            "The **entries of the list are replaced** by new tensors. What was in it is not written, so a "
+            "list of None will do, and views of one buffer leave that buffer as it was."
+        ),
+        "The new entries are differentiable.",
+        "`all_gather_into_tensor` takes an output of any shape with as many elements as all inputs have.",
+    ),
 )
 _ALL_GATHER_INTO = _spelled(
     "all_gather_into_tensor",
@@ -74,6 +87,18 @@ _GATHER_LIST = _spelled(
     holders="all",
     admits=_CONCATENATED,
     alone="every rank gets every tensor, whatever dst says: it meets all_gather",
+    example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+outs = [None] * size
+flow.comm.gather(x, outs, 0)
+""",
+    notes=(
+        (
+            "**Every rank that gives a list gets all tensors**, whatever `dst` says: it is an all_gather. A "
+            "program that tells the root by its filled list breaks."
+        ),
+        "The entries of the list are replaced, as by `all_gather`.",
+    ),
 )
 _SCATTER = _spelled(
     "scatter",
@@ -82,6 +107,18 @@ _SCATTER = _spelled(
     only_root=("scatter_list",),
     shares_own=True,
     admits=_PARTS,
+    example="""\
+parts = [flow.tensor([1, 2]), flow.tensor([3, 4])] if rank == 0 else None
+out = flow.zeros(2, dtype=flow.int64)
+flow.comm.scatter(out, parts, 0)
+""",
+    notes=(
+        (
+            "On the root the output is one memory with its part of the list from then on: a change of one is "
+            "a change of the other."
+        ),
+        "Other ranks may give a list, which is not read.",
+    ),
 )
 _REDUCE_SCATTER_INTO = _spelled(
     "reduce_scatter_tensor",
@@ -99,7 +136,21 @@ _OF_WHOLE_TENSORS = tuple(
 _COLLECTIVES = (
     _ALL_GATHER,
     _ALL_GATHER_INTO,
-    _spelled("all_reduce", {"tensor": "inout"}, result="tensor", admits=_SUMS, refused=(_NO_ARRAY,)),
+    _spelled(
+        "all_reduce",
+        {"tensor": "inout"},
+        result="tensor",
+        admits=_SUMS,
+        refused=(_NO_ARRAY,),
+        example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+flow.comm.all_reduce(x)
+""",
+        notes=(
+            "It always sums; of bool it is the logical or. For a mean divide afterwards.",
+            "It is unseen by autograd.",
+        ),
+    ),
     _spelled(
         "all_to_all",
         {"output_tensor_list": "exact list of places", "input_tensor_list": "exact list of parts"},
@@ -107,6 +158,15 @@ _COLLECTIVES = (
         shares_own=True,
         admits=replace(_CONCATENATED, layouts=("contiguous",)),
         refused=_BAD_LISTS,
+        example="""\
+parts = [flow.tensor([1, 2]) + 10 * rank, flow.tensor([3, 4]) + 10 * rank]
+outs = [flow.zeros(2, dtype=flow.int64) for _ in range(size)]
+flow.comm.all_to_all(outs, parts)
+""",
+        notes=(
+            "The output that comes from the rank itself is one memory with its input from then on.",
+            "Unlike in `all_gather` the list's tensors are written, and must be there.",
+        ),
     ),
     _spelled(
         "reduce",
@@ -114,6 +174,11 @@ _COLLECTIVES = (
         result="tensor",
         admits=_SUMS,
         refused=(_NO_RANK, _NO_ARRAY),
+        example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+flow.comm.reduce(x, 0)
+""",
+        notes=("It always sums.",),
     ),
     _spelled(
         "broadcast",
@@ -121,6 +186,11 @@ _COLLECTIVES = (
         result="tensor",
         admits=_SUMS,
         refused=(_NO_RANK, _NO_ARRAY),
+        example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+flow.comm.broadcast(x, 0)
+""",
+        notes=("`src` has no default.",),
     ),
     _GATHER_LIST,
     replace(_GATHER_LIST, form="everywhere", only_root=()),
@@ -133,6 +203,15 @@ _COLLECTIVES = (
         memory="replaced",
         admits=replace(_PARTS, least_ndim=1),
         refused=_BAD_LISTS,
+        example="""\
+parts = [flow.tensor([1, 2]) + 10 * rank, flow.tensor([3, 4]) + 10 * rank]
+out = flow.zeros(2, dtype=flow.int64)
+flow.comm.reduce_scatter(out, parts)
+""",
+        notes=(
+            "`output` is given other memory: a tensor that it was a view of keeps its values.",
+            "`reduce_scatter_tensor` takes any shapes whose numbers of elements fit.",
+        ),
     ),
     _REDUCE_SCATTER_INTO,
     *_OF_WHOLE_TENSORS,
@@ -164,10 +243,29 @@ _RING = Ring(
     admits=replace(_SUMS, least_size=2),
     speak=_filling,
     returns=_received,
+    example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+flow.comm.send(x, 1) if rank == 0 else flow.comm.recv(0)
+""",
+    notes=(
+        (
+            "`recv` needs no tensor: shape and dtype come with the message. Where it is told `shape`, `dtype` "
+            "and `device`, the sender says `send_meta=False`. It fills and returns `out`, where there is one."
+        ),
+        "A `send` to the rank itself loses the message in OneFlow; here it is refused.",
+    ),
 )
 SPELLINGS: tuple[Binding, ...] = (
     *_COLLECTIVES,
-    Barrier(framework=FRAMEWORK, path=_COMM + "barrier", with_group=_no_group, admits=_SUMS),
+    Barrier(
+        framework=FRAMEWORK,
+        path=_COMM + "barrier",
+        with_group=_no_group,
+        admits=_SUMS,
+        example="""\
+flow.comm.barrier()
+""",
+    ),
     replace(_RING, form="", admits=replace(_RING.admits, kinds=("torch",)), speak=_discovering, fills=False),
     _RING,
 )

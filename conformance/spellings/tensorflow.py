@@ -155,6 +155,15 @@ _ALL_GATHER = _gathering(
     _of_replica("all_gather", _as_it_is),
     admits=replace(_GATHERED, gradient=True),
     refused=_NOT_GATHERED,
+    example="""\
+x = tf.constant([1, 2]) + 10 * rank
+strategy.run(lambda: replica().all_gather(x, axis=0))
+""",
+    notes=(
+        "It is a method of the replica's context, called inside `strategy.run`.",
+        ("Lengths along `axis` may differ between replicas; `axis` has no default, and is counted from the front."),
+        "A nest of tensors goes in and the same nest comes out.",
+    ),
 )
 _ALL_REDUCE = _reducing(
     "ReplicaContext",
@@ -163,6 +172,15 @@ _ALL_REDUCE = _reducing(
     _of_replica("all_reduce", _as_it_is),
     admits=replace(_REDUCED, gradient=True),
     refused=_NOT_REDUCED,
+    example="""\
+x = tf.constant([1, 2]) + 10 * rank
+strategy.run(lambda: replica().all_reduce("SUM", x))
+""",
+    notes=(
+        "`reduce_op` is `SUM` or `MEAN`, as text or as `tf.distribute.ReduceOp`.",
+        "A nest of tensors goes in and the same nest comes out.",
+        "A MEAN of integers over several replicas is float64.",
+    ),
 )
 _NAMED = replace(_ALL_REDUCE, form="named", speak=_of_replica("all_reduce", _by_name), admits=_REDUCED, refused=())
 _BATCH_REDUCE_TO = _spelled(

@@ -15,8 +15,7 @@ from collshim.conformance.conventions.evidence import of_paths
 from collshim.conformance.conventions.facts import Facts, of_collective
 from collshim.conformance.conventions.pages import pages
 from collshim.conformance.conventions.shapes import symbolic
-from collshim.conformance.conventions.sheets import sheets
-from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.sheets import Sheet, sheets
 from collshim.conformance.conventions.side_by_side import first
 
 

@@ -58,13 +58,38 @@ _MOVED_PARTS = replace(EXCHANGED, gradient=True)
 _COUNTS = counting(COMM_FUNC)
 
 FUNCTIONAL: tuple[Binding, ...] = (
-    *_both_ways("all_gather_into_tensor", "all_gather", {"tensor": "array"}, admits=_MOVED_ROWS, refused=(NO_ARRAY,)),
+    *_both_ways(
+        "all_gather_into_tensor",
+        "all_gather",
+        {"tensor": "array"},
+        admits=_MOVED_ROWS,
+        refused=(NO_ARRAY,),
+        example="""\
+x = ms.Tensor([1, 2]) + 10 * rank
+comm_func.all_gather_into_tensor(x)
+""",
+        notes=(
+            ("Take the result: `output, _ = comm_func.all_gather_into_tensor(x)`. It is concatenated along axis 0."),
+            (
+                "The manual's prose says `(N, x1, x2, ...)`; see [where the documents contradict "
+                "themselves](../conventions.md#where-the-documents-contradict-themselves)."
+            ),
+        ),
+    ),
     *_both_ways(
         "all_reduce",
         "all_reduce",
         {"tensor": "array", "op": "MindSpore's op"},
         admits=_SUMS,
         refused=(NOT_AVERAGED, NO_ARRAY),
+        example="""\
+x = ms.Tensor([1, 2]) + 10 * rank
+comm_func.all_reduce(x)
+""",
+        notes=(
+            "`op` is text: `sum`, `prod`, `min` or `max`; `avg` is a TypeError.",
+            "Take the result: `output, _ = comm_func.all_reduce(x)`. `x` keeps its value.",
+        ),
     ),
     *_both_ways(
         "reduce_scatter_tensor",
@@ -72,6 +97,11 @@ FUNCTIONAL: tuple[Binding, ...] = (
         {"tensor": "array to divide", "op": "engine's op"},
         admits=replace(_SUMS, least_ndim=1),
         refused=(NO_ARRAY,),
+        example="""\
+x = ms.Tensor([1, 2, 3, 4]) + 10 * rank
+comm_func.reduce_scatter_tensor(x)
+""",
+        notes=("One tensor goes in, cut along axis 0; its length must be a multiple of the number of ranks.",),
     ),
     *_both_ways(
         "all_to_all_with_output_shape",
@@ -79,6 +109,17 @@ FUNCTIONAL: tuple[Binding, ...] = (
         {"output_shape_list": "shapes", "input_tensor_list": "list of parts", "group": "optional group"},
         arrangement="list",
         admits=_MOVED_PARTS,
+        example="""\
+parts = [ms.Tensor([1, 2]) + 10 * rank, ms.Tensor([3, 4]) + 10 * rank]
+comm_func.all_to_all_with_output_shape([(2,)] * size, parts)
+""",
+        notes=(
+            (
+                "The shapes of what comes are told first, and may be unequal; a tuple comes back, in a pair with "
+                "the handle."
+            ),
+            "`all_to_all_single_with_output_shape` takes one tensor each way.",
+        ),
     ),
     *_both_ways(
         "all_to_all_single_with_output_shape",
@@ -101,6 +142,17 @@ FUNCTIONAL: tuple[Binding, ...] = (
         admits=_MOVED,
         rule="own",
         refused=(NO_SUCH_RANK,),
+        example="""\
+x = ms.Tensor([1, 2]) + 10 * rank
+comm_func.broadcast(x, 0)
+""",
+        notes=(
+            "The output comes back alone, not in a pair.",
+            (
+                "The gradient is MindSpore's own rule: each rank's input gets the gradient of that rank's output, "
+                "so that the root's is not the sum over the ranks."
+            ),
+        ),
     ),
     _spelled(
         "reduce",
@@ -109,6 +161,14 @@ FUNCTIONAL: tuple[Binding, ...] = (
         admits=_SUMS,
         off_root=placeholder,
         refused=(NO_SUCH_RANK,),
+        example="""\
+x = ms.Tensor([1, 2]) + 10 * rank
+comm_func.reduce(x, 0)
+""",
+        notes=(
+            "The output comes back alone, not in a pair.",
+            "Off the root it is one element without meaning: keep it out of what follows.",
+        ),
     ),
     _spelled(
         "gather_into_tensor",
@@ -116,7 +176,36 @@ FUNCTIONAL: tuple[Binding, ...] = (
         {"tensor": "array", "dst": "root"},
         admits=_MOVED_ROWS,
         off_root=placeholder,
+        example="""\
+x = ms.Tensor([1, 2]) + 10 * rank
+comm_func.gather_into_tensor(x, 0)
+""",
+        notes=(
+            "The output comes back alone, not in a pair, concatenated along axis 0.",
+            "Off the root it is one element without meaning.",
+        ),
     ),
-    _spelled("scatter_tensor", "scatter", {"tensor": "array to divide", "src": "root"}, admits=_MOVED_ROWS),
-    Barrier(framework=FRAMEWORK, path=f"mindspore.{COMM_FUNC}.barrier", admits=ANY, with_group=within),
+    _spelled(
+        "scatter_tensor",
+        "scatter",
+        {"tensor": "array to divide", "src": "root"},
+        admits=_MOVED_ROWS,
+        example="""\
+x = ms.Tensor([1, 2, 3, 4]) + 10 * rank
+comm_func.scatter_tensor(x, 0)
+""",
+        notes=(
+            "One tensor goes in, cut along axis 0, and every rank gives one: its shape is read there too.",
+            "The output comes back alone, not in a pair.",
+        ),
+    ),
+    Barrier(
+        framework=FRAMEWORK,
+        path=f"mindspore.{COMM_FUNC}.barrier",
+        admits=ANY,
+        with_group=within,
+        example="""\
+comm_func.barrier()
+""",
+    ),
 )

@@ -121,7 +121,17 @@ def _objects(path: str) -> tuple[Binding, ...]:
     sends: dict[str, Any] = common | {"admits": replace(_OBJECTS, groups="sorted", least_size=2)}
     to_root, from_root = root_as("dst"), root_as("src")
     return (
-        AllGatherObject(**common, path=path + "all_gather_object"),
+        AllGatherObject(
+            **common,
+            path=path + "all_gather_object",
+            example="""\
+from collshim.mindspore.mint import distributed
+
+outs = [None] * size
+distributed.all_gather_object(outs, {"rank": rank})
+""",
+            notes=("They are in `mint.distributed`; its `recv_object_list` returns 0.",),
+        ),
         GatherObject(**common, path=path + "gather_object", with_root=to_root, lists_everywhere=True),
         BroadcastObjects(**common, path=path + "broadcast_object_list", with_root=from_root),
         ScatterObjects(**common, path=path + "scatter_object_list", with_root=from_root),

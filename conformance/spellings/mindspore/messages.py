@@ -72,7 +72,22 @@ def _ring(path: str, name: str, speak: Any, returns: Callable[[Any, int], Tree],
 
 _COMM_FUNC = f"mindspore.{COMM_FUNC}."
 FUNCTIONAL_MESSAGES: tuple[Binding, ...] = (
-    _ring(_COMM_FUNC, "send", _blocking, _value, fills=False),
+    _ring(
+        _COMM_FUNC,
+        "send",
+        _blocking,
+        _value,
+        fills=False,
+        example="""\
+x = ms.Tensor([1, 2]) + 10 * rank
+comm_func.send(x, 1) if rank == 0 else comm_func.recv(x, 0)
+""",
+        notes=(
+            "`recv` returns what came; its tensor only tells shape and dtype, and is not written.",
+            "`isend` and `irecv` return handles; `irecv` returns `(tensor, handle)`.",
+            ("In a group the ranks that exchange messages are numbered in sorted order, whatever the group's order."),
+        ),
+    ),
     _ring(_COMM_FUNC, "isend", _asynchronous, _value_and_handle, fills=False),
     _ring(_COMM_FUNC, "batch_isend_irecv", _batch, _values, fills=False),
 )

@@ -61,6 +61,22 @@ _ALL_GATHER = spelled(
     loose=True,
     admits=replace(ANY, ragged=True),
     refused=BAD_LISTS,
+    example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+outs = [torch.zeros(2, dtype=torch.int64) for _ in range(size)]
+dist.all_gather(outs, x)
+""",
+    notes=(
+        (
+            "The tensors in the list are written: views of one buffer fill that buffer. They must be there, "
+            "in the right shape and dtype."
+        ),
+        (
+            "It is unseen by autograd: to train through it, call `dist.nn.functional.all_gather(x)`, which "
+            "returns a tuple."
+        ),
+        ("`all_gather_single(output, x)` fills one tensor; until torch 2.12 it was `all_gather_into_tensor`."),
+    ),
 )
 _ALL_TO_ALL = spelled(
     "all_to_all",
@@ -69,6 +85,15 @@ _ALL_TO_ALL = spelled(
     result="output_tensor_list",
     admits=EXCHANGE,
     refused=BAD_LISTS[1:],
+    example="""\
+parts = [torch.tensor([1, 2]) + 10 * rank, torch.tensor([3, 4]) + 10 * rank]
+outs = [torch.zeros(2, dtype=torch.int64) for _ in range(size)]
+dist.all_to_all(outs, parts)
+""",
+    notes=(
+        "Parts may be unequal; gloo refuses that, and collshim does it.",
+        ("`all_to_all_single(output, input, output_split_sizes, input_split_sizes)` takes one tensor each way."),
+    ),
 )
 _ALL_TO_ALL_SINGLE = spelled(
     "all_to_all_single",
@@ -83,7 +108,20 @@ _ALL_TO_ALL_SINGLE = spelled(
     arrangement="joined",
     admits=EXCHANGE,
 )
-_ALL_REDUCE = _in_place("all_reduce", {"op": "ReduceOp"}, admits=SUMS, refused=(UNORDERED, NO_ARRAY))
+_ALL_REDUCE = _in_place(
+    "all_reduce",
+    {"op": "ReduceOp"},
+    admits=SUMS,
+    refused=(UNORDERED, NO_ARRAY),
+    example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+dist.all_reduce(x)
+""",
+    notes=(
+        "`op` is `dist.ReduceOp.SUM`, `AVG`, `PRODUCT`, `MIN`, `MAX`, `BAND`, `BOR` or `BXOR`.",
+        ("It is unseen by autograd: to train, call `dist.nn.functional.all_reduce(x)`, which returns the result."),
+    ),
+)
 _REDUCE = spelled(
     "reduce",
     "reduce",
@@ -91,6 +129,11 @@ _REDUCE = spelled(
     result="tensor",
     admits=SUMS,
     refused=(NO_ARRAY,),
+    example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+dist.reduce(x, 0)
+""",
+    notes=("Over gloo the tensors off the root hold partial sums afterwards; do not read them in either.",),
 )
 _REDUCE_SCATTER = spelled(
     "reduce_scatter",
@@ -99,8 +142,27 @@ _REDUCE_SCATTER = spelled(
     result="output",
     admits=replace(AVERAGES, layouts=CONTIGUOUS, ragged=True),
     refused=BAD_LISTS,
+    example="""\
+parts = [torch.tensor([1, 2]) + 10 * rank, torch.tensor([3, 4]) + 10 * rank]
+out = torch.zeros(2, dtype=torch.int64)
+dist.reduce_scatter(out, parts)
+""",
+    notes=(
+        "Parts may be unequal in length, as long as all ranks' `r`-th parts are alike.",
+        ("`reduce_scatter_single(output, input)` takes one tensor; until torch 2.12 it was `reduce_scatter_tensor`."),
+    ),
 )
-_BROADCAST = _in_place("broadcast", {"src": "root"}, admits=ANY, refused=(NO_ARRAY, NO_SUCH_ROOT))
+_BROADCAST = _in_place(
+    "broadcast",
+    {"src": "root"},
+    admits=ANY,
+    refused=(NO_ARRAY, NO_SUCH_ROOT),
+    example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+dist.broadcast(x, 0)
+""",
+    notes=("`src` is a global rank, in a group too; `group_src` is a rank in the group.",),
+)
 _GATHER = spelled(
     "gather",
     "gather",
@@ -108,6 +170,12 @@ _GATHER = spelled(
     result="gather_list",
     only_root=("gather_list",),
     admits=PARTS,
+    example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+outs = [torch.zeros(2, dtype=torch.int64) for _ in range(size)] if rank == 0 else None
+dist.gather(x, outs, 0)
+""",
+    notes=("The list stands after the tensor, and is None off the root: torch refuses one there.",),
 )
 _SCATTER = spelled(
     "scatter",
@@ -116,6 +184,12 @@ _SCATTER = spelled(
     result="tensor",
     only_root=("scatter_list",),
     admits=PARTS,
+    example="""\
+parts = [torch.tensor([1, 2]), torch.tensor([3, 4])] if rank == 0 else None
+out = torch.zeros(2, dtype=torch.int64)
+dist.scatter(out, parts, 0)
+""",
+    notes=("Off the root the list is None: torch refuses one there.",),
 )
 _BOTH_WAYS = (
     _ALL_GATHER,
@@ -169,7 +243,15 @@ def _asynchronous(spelling: Spelling) -> Spelling:
     return replace(spelling, form=form, options={"async_op": True}, wrap=_done)
 
 
-_BARRIER = Barrier(framework=FRAMEWORK, path=PATH + "barrier", admits=ANY)
+_BARRIER = Barrier(
+    framework=FRAMEWORK,
+    path=PATH + "barrier",
+    admits=ANY,
+    example="""\
+dist.barrier()
+""",
+    notes=("`monitored_barrier` tells who did not come.",),
+)
 WRITTEN: tuple[Binding, ...] = (
     *_BOTH_WAYS,
     *map(_asynchronous, _BOTH_WAYS),
