@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-DIALECTS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
 TRANSPORTS = ("threads", "processes")
 
 
@@ -26,13 +25,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the module to test, in the place of the dialect's own (torch.distributed, oneflow, mindspore, "
         "tensorflow, megengine), or of another: oneflow.comm=mypkg.comm; without it, collshim's adapter",
     )
-    group.addoption("--dialect", choices=DIALECTS, help="whose functions the module has")
+    group.addoption("--dialect", metavar="NAME", help="whose functions the module has: torch, oneflow, ...")
     group.addoption(
         "--transport",
         action="append",
         choices=TRANSPORTS,
         help="what the ranks are; for a module processes, unless said: only collshim's worlds have ranks as threads",
     )
+    group.addoption(
+        "--collshim-backend", metavar="NAME", help="of torch.distributed, or of the module: gloo, collshim, ..."
+    )
+    group.addoption("--collshim-import", metavar="MODULE", help="what every rank imports first, to register a backend")
     group.addoption(
         "--collshim-xfails-file", metavar="FILE", help="functions, or cases, that are known to fail, a line each"
     )
@@ -44,12 +47,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the options to the suite, where one is used."""
-    adapter, dialect = config.getoption("adapter"), config.getoption("dialect")
+    adapter, backend = config.getoption("adapter"), config.getoption("collshim_backend")
+    dialect = config.getoption("dialect") or ("torch" if backend else None)
     if adapter and not dialect:
         import pytest
 
-        raise pytest.UsageError(f"--adapter {adapter} needs --dialect, one of {', '.join(DIALECTS)}")
+        raise pytest.UsageError(f"--adapter {adapter} needs --dialect, the framework whose functions it has")
     if dialect:
         from collshim.conformance.plugin import configure
 
-        configure(config)
+        configure(config, dialect)

@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_run(commands)
     _add_conformance(commands)
+    _add_faults(commands)
     text = "versions, backends, devices, and what the launcher says"
     commands.add_parser("info", help=text, description=text).set_defaults(run=_info, needs={})
     return parser
@@ -79,6 +80,15 @@ def _add_conformance(commands: argparse._SubParsersAction[argparse.ArgumentParse
     suite.set_defaults(run=_conformance, needs={})
 
 
+def _add_faults(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from collshim.conformance.faults import options
+
+    text = "run programs that are wrong across ranks, and score the errors that collshim, torch or a module gives"
+    faults = commands.add_parser("faults", help=text, description=text)
+    options.add_arguments(faults)
+    faults.set_defaults(run=_faults, needs={})
+
+
 def _demo(chosen: argparse.Namespace) -> int:
     from collshim.demo.command import run  # after the look at what it needs
 
@@ -92,6 +102,12 @@ def _info(chosen: argparse.Namespace) -> int:
 
 def _conformance(chosen: argparse.Namespace) -> int:
     from collshim.conformance.report.command import start  # it imports what asks and compares
+
+    return start(chosen)
+
+
+def _faults(chosen: argparse.Namespace) -> int:
+    from collshim.conformance.faults.command import start
 
     return start(chosen)
 

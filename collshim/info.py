@@ -16,8 +16,9 @@ import torch.distributed
 from collshim.accelerator import ACCELERATOR, module
 from collshim.environment import read
 from collshim.errors import WorldError
+from collshim.frameworks import FRAMEWORKS
 
-_FRAMEWORKS = ("oneflow", "mindspore", "tensorflow", "megengine", "cupy")
+_BESIDE = (*(name for name in FRAMEWORKS if name != "torch"), "cupy")
 _BACKENDS = ("gloo", "nccl", "mpi", "ucc", "xccl")
 
 
@@ -29,7 +30,7 @@ def lines(own: str) -> Iterator[str]:
     yield f"torch       {torch.__version__}, backends {', '.join(filter(_is_there, _BACKENDS))}"
     yield f"NumPy       {numpy.__version__}"
     yield f"devices     {_devices()}"
-    yield f"beside it   {', '.join(filter(None, map(_installed, _FRAMEWORKS))) or 'none of ' + ', '.join(_FRAMEWORKS)}"
+    yield f"beside it   {', '.join(filter(None, map(_installed, _BESIDE))) or 'none of ' + ', '.join(_BESIDE)}"
     yield f"launcher    {_launcher()}"
     chosen = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("COLLSHIM_")]
     yield f"set         {', '.join(map(_hidden, chosen)) or 'no COLLSHIM_ variable'}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
-from collshim.conformance.bindings import FRAMEWORKS, bindings
+from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import COLLECTIVES, Case
 from collshim.conformance.missing import is_missing
+from collshim.conformance.reporting.markdown import table
+from collshim.frameworks import FRAMEWORKS
 
 # What every framework admits: the world, its first rank as root, sums of floats along axis 0, arrays with elements.
 COMMON = Admits(dtypes=("float32",), layouts=("contiguous",), roots=False, least_ndim=1, empty=False, least_size=2)
@@ -35,26 +37,26 @@ def shared() -> list[str]:
 
 def page() -> str:
     """``docs/mixed-worlds.md``."""
-    rows = [_row(name) for name in COLLECTIVES]
+    rows = table(["collective", *(entry.title for entry in FRAMEWORKS.values())], map(_row, COLLECTIVES))
     exceptions = [
-        f"| `{binding.name}` | {_TITLES.get(binding.collective, binding.collective)} | {binding.alone} |"
+        [f"`{binding.name}`", _TITLES.get(binding.collective, binding.collective), binding.alone]
         for binding in _alone()
     ]
-    return _PAGE.format(rows="\n".join(rows), exceptions="\n".join(exceptions))
+    return _PAGE.format(rows=rows, exceptions=table(["spelling", "its collective", "why"], exceptions))
 
 
 _TITLES = {"ring": "send, recv", "ring_object": "send_object, recv_object"}
-_MODULES = ("torch.distributed.", "oneflow.comm.", "mindspore.", "tensorflow.distribute.", "megengine.")
 
 
-def _row(name: str) -> str:
+def _row(name: str) -> list[str]:
     """The functions that match in a collective, missing ones included, framework by framework."""
     spellings = [binding for binding in bindings() if not binding.alone and binding.supports(Case(name))]
     cells = [_TITLES.get(name, name)]
-    for framework, module in zip(FRAMEWORKS, _MODULES, strict=True):
-        paths = dict.fromkeys(binding.path for binding in spellings if binding.framework.name == framework)
-        cells.append(", ".join(f"`{path.removeprefix(module)}`" for path in paths) or "none")
-    return f"| {' | '.join(cells)} |"
+    for entry in FRAMEWORKS.values():
+        paths = dict.fromkeys(binding.path for binding in spellings if binding.framework.name == entry.name)
+        names = [path.removeprefix(f"{entry.functions}.").removeprefix(f"{entry.name}.") for path in paths]
+        cells.append(", ".join(f"`{name}`" for name in names) or "none")
+    return cells
 
 
 def _alone() -> list[Binding]:
@@ -72,22 +74,16 @@ rules are the same (MindSpore's `Broadcast` has one of its own). The check betwe
 `COLLSHIM_CHECK=0`): a few spellings learn shapes from it. A *spelling* is one function of a framework, or one way to
 call it.
 
-The table has the names after `torch.distributed`, `oneflow.comm`, `mindspore`, `tensorflow.distribute` and `megengine`.
-Some are not implemented yet; the conformance suite counts them as missing. Asynchronous and synchronous calls match.
+The names are without `torch.distributed`, `oneflow.comm`, `mindspore.communication`, `tensorflow.distribute` and
+`megengine.functional.distributed`, or without the framework's own name. Asynchronous and synchronous calls match.
 
-| collective | torch | OneFlow | MindSpore | TensorFlow | MegEngine |
-| --- | --- | --- | --- | --- | --- |
 {rows}
-
 ## What does not match, and why
 
 A call that does not match its peers' is a `MismatchError` on every rank, or a `DeadlineError` where a peer makes fewer
 calls or calls in another group; it never hangs, and no rank gets wrong data.
 
-| spelling | its collective | why |
-| --- | --- | --- |
 {exceptions}
-
 Nor do these match, in any dialect:
 
 | calls | why |

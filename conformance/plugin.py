@@ -17,7 +17,8 @@ from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.report.listed import read
 from collshim.conformance.report.readiness import find_modules_here, require
 from collshim.conformance.rules import Rules
-from collshim.conformance.subject import Subject, module
+from collshim.conformance.subject import Subject, module, over
+from collshim.frameworks import FRAMEWORKS
 
 RULES = pytest.StashKey[Rules]()
 FOLDER = Path(__file__).resolve().parent
@@ -53,22 +54,30 @@ class OnOneDialect:
         return is_in_dialect and params.get("transport", self._transports[0]) in self._transports
 
 
-def configure(config: pytest.Config) -> None:
+def configure(config: pytest.Config, dialect: str) -> None:
     """Let the suite be run on a module, or on collshim's own adapter of one dialect; as the options say."""
     chosen: Any = config.option
-    adapter, dialect = chosen.adapter, chosen.dialect
-    if adapter:
+    if dialect not in FRAMEWORKS:
+        raise pytest.UsageError(f"--dialect is {dialect!r}, should be one of {', '.join(FRAMEWORKS)}")
+    if chosen.collshim_backend and dialect != "torch":
+        raise pytest.UsageError(f"--collshim-backend is torch's, and --dialect is {dialect!r}")
+    subject = replace(_subject(chosen, dialect), seconds=chosen.collshim_timeout)
+    if subject.foreign:
         find_modules_here()
-    subject = module(adapter, dialect) if adapter else Subject(dialect)
-    subject = replace(subject, seconds=chosen.collshim_timeout)
     try:
         require(subject, subject.bindings(), allow_missing=chosen.collshim_allow_missing)
         xfails, skips = read(_path(chosen.collshim_xfails_file)), read(_path(chosen.collshim_skips_file))
         config.stash[RULES] = Rules(subject, xfails, skips, chosen.collshim_kinds or ())
     except ArgumentError as error:
         raise pytest.UsageError(str(error)) from error
-    selection = chosen.transport or (["processes"] if adapter else list(subject.transports))
+    selection = chosen.transport or (["processes"] if subject.foreign else list(subject.transports))
     config.pluginmanager.register(OnOneDialect(subject, selection), "collshim-one-dialect")
+
+
+def _subject(chosen: Any, dialect: str) -> Subject:
+    if chosen.collshim_backend:
+        return over(chosen.collshim_backend, chosen.adapter, chosen.collshim_import)
+    return module(chosen.adapter, dialect) if chosen.adapter else Subject(dialect)
 
 
 def _path(name: str | None) -> Path | None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from collshim.conformance.bindings import FRAMEWORKS, bindings
+from collshim.conformance.bindings import bindings, bindings_of
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.kinds import KINDS
 from collshim.conformance.foreign.ranks import Foreign
 from collshim.conformance.pool import ANSWER_SECONDS, TRANSPORTS, Pools, Start
 from collshim.conformance.thread_ranks import ThreadRanks
+from collshim.frameworks import known
 
 REAL_SECONDS = 40.0  # for a case; the first of a world includes the rendezvous, which takes some frameworks long
 MODULE_SECONDS = 15.0
 
-# What a module replaces, by the dialect that it has.
-HOMES = {framework: framework for framework in FRAMEWORKS} | {"torch": "torch.distributed"}
+# What torch.distributed itself refuses over any backend but gloo.
+_OF_GLOO = ("torch.distributed.monitored_barrier",)
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Subject:
         prefix: where its functions are found, see ``places``.
         foreign: whether ranks that are processes are in no world of collshim's.
         python: the interpreter of a real framework's ranks.
+        backend: torch's, by name; "" for gloo.
+        registers: the module that registers the backend, which every rank imports; "" for none.
         seconds: that the ranks may take for a case; None for the usual ones.
     """
 
@@ -36,6 +39,8 @@ class Subject:
     prefix: str = "collshim."
     foreign: bool = False
     python: str = sys.executable
+    backend: str = ""
+    registers: str = ""
     seconds: float | None = None
 
     @property
@@ -58,7 +63,7 @@ class Subject:
         """How ranks are started, by what they are."""
         if not self.foreign:
             return TRANSPORTS
-        processes = Foreign(self.framework, self.prefix, self.python).ranks
+        processes = Foreign(self.framework, self.prefix, self.python, self.backend, self.registers).ranks
         return {"threads": ThreadRanks, "processes": processes} if self.prefix else {"processes": processes}
 
     def speaks(self, binding: Binding) -> bool:
@@ -67,7 +72,12 @@ class Subject:
 
     def bindings(self) -> list[Binding]:
         """The spellings of all dialects that are tested."""
-        return [binding for binding in bindings() if self.speaks(binding)]
+        every = bindings_of(self.framework) if self.framework else bindings()
+        return [binding for binding in every if not (self._is_over_another_backend and binding.path in _OF_GLOO)]
+
+    @property
+    def _is_over_another_backend(self) -> bool:
+        return self.module == "torch.distributed" and self.backend not in ("", "gloo")
 
     def pools(self) -> Pools:
         """Its ranks."""
@@ -78,9 +88,20 @@ class Subject:
 ADAPTERS = Subject()
 
 
+def adapter(framework: str, seconds: float | None = None) -> Subject:
+    """The adapter of one framework."""
+    return Subject(framework, known()[framework].adapter, seconds=seconds)
+
+
+def over(backend: str, name: str | None = None, registers: str | None = None) -> Subject:
+    """``torch.distributed``, or the module ``name`` in its place, over a backend, which ``registers`` makes known."""
+    known_as = registers or ("collshim.torch.distributed" if backend == "collshim" else "")
+    return replace(module(name or "torch.distributed", "torch"), backend=backend, registers=known_as)
+
+
 def module(name: str, framework: str) -> Subject:
-    """The module ``name``, in place of the framework's own (``HOMES``), or of another: "oneflow.comm=mypkg.comm"."""
-    return Subject(framework, name if "=" in name else f"{HOMES[framework]}={name}", foreign=True)
+    """The module ``name``, in the place of the framework's own, or of another: "oneflow.comm=mypkg.comm"."""
+    return Subject(framework, name if "=" in name else f"{known()[framework].home}={name}", foreign=True)
 
 
 def real(framework: str, python: str = sys.executable) -> Subject:

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.bindings.answers import Answer, Seen, leaves
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
@@ -24,6 +23,7 @@ from collshim.conformance.patience import Patience
 from collshim.conformance.pool import Pool, Pools
 from collshim.conformance.strategies import DRAWN, drawn
 from collshim.conformance.values import Part
+from collshim.frameworks import FRAMEWORKS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated.*:FutureWarning")
 

@@ -13,8 +13,8 @@ import collshim.conformance
 from collshim.conformance.recorder import recordings
 from collshim.conformance.recorder.asked import Asked
 from collshim.conformance.recorder.catalogue import calls
-from collshim.conformance.recorder.dialects import FRAMEWORKS
 from collshim.conformance.recorder.jobs import record
+from collshim.frameworks import FRAMEWORKS
 
 SCRIPT = Path(collshim.conformance.__file__).resolve().parent / "record.py"
 

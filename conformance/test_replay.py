@@ -15,9 +15,9 @@ import pytest
 from collshim.conformance.deviations import declared
 from collshim.conformance.missing import skip
 from collshim.conformance.recorder import recordings
-from collshim.conformance.recorder.dialects import FRAMEWORKS
 from collshim.conformance.recorder.recordings import Recording
 from collshim.conformance.replay_ranks import differing, missing
+from collshim.frameworks import FRAMEWORKS
 
 every_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
 

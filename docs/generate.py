@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from collshim.frameworks import FRAMEWORKS
+
 ROOT = Path(__file__).resolve().parents[1]
 TRAINING = ROOT / "demo" / "training"
-DIALECTS = {"OneFlow": "oneflow", "PyTorch": "torch", "TensorFlow": "tensorflow", "MindSpore": "mindspore"}
-DIALECTS["MegEngine"] = "megengine"
 REAL = "docs/real-frameworks.md"
 
 DEMO_HEAD = """# The demo
@@ -38,7 +38,7 @@ The model, the data and the optimizer are shared (`demo/training/`); only the co
 
 def demo_page() -> str:
     """The text of ``docs/demo.md``."""
-    return DEMO_HEAD + "".join(_example(name, module) for name, module in DIALECTS.items())
+    return DEMO_HEAD + "".join(_example(entry.title, entry.name) for entry in FRAMEWORKS.values())
 
 
 def mixed_worlds_page() -> str:

@@ -10,8 +10,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from collshim.errors import CollshimError, also
-
-_FRAMEWORKS = {"mindspore": "MindSpore", "megengine": "MegEngine", "tensorflow": "TensorFlow"}
+from collshim.frameworks import FRAMEWORKS
 
 _SENTENCES: dict[str, str] = {}
 
@@ -24,7 +23,7 @@ def saying(module: str, covers: str, instead: str = "compute the rest with torch
         covers: what it has.
         instead: what to do about the rest.
     """
-    framework = _FRAMEWORKS[module.split(".")[1]]
+    framework = FRAMEWORKS[module.split(".")[1]].title
     sentence = _SENTENCES[module] = f"of {framework}, {module} covers {covers}; {instead}"
     if not any(isinstance(finder, _Absent) for finder in sys.meta_path):
         sys.meta_path.append(_Absent())

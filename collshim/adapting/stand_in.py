@@ -31,8 +31,8 @@ from typing import Any
 
 from collshim.adapting import importers
 from collshim.errors import ArgumentValueError
+from collshim.frameworks import FRAMEWORKS
 
-FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
 _VARIABLE = "COLLSHIM_STAND_IN"
 _STARTUP = str(Path(__file__).parent / "startup")
 

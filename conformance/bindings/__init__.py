@@ -10,15 +10,21 @@ from functools import cache
 from importlib import import_module
 
 from collshim.conformance.bindings.binding import Binding
-
-FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
+from collshim.frameworks import FRAMEWORKS, known
 
 
 @cache
 def bindings() -> tuple[Binding, ...]:
-    """Every binding, framework by framework."""
-    modules = [import_module(f"collshim.conformance.spellings.{framework}") for framework in FRAMEWORKS]
-    return tuple(binding for module in modules for binding in module.SPELLINGS)
+    """Every binding of collshim's own frameworks, framework by framework."""
+    return tuple(binding for framework in FRAMEWORKS for binding in bindings_of(framework))
+
+
+@cache
+def bindings_of(framework: str) -> tuple[Binding, ...]:
+    """A framework's, of those that are known."""
+    module = known()[framework].spellings or f"collshim.conformance.spellings.{framework}"
+    found: tuple[Binding, ...] = import_module(module).SPELLINGS
+    return found
 
 
 @cache
@@ -28,7 +34,8 @@ def find(name: str) -> Binding:
     Raises:
         LookupError: there is none.
     """
-    for binding in bindings():
+    framework = name.partition(".")[0]
+    for binding in bindings_of(framework) if framework in known() else ():
         if binding.name == name:
             return binding
     raise LookupError(f"there is no binding {name!r}; the names are those of bindings()")

@@ -17,7 +17,8 @@ class MissingFunctionError(LookupError):
 class RankContext:
     """What a rank knows while it answers: its rank, the prefix of its imports, its state.
 
-    A prefix "torch.distributed=mypkg.dist" puts the module mypkg.dist in the place of torch.distributed.
+    A prefix "torch.distributed=mypkg.dist" puts the module mypkg.dist in the place of torch.distributed. ``backend`` is
+    what torch's ``init_process_group`` is given.
     """
 
     rank: int
@@ -25,6 +26,7 @@ class RankContext:
     prefix: str = "collshim."
     address: str = "127.0.0.1"
     port: int = 29500  # torchrun's default; where ranks are threads nothing listens
+    backend: str = "gloo"
     memory: dict[Hashable, Any] = field(default_factory=dict)
 
     def function(self, path: str) -> Any:

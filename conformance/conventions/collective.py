@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.conventions.called import watched
 from collshim.conformance.conventions.evidence import of_paths
 from collshim.conformance.conventions.example import outcome
 from collshim.conformance.conventions.facts import Facts
 from collshim.conformance.conventions.sheets import Sheet
 from collshim.conformance.conventions.side_by_side import NOTHING, calls, compared, spellings
-from collshim.conformance.conventions.starts import NAMES
-from collshim.conformance.conventions.tables import bullets, table
+from collshim.conformance.reporting.markdown import bullets, table
+from collshim.frameworks import FRAMEWORKS
 
-# What the names on a page come after.
-HOMES = {
-    "torch": "torch.distributed",
-    "oneflow": "oneflow.comm",
-    "mindspore": "mindspore.communication",
-    "tensorflow": "tensorflow.distribute",
-    "megengine": "megengine.functional.distributed",
-}
 SHOWN = 4  # names of recorded calls
 TITLES = {
     "ring": "send and recv",
@@ -56,7 +47,7 @@ def _speaks(sheet: Sheet, framework: str) -> bool:
 def _section(sheet: Sheet, framework: str) -> str:
     """One framework: its example, what its user must know, all its spellings, and their evidence."""
     own = [one for one in _all(sheet) if one.framework == framework]
-    parts = [f"## {NAMES[framework]}\n"]
+    parts = [f"## {FRAMEWORKS[framework].title}\n"]
     if framework in sheet.examples:
         code = sheet.examples[framework]
         parts += [f"```python\n{code}```\n", outcome(framework, code)]
@@ -69,7 +60,7 @@ def _spelled(framework: str, own: Sequence[Facts]) -> list[str]:
     rows = list(dict.fromkeys(tuple(_row(framework, one)) for one in own if not one.missing))
     parts = []
     if len(rows) > 1:
-        parts += [f"All spellings, by their names in `{HOMES[framework]}`:\n", _without_blanks(rows)]
+        parts += [f"All spellings, by their names in `{FRAMEWORKS[framework].functions}`:\n", _without_blanks(rows)]
     missing = list(dict.fromkeys(f"`{_short(framework, one.call)}`" for one in own if one.missing))
     if missing:
         parts.append(f"Not in collshim yet: {', '.join(missing)}.\n")
@@ -93,14 +84,14 @@ def _without_blanks(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _short(framework: str, call: str) -> str:
-    return call.removeprefix(f"{HOMES[framework]}.")
+    return call.removeprefix(f"{FRAMEWORKS[framework].functions}.")
 
 
 def _evidence(framework: str, own: Sequence[Facts]) -> list[str]:
     total = of_paths(framework, *_paths(own))
-    parts = [f"Behind this, from {NAMES[framework]} {total.version}: {total.sentence}\n"]
+    parts = [f"Behind this, from {FRAMEWORKS[framework].title} {total.version}: {total.sentence}\n"]
     if total.deviations:
-        parts.append(f"Where collshim differs from what was recorded of {NAMES[framework]}, on purpose:\n")
+        parts.append(f"Where collshim differs from what was recorded of {FRAMEWORKS[framework].title}, on purpose:\n")
         parts.append(bullets([_reason(reason, names) for reason, names in total.deviations.items()]))
     return parts
 

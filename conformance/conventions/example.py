@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import collshim
 from collshim.conformance.bindings.kinds import kind_of
-from collshim.conformance.conventions.starts import STARTS
-from collshim.conformance.conventions.tables import table
+from collshim.conformance.reporting.markdown import table
+from collshim.frameworks import FRAMEWORKS
 
 SIZE = 2
 SECONDS = 30.0
@@ -51,7 +51,7 @@ def _compiled(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:
     Compiled before the ranks are there: ``ast.parse`` in several threads at once fails in Python 3.11.
     """
     body = ast.parse(code).body
-    start, made = ast.parse(STARTS[framework]), ast.Module(body[:-1], [])
+    start, made = ast.parse(FRAMEWORKS[framework].start), ast.Module(body[:-1], [])
     last = compile(ast.unparse(body[-1]), _FILE, "eval")
     return compile(start, _FILE, "exec"), compile(made, _FILE, "exec"), last
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.conventions.collective import TITLES
 from collshim.conformance.conventions.evidence import version
 from collshim.conformance.conventions.facts import Facts
@@ -10,15 +9,15 @@ from collshim.conformance.conventions.groups import shared
 from collshim.conformance.conventions.pair import PAIRS, name, title
 from collshim.conformance.conventions.sheets import Sheet, sheets
 from collshim.conformance.conventions.side_by_side import NOTHING, first
-from collshim.conformance.conventions.starts import NAMES, STARTS
-from collshim.conformance.conventions.tables import bullets, table
 from collshim.conformance.recorder import recordings
+from collshim.conformance.reporting.markdown import bullets, table
+from collshim.frameworks import FRAMEWORKS
 
 
 def conventions_page() -> str:
     """The text of ``docs/conventions.md``."""
-    versions = ", ".join(f"{NAMES[framework]} {version(framework)}" for framework in FRAMEWORKS)
-    starts = "\n".join(f"{NAMES[framework]}:\n\n```python\n{STARTS[framework]}```\n" for framework in FRAMEWORKS)
+    versions = ", ".join(f"{entry.title} {version(entry.name)}" for entry in FRAMEWORKS.values())
+    starts = "\n".join(f"{entry.title}:\n\n```python\n{entry.start}```\n" for entry in FRAMEWORKS.values())
     sections = "\n".join(_returns(sheet) for sheet in sheets())
     return _PAGE.format(versions=versions, starts=starts, sections=sections, groups=shared(), provenance=_provenance())
 
@@ -30,8 +29,8 @@ def index_page() -> str:
         for sheet in sheets()
         for collective in sheet.collectives
     ]
-    pairs = [[NAMES[one], *(_link(one, other) for other in FRAMEWORKS)] for one in FRAMEWORKS]
-    names = [NAMES[framework] for framework in FRAMEWORKS]
+    pairs = [[FRAMEWORKS[one].title, *(_link(one, other) for other in FRAMEWORKS)] for one in FRAMEWORKS]
+    names = [FRAMEWORKS[framework].title for framework in FRAMEWORKS]
     return _INDEX.format(pairs=table(["", *names], pairs), collectives=table(["", *names], rows))
 
 
@@ -74,11 +73,9 @@ def _link(one: str, other: str) -> str:
 
 def _provenance() -> str:
     lines = []
-    for framework in FRAMEWORKS:
-        told = recordings.provenance(recordings.folders(framework)[-1])
-        lines.append(
-            f"{NAMES[framework]} {told['version']}: {told['cases']} calls, {told['provenance']}: {told['how']}"
-        )
+    for entry in FRAMEWORKS.values():
+        told = recordings.provenance(recordings.folders(entry.name)[-1])
+        lines.append(f"{entry.title} {told['version']}: {told['cases']} calls, {told['provenance']}: {told['how']}")
     return bullets([line if line.endswith(".") else f"{line}." for line in lines])
 
 

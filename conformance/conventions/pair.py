@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.conventions.collective import TITLES
 from collshim.conformance.conventions.facts import Facts
 from collshim.conformance.conventions.groups import shared
 from collshim.conformance.conventions.sheets import Sheet, sheets
 from collshim.conformance.conventions.side_by_side import NOTHING, first, subjects
-from collshim.conformance.conventions.starts import NAMES, STARTS
-from collshim.conformance.conventions.tables import bullets, table
+from collshim.conformance.reporting.markdown import bullets, table
+from collshim.frameworks import FRAMEWORKS
 
 Pair = tuple[str, str]
 EVERYWHERE = ("groups", "asynchronous", "given no tensor")  # told of once
@@ -26,7 +25,7 @@ def name(pair: Pair) -> str:
 
 def title(pair: Pair) -> str:
     """The page's title."""
-    return " and ".join(NAMES[framework] for framework in pair)
+    return " and ".join(FRAMEWORKS[framework].title for framework in pair)
 
 
 def page(pair: Pair) -> str:
@@ -42,7 +41,7 @@ def page(pair: Pair) -> str:
 
 
 def _start(pair: Pair) -> str:
-    blocks = [f"{NAMES[framework]}:\n\n```python\n{STARTS[framework]}```\n" for framework in pair]
+    blocks = [f"{FRAMEWORKS[framework].title}:\n\n```python\n{FRAMEWORKS[framework].start}```\n" for framework in pair]
     return "## Start\n\n" + "\n".join(blocks)
 
 
@@ -53,7 +52,7 @@ def _everywhere(pair: Pair, both: Sequence[tuple[Sheet, str]]) -> str:
         ["*asynchronous*", *(_asynchronous(own) for own in every)],
         ["*given no tensor*", *(_refusals(own) for own in every)],
     ]
-    return f"## In every call\n\n{table(['', *(NAMES[framework] for framework in pair)], rows)}"
+    return f"## In every call\n\n{table(['', *(FRAMEWORKS[framework].title for framework in pair)], rows)}"
 
 
 def _asynchronous(own: Sequence[Facts]) -> str:
@@ -69,8 +68,9 @@ def _section(pair: Pair, sheet: Sheet, collective: str) -> str:
     every = [first(collective)[framework] for framework in pair]
     blocks = [_code(sheet, collective, one) for one in every]
     rows = [[f"*{subject}*", *(one.rows[subject] for one in every)] for subject in _differing(every)]
-    told = table(["", *(NAMES[framework] for framework in pair)], rows) if rows else "The same, but for the names.\n"
-    notes = [f"{NAMES[framework]}: {note}" for framework in pair for note in sheet.notes.get(framework, ())]
+    titles = [FRAMEWORKS[framework].title for framework in pair]
+    told = table(["", *titles], rows) if rows else "The same, but for the names.\n"
+    notes = [f"{FRAMEWORKS[framework].title}: {note}" for framework in pair for note in sheet.notes.get(framework, ())]
     seen = f"More: [{sheet.title or sheet.name}]({sheet.name}.md).\n"
     return "\n".join(
         [f"## {TITLES.get(collective, collective)}\n", *blocks, told, *([bullets(notes)] if notes else []), seen]
@@ -81,7 +81,7 @@ def _code(sheet: Sheet, collective: str, one: Facts) -> str:
     """The call, and the example where it is of this collective."""
     code = sheet.examples.get(one.framework) if collective == sheet.collectives[0] else None
     missing = ", not in collshim yet" * one.missing
-    return f"{NAMES[one.framework]}: `{one.call}`{missing}\n" + (f"\n```python\n{code}```\n" if code else "")
+    return f"{FRAMEWORKS[one.framework].title}: `{one.call}`{missing}\n" + (f"\n```python\n{code}```\n" if code else "")
 
 
 def _differing(every: Sequence[Facts]) -> list[str]:
@@ -92,7 +92,7 @@ def _differing(every: Sequence[Facts]) -> list[str]:
 
 def _alone(pair: Pair, collectives: Sequence[tuple[Sheet, str]]) -> Iterator[str]:
     lines = [
-        f"only {NAMES[framework]}: "
+        f"only {FRAMEWORKS[framework].title}: "
         + ", ".join(
             f"[{TITLES.get(name, name)}]({sheet.name}.md)"
             for sheet, name in collectives

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from collshim.conformance.bindings import FRAMEWORKS, bindings
+from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.binding import Binding
+from collshim.frameworks import FRAMEWORKS
 
 
 @dataclass(frozen=True)

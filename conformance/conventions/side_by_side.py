@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.conventions.facts import Facts, of_collective
-from collshim.conformance.conventions.starts import NAMES
-from collshim.conformance.conventions.tables import table
+from collshim.conformance.reporting.markdown import table
+from collshim.frameworks import FRAMEWORKS
 
 ORDER = (
     "each rank gives",
@@ -48,7 +47,7 @@ def first(collective: str) -> dict[str, Facts]:
 def calls(collective: str) -> str:
     """The table of the frameworks' calls."""
     every = first(collective)
-    return table(["", "call"], [[NAMES[framework], _said(one)] for framework, one in every.items()])
+    return table(["", "call"], [[FRAMEWORKS[framework].title, _said(one)] for framework, one in every.items()])
 
 
 def compared(collective: str) -> str:
@@ -56,7 +55,7 @@ def compared(collective: str) -> str:
     every = list(first(collective).values())
     rows = [[f"*{subject}*", *(one.rows.get(subject) or NOTHING for one in every)] for subject in subjects(every)]
     recorded = ["*recorded calls*", *(one.evidence.short for one in every)]
-    return table(["", *(NAMES[one.framework] for one in every)], [*rows, recorded])
+    return table(["", *(FRAMEWORKS[one.framework].title for one in every)], [*rows, recorded])
 
 
 def subjects(every: Sequence[Facts]) -> list[str]:

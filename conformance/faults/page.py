@@ -10,9 +10,10 @@ import torch
 
 from collshim.conformance.faults.program import place
 from collshim.conformance.faults.rank import FACES, PROCESSES
-from collshim.conformance.faults.report import Row, count_rows, fault_rows, summary
+from collshim.conformance.faults.report import count_rows, fault_rows, summary
 from collshim.conformance.faults.scorer import DEADLINE, PATIENCE, Result
 from collshim.conformance.faults.verdict import SLACK
+from collshim.conformance.reporting.markdown import bullets, table
 
 EXAMPLE = "op_other_collective"
 
@@ -24,7 +25,7 @@ _HEAD = f"""# Faults
 `conformance/faults/programs/` holds small programs that are wrong across three ranks, each with a corrected twin,
 written once against the names of `torch.distributed`. `make faults` runs each of them through collshim, with ranks
 as threads and as processes, and on `torch.distributed` over gloo with and without `TORCH_DISTRIBUTED_DEBUG=DETAIL`;
-`python -m collshim.conformance.faults NAME ...` runs some, `--texts` prints every rank's error. `make faults`
+`collshim faults NAME ...` runs some, `--texts` prints every rank's error. `make faults`
 fails where collshim misses its goal: every class caught on both transports, no twin that fails, no rank killed by a
 signal, every rank informed within {SLACK:g} s after the deadline.
 
@@ -47,19 +48,19 @@ A tick stands for all of the first three in time. Where it is missing, *no rank*
 
 def page(results: Sequence[Result], faces: Sequence[str]) -> str:
     """The page's text."""
-    titles = ("", *(f"{face}" for face in faces))
+    titles = ("", *faces)
     parts = [
         _HEAD,
         "## The score\n",
         _where(),
-        _listed([f"*{face}*: {FACES[face]}" for face in faces]),
-        _table(titles, count_rows(results, faces)),
+        bullets([f"*{face}*: {FACES.get(face, face)}" for face in faces]),
+        table(titles, count_rows(results, faces)),
         f"{_sentence(summary(results, faces))}\n",
         "## Every program\n",
-        _table(titles, fault_rows(results, faces)),
+        table(titles, fault_rows(results, faces)),
         *_errors(results),
         "## The programs\n",
-        _listed(_programs(results)),
+        bullets(_programs(results)),
     ]
     return "\n".join(parts)
 
@@ -72,17 +73,6 @@ def merged(text: str, before: str) -> str:
 
 def _where() -> str:
     return f"torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}.\n"
-
-
-def _listed(lines: Sequence[str]) -> str:
-    return "".join(f"- {line}\n" for line in lines)
-
-
-def _table(heads: Row, rows: Sequence[Row]) -> str:
-    blank = ("",) * (len(heads) - 1)
-    full: list[Row] = [heads, ("---",) * len(heads)]
-    full += [row if len(row) > 1 else (f"**{''.join(row)}**", *blank) for row in rows]
-    return "".join(f"| {' | '.join(row)} |\n" for row in full)
 
 
 def _sentence(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import sys
 import threading
@@ -11,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 from datetime import timedelta
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -30,6 +30,21 @@ FACES = {
 """The ways of running a program."""
 
 OURS = (THREADS, PROCESSES)
+_OF_TORCH = (TORCH, DETAIL)
+_PARTS = ":"
+_REGISTERING = "collshim.torch.distributed"
+
+
+def face_of(module: str, backend: str, registers: str = "") -> str:
+    """The way of running a program on another module, over a backend, with what registers it."""
+    return _PARTS.join([module, backend, registers]).rstrip(_PARTS)
+
+
+def is_judged(face: str) -> bool:
+    """Whether misses count: torch's own ways are there to be compared with."""
+    return face not in _OF_TORCH
+
+
 PATIENCE = timedelta(seconds=60)
 """How long ranks wait for each other before the program starts."""
 
@@ -91,9 +106,7 @@ def main(task: Task, end: Connection) -> None:
 
 def _run(task: Task, send: Send) -> int:
     program = read(task.name)
-    with contextlib.ExitStack() as stack:
-        if task.face in OURS:
-            stack.enter_context(collshim.options(timeout=task.deadline, **dict.fromkeys(program.options, True)))
+    with collshim.options(timeout=task.deadline, **dict.fromkeys(program.options, True)):
         return (_run_threads if task.face == THREADS else _run_process)(task, program, send)
 
 
@@ -120,12 +133,12 @@ def _run_threads(task: Task, program: Program, send: Send) -> int:
 
 
 def _run_process(task: Task, program: Program, send: Send) -> int:
-    dist = _torch(task.face == DETAIL) if task.face != PROCESSES else _stand_in()
+    dist, backend = _library(task.face)
     store = TCPStore("127.0.0.1", task.port, is_master=False, timeout=PATIENCE)
     _barrier(store, "forked")
     deadline = timedelta(seconds=task.deadline)
     prefix_store = PrefixStore("world", store)
-    dist.init_process_group("gloo", store=prefix_store, rank=task.rank, world_size=SIZE, timeout=deadline)
+    dist.init_process_group(backend, store=prefix_store, rank=task.rank, world_size=SIZE, timeout=deadline)
     _barrier(store, "started")
     try:
         _execute(dist, program, task, task.rank, send)
@@ -135,17 +148,23 @@ def _run_process(task: Task, program: Program, send: Send) -> int:
     return 0
 
 
+def _library(face: str) -> tuple[Any, str]:
+    """The module with the functions, and the backend that it is started with."""
+    if face == PROCESSES:
+        return import_module(_REGISTERING), "gloo"
+    if face in _OF_TORCH:
+        return _torch(face == DETAIL), "gloo"
+    module, backend, *registers = face.split(_PARTS)
+    for name in registers or [_REGISTERING] * (backend == "collshim"):
+        import_module(name)
+    return import_module(module), backend
+
+
 def _torch(detail: bool) -> Any:
     from torch import distributed
 
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL" if detail else "OFF"
     distributed.set_debug_level_from_env()
-    return distributed
-
-
-def _stand_in() -> Any:
-    from collshim.torch import distributed
-
     return distributed
 
 

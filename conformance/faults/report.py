@@ -6,16 +6,24 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from collshim.conformance.faults.program import place
-from collshim.conformance.faults.rank import OURS
+from collshim.conformance.faults.rank import OURS, is_judged
 from collshim.conformance.faults.scorer import DEADLINE, Result, reached, tally
 from collshim.conformance.faults.verdict import SLACK
-
-Row = tuple[str, ...]
+from collshim.conformance.reporting.markdown import Row
+from collshim.conformance.reporting.terminal import print_table
 
 NOT_THERE = "·"
 
 _LONG = 300
 """Characters after which a line about a miss is cut; ``--texts`` prints all."""
+
+
+def show(results: Sequence[Result], faces: Sequence[str]) -> None:
+    """Print both tables, what was missed, and the line of counts."""
+    print_table(("", *faces), fault_rows(results, faces))
+    print_table(("", *faces), count_rows(results, faces))
+    for line in [*misses(results), summary(results, faces)]:
+        print(line)
 
 
 def fault_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
@@ -60,12 +68,14 @@ def count_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
 
 
 def summary(results: Sequence[Result], faces: Sequence[str]) -> str:
-    """One line: what collshim reached."""
-    own_faces = [face for face in faces if face in OURS]
-    if not own_faces:
-        return f"{len(results)} runs, none of them of collshim"
-    counts = [(face, tally(results, face)) for face in own_faces]
-    classes = ", ".join(f"{count.caught} of {count.classes} between {face}" for face, count in counts)
+    """One line: what collshim, or the module that is asked, reached."""
+    judged = [face for face in faces if is_judged(face)]
+    if not judged:
+        return f"{len(results)} runs, all of torch itself"
+    counts = [(face, tally(results, face)) for face in judged]
+    classes = ", ".join(
+        f"{count.caught} of {count.classes} {'between' if face in OURS else 'by'} {face}" for face, count in counts
+    )
     alarms, killed = (sum(getattr(count, name) for _, count in counts) for name in ("alarms", "killed"))
     slowest = max(count.slowest for _, count in counts)
     word = "reached" if reached(results, faces) else "missed"
@@ -76,10 +86,10 @@ def summary(results: Sequence[Result], faces: Sequence[str]) -> str:
 
 
 def misses(results: Sequence[Result]) -> Iterator[str]:
-    """What collshim missed, with what it said instead."""
+    """What it missed, with what it said instead."""
     for result in results:
         is_fair = result.caught or (result.program.limit and not result.score.killed)
-        if result.face in OURS and not (is_fair and not result.alarm):
+        if is_judged(result.face) and not (is_fair and not result.alarm):
             yield _cut(f"missed: {result.program.name}, {result.face}: {_text(result)}: {result.score.headline}")
             if result.alarm:
                 yield _cut(f"  its twin: {result.alarm}")

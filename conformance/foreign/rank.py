@@ -1,7 +1,8 @@
-"""The main program of a rank: ``rank.py FRAMEWORK PREFIX ADDRESS``.
+"""The main program of a rank: ``rank.py FRAMEWORK PREFIX ADDRESS BACKEND MODULE``.
 
 ADDRESS is the socket where it is asked; PREFIX is where the framework's functions are found, see ``places``, and empty
-where they are the framework's own. Run by its path, under an interpreter that has the framework and no collshim, it
+where they are the framework's own. BACKEND is torch's, MODULE what registers it; both
+may be empty. Run by its path, under an interpreter that has the framework and no collshim, it
 imports nothing of collshim but the modules that stand alone.
 """
 
@@ -33,19 +34,21 @@ def alone() -> None:
     record.alone()
 
 
-def main(framework: str, prefix: str, address: str) -> None:
+def main(framework: str, prefix: str, address: str, backend: str, module: str) -> None:
     """Answer until told to end or the asking process is gone."""
     if not prefix:
         import_module(framework)  # before calling in: from then on it is expected to answer soon
     if os.environ.get("MS_ROLE") == "MS_SCHED":
         import_module(framework).communication.init()  # the process that lets MindSpore's ranks meet, and is none
         return
+    if module:
+        import_module(module)
     rank, size = _place(framework, prefix)
     with _connected(address) as pipe:
         threading.Thread(target=_end_with, args=(pipe.fileno(),), daemon=True).start()
         pipe.send(rank)
         with suppress(EOFError, ConnectionResetError, BrokenPipeError):  # the asking process is gone
-            _serve(framework, prefix, rank, size, pipe)
+            _serve(framework, prefix, backend, rank, size, pipe)
     sys.stdout.flush()
     os._exit(0)  # what a framework does on exit is not what is asked
 
@@ -58,14 +61,14 @@ def _end_with(asker: int) -> None:
     os._exit(0)
 
 
-def _serve(framework: str, prefix: str, rank: int, size: int, pipe: Connection) -> None:
+def _serve(framework: str, prefix: str, backend: str, rank: int, size: int, pipe: Connection) -> None:
     from collshim.conformance.bindings.rank_context import RankContext
     from collshim.conformance.foreign.wire import packed
 
     if not prefix:
         _speak_natively(framework)
     address, port = os.environ.get("MASTER_ADDR", "127.0.0.1"), int(os.environ.get("MASTER_PORT", "29500"))
-    place = RankContext(rank, size, prefix, address, port)
+    place = RankContext(rank, size, prefix, address, port, backend or "gloo")
     request = pipe.recv()
     while request is not None:
         pipe.send_bytes(packed(_reply(place, *request)))

@@ -46,11 +46,15 @@ class Foreign:
         framework: whose dialect is spoken.
         prefix: where its functions are found, see ``places``; empty for the real framework.
         python: the interpreter of the real framework's ranks.
+        backend: what torch's ``init_process_group`` is given; "" for gloo.
+        registers: the module that registers the backend; "" where that needs none.
     """
 
     framework: str
     prefix: str = ""
     python: str = sys.executable
+    backend: str = ""
+    registers: str = ""
 
     def ranks(self, size: int, prefix: str = "") -> ForeignRanks:
         """Live ranks."""
@@ -144,11 +148,12 @@ class ForeignRanks:
             self._pipes = self._called_in(listener)
 
     def _run(self, started: Started, address: str, folder: Path) -> None:
-        prefix = [self._foreign.framework, self._foreign.prefix, address]
+        foreign = self._foreign
+        told = [foreign.framework, foreign.prefix, address, foreign.backend, foreign.registers]
         with (folder / f"log.{len(self._processes)}").open("wb") as log:
             self._processes.append(
                 subprocess.Popen(
-                    [*started.before, *self._foreign.program, *prefix],
+                    [*started.before, *foreign.program, *told],
                     env=os.environ | started.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,

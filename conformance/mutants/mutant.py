@@ -6,7 +6,7 @@ import ast
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from collshim.conformance.bindings import FRAMEWORKS
+from collshim.frameworks import FRAMEWORKS
 
 
 class PatchError(Exception):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from collshim.conformance.mutants.declared import LAYERS
 from collshim.conformance.mutants.mechanical import declared_harmless
 from collshim.conformance.mutants.runner import CAUGHT, Verdict
+from collshim.conformance.reporting.markdown import table
 
 _HEAD = """# Mutants
 
@@ -57,24 +58,21 @@ def page(verdicts: Sequence[Verdict], minutes: float) -> str:
 
 def _table(layer: str, verdicts: Sequence[Verdict]) -> str:
     rows = [_row(verdict) for verdict in verdicts if verdict.mutant.layer == layer]
-    head = ["| mutant | in | what goes wrong | what told of it |", "| --- | --- | --- | --- |"]
-    return "\n".join(["", f"## {_TITLES[layer]}", "", *head, *rows, ""]) if rows else ""
+    titles = ("mutant", "in", "what goes wrong", "what told of it")
+    return f"\n## {_TITLES[layer]}\n\n{table(titles, rows)}" if rows else ""
 
 
 def _left_out() -> str:
     """The places that a rule may not take, see ``harmless.toml``."""
-    rows = [f"| `{entry['name']}` | {entry['reason']} |" for entry in declared_harmless()]
-    return "\n".join(
-        ["", "## Left out", "", "| place | why no case of the suite shows a fault there |", "| --- | --- |", *rows, ""]
-    )
+    rows = [[f"`{entry['name']}`", entry["reason"]] for entry in declared_harmless()]
+    return f"\n## Left out\n\n{table(('place', 'why no case of the suite shows a fault there'), rows)}"
 
 
-def _row(verdict: Verdict) -> str:
+def _row(verdict: Verdict) -> list[str]:
     mutant = verdict.mutant
     place = f"`{mutant.file}`, `{mutant.within}`" if mutant.within else f"`{mutant.file}`"
     told = f"`{_cut(verdict.message)}`" if verdict.outcome == CAUGHT else f"**{verdict.outcome}**"
-    cells = [f"`{mutant.name}`", place, mutant.fault, told]
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return [f"`{mutant.name}`", place, mutant.fault, told]
 
 
 def _cut(text: str) -> str:

@@ -28,7 +28,8 @@ from collshim.conformance.report.real import version
 from collshim.conformance.report.results import Grid
 from collshim.conformance.report.runner import fill
 from collshim.conformance.report.terminal import show
-from collshim.conformance.subject import Subject, module, real
+from collshim.conformance.subject import Subject, adapter, module, over, real
+from collshim.frameworks import FRAMEWORKS
 
 _INTERRUPTED = 130
 
@@ -80,8 +81,12 @@ def _plan(options: argparse.Namespace, subject: Subject) -> Plan:
 
 
 def _subject(options: argparse.Namespace) -> Subject:
+    if options.backend is not None:
+        return _backend(options)
+    if options.registers is not None:
+        raise ArgumentError(f"--import is {options.registers}, and there is no --backend that it would register")
     if not (options.real or options.adapter):
-        return Subject(seconds=options.timeout)
+        return _adapters(options)
     if len(options.framework) != 1 or (options.real and options.adapter):
         count_text = " ".join(options.framework) or "none"
         raise ArgumentError(f"--real and --adapter, one of them, need one --framework: {count_text} is given")
@@ -90,6 +95,25 @@ def _subject(options: argparse.Namespace) -> Subject:
         return replace(real(framework, _interpreter(options.python)), seconds=options.timeout)
     readiness.find_modules_here()
     return replace(module(options.adapter, framework), seconds=options.timeout)
+
+
+def _backend(options: argparse.Namespace) -> Subject:
+    """torch.distributed, or another module, over the backend."""
+    if options.real or options.framework not in ([], ["torch"]):
+        raise ArgumentError("--backend is torch's: it goes with --framework torch, or none, and not with --real")
+    readiness.find_modules_here()
+    return replace(over(options.backend, options.adapter, options.registers), seconds=options.timeout)
+
+
+def _adapters(options: argparse.Namespace) -> Subject:
+    """collshim's own, or the one that another distribution adds."""
+    others = [name for name in options.framework if name not in FRAMEWORKS]
+    if not others:
+        return Subject(seconds=options.timeout)
+    if len(options.framework) > 1:
+        names = " ".join(options.framework)
+        raise ArgumentError(f"--framework is {names}, should be {others[0]} alone: collshim has no adapter of that")
+    return adapter(others[0], options.timeout)
 
 
 def _interpreter(path: str) -> str:
@@ -115,7 +139,8 @@ def _about(options: argparse.Namespace, plan: Plan) -> dict[str, Any]:
         facts = {"framework": subject.framework, **version(subject.framework, subject.python)}
         tested = f"{subject.framework} {facts['version']} itself, Python {facts['python']}, NumPy {facts['numpy']}"
     elif subject.foreign:
-        tested = f"{options.adapter} in the place of {subject.framework}"
+        tested = f"{subject.module} in the place of {subject.framework}"
+        tested += f", backend {subject.backend}" if subject.backend else ""
     date = datetime.now(timezone.utc).date().isoformat()
     versions = {"collshim": __version__, "torch": torch.__version__, "numpy": np.__version__}
     machine = f"Python {platform.python_version()}, torch {torch.__version__}, {platform.system()} {platform.machine()}"
@@ -132,7 +157,8 @@ def _about(options: argparse.Namespace, plan: Plan) -> dict[str, Any]:
 
 def _command(options: argparse.Namespace) -> str:
     """What asks the same subject again, ``--case`` behind it."""
-    own = [f"--adapter {options.adapter}"] if options.adapter else []
+    given = {"--adapter": options.adapter, "--backend": options.backend, "--import": options.registers}
+    own = [f"{name} {value}" for name, value in given.items() if value]
     own += [f"--real --python {options.python}"] if options.real else []
     return " ".join(["collshim conformance", *(f"--framework {name}" for name in options.framework), *own])
 

@@ -6,11 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.bindings.kinds import KINDS
 from collshim.conformance.cases import COLLECTIVES
 from collshim.conformance.effort import TRANSPORTS
 from collshim.conformance.report.results import OTHER
+from collshim.frameworks import known
 
 EPILOG = """A cell of the grid is a collective in a framework's dialect over a transport. It fails where an answer
 differs from what is expected, or from what the real framework was recorded to answer, and no declared deviation says
@@ -28,14 +28,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_subjects(group: argparse._ArgumentGroup) -> None:
-    frameworks = f"{', '.join(FRAMEWORKS)} (default: all)"
+    frameworks = f"{', '.join(known())} (default: all)"
     group.add_argument(
-        "--framework", "--dialect", nargs="+", choices=FRAMEWORKS, default=[], metavar="NAME", help=frameworks
+        "--framework", "--dialect", nargs="+", choices=known(), default=[], metavar="NAME", help=frameworks
     )
     group.add_argument(
         "--adapter",
         metavar="MODULE",
         help="somebody's module, in the place of the one framework's own; found in this folder too",
+    )
+    group.add_argument(
+        "--backend",
+        metavar="NAME",
+        help="of torch.distributed, or of the module that --adapter names: gloo, collshim, one that --import registers",
+    )
+    group.add_argument(
+        "--import", dest="registers", metavar="MODULE", help="what every rank imports first: what registers a backend"
     )
     group.add_argument(
         "--allow-missing", action="store_true", help="ask a module that has none of the functions, or cannot start"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from collshim.conformance.cases import COLLECTIVES
 from collshim.conformance.report.results import DEVIATION, FAIL, MISSING, PASS
 from collshim.conformance.report.upstream import FOLDER
 from collshim.conformance.report.verdicts import UNASKED
+from collshim.conformance.reporting.markdown import bullets, table
 
 Run = Mapping[str, Any]
 
@@ -77,45 +78,45 @@ def _row(cell: Mapping[str, Any]) -> dict[str, Any]:
 def page(folder: Path = FOLDER) -> str:
     """The text of ``docs/real-frameworks.md``."""
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    return "\n".join([_HEAD, *_overview(runs), *(line for run in runs for line in _section(run))])
+    return "\n".join([_HEAD, _overview(runs), *(line for run in runs for line in _section(run))])
 
 
-def _overview(runs: list[dict[str, Any]]) -> Iterator[str]:
-    yield "| | version | Python, NumPy | spellings | cases | agree | declared | on |"
-    yield f"|{' --- |' * 8}"
-    for run in runs:
-        real, rows = run["real"], run["rows"].values()
-        cases, unasked = _total(rows, "cases"), sum(row["unasked"] for row in rows)
-        cells = [
-            f"[{real['framework']}](#{real['framework']})",
-            real["version"],
-            f"{real['python']}, {real['numpy']}",
-            str(sum(row["functions"] for row in rows)),
-            *(f"{number:,}" for number in (cases.total(), cases[PASS])),
-            f"{cases[DEVIATION]:,} ({unasked:,})",
-            run["date"],
-        ]
-        yield f"| {' | '.join(cells)} |"
-    yield ""
+def _overview(runs: Sequence[Run]) -> str:
+    titles = ("", "version", "Python, NumPy", "spellings", "cases", "agree", "declared", "on")
+    return table(titles, map(_line, runs))
+
+
+def _line(run: Run) -> list[str]:
+    real, rows = run["real"], run["rows"].values()
+    cases, unasked = _total(rows, "cases"), sum(row["unasked"] for row in rows)
+    return [
+        f"[{real['framework']}](#{real['framework']})",
+        real["version"],
+        f"{real['python']}, {real['numpy']}",
+        str(sum(row["functions"] for row in rows)),
+        *(f"{number:,}" for number in (cases.total(), cases[PASS])),
+        f"{cases[DEVIATION]:,} ({unasked:,})",
+        run["date"],
+    ]
 
 
 def _section(run: Run) -> Iterator[str]:
     rows = run["rows"]
     yield f"## {run['real']['framework']}\n"
-    yield "| | spellings | cases | agree | declared |"
-    yield f"|{' --- |' * 5}"
-    for name in [name for name in COLLECTIVES if name in rows]:
-        cases = Counter(rows[name]["cases"])
-        yield f"| {name} | {rows[name]['functions']} | {cases.total()} | {cases[PASS]} | {cases[DEVIATION]} |"
-    yield ""
+    yield table(("", "spellings", "cases", "agree", "declared"), _rows(rows))
     faults = _total(rows.values(), "faults")
     if faults:
         yield "Declared, with the number of cases:\n"
-        yield from (f"- {number}: {reason}" for reason, number in sorted(faults.items()))
-        yield ""
+        yield bullets(f"{number}: {reason}" for reason, number in sorted(faults.items()))
     missing = sorted(name for row in rows.values() for name in row["missing"])
     if missing:
         yield f"Not there: {', '.join(f'`{name}`' for name in missing)}.\n"
+
+
+def _rows(rows: Mapping[str, Any]) -> Iterator[list[str]]:
+    for name in [name for name in COLLECTIVES if name in rows]:
+        cases = Counter(rows[name]["cases"])
+        yield [name, *map(str, (rows[name]["functions"], cases.total(), cases[PASS], cases[DEVIATION]))]
 
 
 def _total(rows: Iterable[Mapping[str, Any]], part: str) -> Counter[str]:

@@ -39,7 +39,10 @@ def require(subject: Subject, asked: Sequence[Binding], *, allow_missing: bool =
         raise ArgumentValueError("nothing is asked: no function of the suite fits what was chosen")
     if not subject.module:
         return
-    _require_import(subject.module)
+    for name in filter(None, (subject.module, subject.registers)):
+        _require_import(name)
+    if subject.backend and subject.module == "torch.distributed":
+        _require_backend(subject.backend, subject.registers)
     missing = [binding for binding in asked if is_missing(placed(subject.prefix, binding.path))]
     if allow_missing:
         return
@@ -54,20 +57,20 @@ def require(subject: Subject, asked: Sequence[Binding], *, allow_missing: bool =
         raise ArgumentValueError(f"nothing can be asked: {subject.module} has {what}, which every case needs")
 
 
+def _require_backend(name: str, registers: str) -> None:
+    lines = [*([f"import {registers}"] if registers else []), "from torch.distributed import Backend"]
+    done = _run("\n".join([*lines, "print(*Backend.backend_list[1:])"]))
+    known = done.stdout.split()
+    if done.returncode == 0 and name.lower() not in known:
+        more = f"{registers} registers no other" if registers else "--import names what registers another"
+        raise ArgumentValueError(f"--backend is {name}, torch.distributed has {', '.join(known)}; {more}")
+
+
 def _require_import(name: str) -> None:
-    """In a process of its own: a module may end the one that imports it."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise ArgumentValueError(f"the module is {name!r}, should be a dotted name: mypkg.dist")
-    path = os.pathsep.join(map(os.path.abspath, sys.path))
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", f"import {name}"],
-            env=os.environ | {"PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
+        done = _run(f"import {name}")
     except subprocess.TimeoutExpired as error:
         raise ArgumentValueError(f"{name} cannot be imported: that takes more than {_SECONDS:g} s") from error
     if done.returncode:
@@ -77,3 +80,16 @@ def _require_import(name: str) -> None:
         looked = f" (looked in {os.getcwd()} and on sys.path)" if told.startswith("ModuleNotFoundError") else ""
         place = f" ({where})" if where and not looked and "<string>" not in where else ""
         raise ArgumentValueError(f"{name} cannot be imported: {told}{looked}{place}")
+
+
+def _run(code: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: a module may end the one that imports it."""
+    path = os.pathsep.join(map(os.path.abspath, sys.path))
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )

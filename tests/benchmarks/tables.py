@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
+from collshim.conformance.reporting import markdown
 from tests.benchmarks.forms import ALLOCATED, COPY, FRESH, GIVEN, SEPARATE, Forms
 from tests.benchmarks.host import Host
 from tests.benchmarks.measure import SIZES, Cells, Figure, Samples, figures, ratio, ratio_of_tenths, shown
@@ -30,9 +31,7 @@ NAMES = {nbytes: name for name, nbytes in SIZES.items()} | {0: ""}
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A Markdown table whose columns stand under each other, followed by an empty line."""
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    lines = [header, ["-" * width for width in widths], *rows]
-    return [*(f"| {' | '.join(map(str.ljust, line, widths))} |" for line in lines), ""]
+    return [*markdown.table(header, rows, aligned=True).splitlines(), ""]
 
 
 def cells(op: str, size: int, times: Cells) -> list[str]:

@@ -1,16 +1,80 @@
-"""The function that docs/adding-a-framework.md shows."""
+"""docs/adding-a-framework.md: the function that it shows, and the framework that it adds from outside."""
 
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from collshim.oneflow import comm
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "adding-a-framework.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "adding-a-framework.md").read_text(encoding="utf-8")
+BLOCKS = [
+    (PAGE[: block.start()].rstrip().rpartition("\n\n")[2], block[1])
+    for block in re.finditer(r"^```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+]
+FILES = {text[1:].partition("`")[0]: code for text, code in BLOCKS if text.startswith("`")}
+COMMAND = re.findall(r"^    \$ collshim (.+)$", PAGE, re.MULTILINE)
 
 
 def test_the_function_on_the_page_is_the_adapters() -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert blocks == [inspect.getsource(comm.all_gather)]
+    assert BLOCKS[0][1] == inspect.getsource(comm.all_gather)
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """The page's distribution, as it lies where it is installed."""
+    for name, code in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code, encoding="utf-8")
+    for folder in ("toy_port", "toy_port/toy"):
+        (tmp_path / folder / "__init__.py").touch()
+    entry = re.search(r'\[project.entry-points."(.+)"\]\n(.+)', FILES["pyproject.toml"])
+    assert entry is not None
+    line = entry[2].replace('"', "")
+    told = tmp_path / "toy_port-0.1.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-port\nVersion: 0.1\n", encoding="utf-8")
+    (told / "entry_points.txt").write_text(f"[{entry[1]}]\n{line}\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """The page's command."""
+    return subprocess.run(
+        [sys.executable, "-m", "collshim", *COMMAND[0].split(), *more],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
+def test_a_framework_is_added_by_the_pages_files_alone(toy: Path) -> None:
+    done = run(toy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"all_gather +✓ ✓ +\d+\n", done.stdout)
+    assert " 0 failed, 0 functions missing" in done.stdout
+
+
+def test_a_mistake_in_it_is_shown_with_its_function_and_case(toy: Path) -> None:
+    path = toy / "toy_port" / "toy" / "comm.py"
+    path.write_text(path.read_text(encoding="utf-8").replace(".then(list)", ".then(lambda x: [*x][::-1])"))
+    done = run(toy, "--collective", "all_gather", "--transport", "threads")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "failed: toy.comm.everyone: Case('all_gather', seed=1)\n  rank 0: returned[0]" in done.stdout
+
+
+def test_it_is_asked_alone(toy: Path) -> None:
+    done = run(toy, "--framework", "toy", "torch")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--framework is toy torch, should be toy alone" in done.stderr

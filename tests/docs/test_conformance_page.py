@@ -19,8 +19,8 @@ COMMANDS = re.findall(r"^    \$ collshim (.+)\n\n?((?:^    (?!\$).*\n|^\n)*)", P
 
 
 def test_the_page_has_commands_and_what_they_print() -> None:
-    assert len(COMMANDS) == 3
-    assert sum(bool(printed.strip()) for _, printed in COMMANDS) == 2
+    assert len(COMMANDS) == 5
+    assert sum(bool(printed.strip()) for _, printed in COMMANDS) == 4
 
 
 @pytest.mark.parametrize(("command", "printed"), COMMANDS, ids=range(len(COMMANDS)))

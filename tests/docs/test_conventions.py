@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collshim import RankError
-from collshim.conformance.bindings import FRAMEWORKS, find
+from collshim.conformance.bindings import find
 from collshim.conformance.conventions import example, ran
 from collshim.conformance.conventions.evidence import of_paths
 from collshim.conformance.conventions.facts import Facts, of_collective
@@ -17,6 +17,7 @@ from collshim.conformance.conventions.pages import pages
 from collshim.conformance.conventions.shapes import symbolic
 from collshim.conformance.conventions.sheets import Sheet, sheets
 from collshim.conformance.conventions.side_by_side import first
+from collshim.frameworks import FRAMEWORKS
 
 
 @pytest.mark.parametrize(

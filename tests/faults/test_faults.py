@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from collshim.__main__ import main
 from collshim.conformance.faults.page import INJECTED, merged
 from collshim.conformance.faults.program import Program, programs
 from collshim.conformance.faults.rank import OURS
@@ -104,3 +105,10 @@ def test_a_page_that_is_written_again_keeps_what_others_wrote_of_it() -> None:
     before = f"old\n\n{INJECTED}\n\n| class |\n"
     assert merged("new\n", before) == f"new\n\n{INJECTED}\n\n| class |\n"
     assert merged("new\n", "old\n") == "new\n"
+
+
+def test_a_module_and_a_backend_are_scored_as_collshim_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["faults", "reduce_op_max", "--backend", "collshim"]) == 0
+    assert "classes caught 1 of 1 by torch.distributed:collshim" in capsys.readouterr().out
+    assert main(["faults", "reduce_op_max", "--adapter", "torch.distributed"]) == 1
+    assert "missed: reduce_op_max, torch.distributed:gloo: silent" in capsys.readouterr().out

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.cases import COLLECTIVES
 from collshim.conformance.mutants import tree
 from collshim.conformance.mutants.declared import LAYERS, Patch, declared
 from collshim.conformance.mutants.mechanical import CodeLocation, candidates, declared_harmless, mechanical
 from collshim.conformance.mutants.mutant import Mutant, PatchError
+from collshim.frameworks import FRAMEWORKS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
 EVERY: list[Mutant] = [*declared(), *mechanical()]

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from collshim import frameworks
 from tests.packaging.imports import Modules, circles, find_modules, imports, neighbours_of, reached
 
-FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
+FRAMEWORKS = tuple(frameworks.FRAMEWORKS)
 
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
-    ("accelerator", "errors", "layout", "dlpack", "compiling", "pickling"),
+    ("accelerator", "errors", "frameworks", "layout", "dlpack", "compiling", "pickling"),
     ("adapting.absent", "adapting.fall_through", "adapting.importers"),
     ("adapting.stand_in",),
     ("adapting.startup.sitecustomize",),
@@ -76,7 +77,7 @@ NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.threads.*"
 
 # What runs on the real framework as well, in an environment without collshim, and what it may import there.
 SPOKEN = ("record", "recorder", "bindings", "spellings", "cases", "values", "reference", "gradients", "foreign")
-STAND_ALONE = tuple(f"collshim.conformance.{name}{more}" for name in SPOKEN for more in ("", ".*"))
+STAND_ALONE = ("collshim.frameworks", *(f"collshim.conformance.{name}{more}" for name in SPOKEN for more in ("", ".*")))
 THERE = {*sys.stdlib_module_names, "numpy", *FRAMEWORKS}
 
 # Folders that the package has by links, or as parts of the wheel: each is one row of the table.
@@ -172,7 +173,7 @@ def foreign_imports(modules: Modules) -> list[str]:
         if _matches(name, STAND_ALONE)
         for target in imports(name, modules[name])
         if target.split(".")[0] not in THERE
-        and not f"{target}.".startswith(tuple(f"collshim.conformance.{name}." for name in SPOKEN))
+        and not f"{target}.".startswith(tuple(f"{one.removesuffix('.*')}." for one in STAND_ALONE))
     ]
 
 

@@ -8,11 +8,11 @@ import json
 import re
 from typing import Any
 
-from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.cases import COLLECTIVES
 from collshim.conformance.report.page import page
 from collshim.conformance.report.results import FAIL, MISSING, OTHER, PASS, CaseResult, Grid
 from collshim.conformance.report.terminal import lines, table
+from collshim.frameworks import FRAMEWORKS
 
 
 def test_a_cell_is_what_its_worst_case_is(grid: Grid) -> None:

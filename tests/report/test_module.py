@@ -207,3 +207,45 @@ def test_torchs_own_module_is_green_in_its_reductions(tmp_path: Path) -> None:
     done = run(tmp_path, "--adapter", "torch.distributed", "--collective", "all_reduce", "barrier", "--size", "2")
     assert done.returncode == 0, done.stdout[-3000:]
     assert "0 failed" in done.stdout
+
+
+BACKEND = """\
+import torch.distributed as dist
+
+from torch.distributed import ProcessGroupGloo
+
+
+def make(store, rank, size, timeout):
+    return ProcessGroupGloo(store, rank, size, timeout)
+
+
+dist.Backend.register_backend("mine", make, devices=["cpu"])
+"""
+
+
+def test_a_backend_is_asked_that_a_module_of_this_folder_registers(tmp_path: Path) -> None:
+    (tmp_path / "registering.py").write_text(BACKEND, encoding="utf-8")
+    asked = ("--collective", "broadcast", "--size", "2")
+    done = run(tmp_path, "--backend", "mine", "--import", "registering", *asked)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 failed" in done.stdout
+
+
+def test_a_backend_that_gives_wrong_numbers_fails(tmp_path: Path) -> None:
+    done = run(tmp_path, "--backend", "fake", "--collective", "all_reduce", "--size", "2")
+    assert done.returncode == 1, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--backend", "nope"], "--backend is nope, torch.distributed has gloo, nccl"),
+        (["--backend", "mine", "--import", "nope"], "nope cannot be imported: ModuleNotFoundError"),
+        (["--import", "registering"], "there is no --backend that it would register"),
+        (["--backend", "gloo", "--real"], "--backend is torch's"),
+    ],
+)
+def test_a_backend_that_cannot_be_asked_is_exit_code_2(tmp_path: Path, arguments: list[str], told: str) -> None:
+    done = run(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr

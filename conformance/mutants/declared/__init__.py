@@ -21,8 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from collshim.conformance.bindings import FRAMEWORKS
 from collshim.conformance.mutants.mutant import Mutant, PatchError, span
+from collshim.frameworks import FRAMEWORKS
 
 if sys.version_info >= (3, 11):
     import tomllib

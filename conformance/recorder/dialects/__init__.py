@@ -14,8 +14,6 @@ from typing import Any, Protocol
 from collshim.conformance.recorder.asked import Asked
 from collshim.conformance.recorder.trees import Arrays
 
-FRAMEWORKS = ("torch", "oneflow", "mindspore", "tensorflow", "megengine")
-
 
 class Dialect(Protocol):
     """What the recorder needs of a framework.

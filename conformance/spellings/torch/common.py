@@ -23,7 +23,7 @@ def _enter(context: RankContext) -> None:
     if not context.function("torch.distributed.is_initialized")():
         init = context.function("torch.distributed.init_process_group")
         method = f"tcp://{context.address}:{context.port}"
-        init("gloo", init_method=method, rank=context.rank, world_size=context.size)
+        init(context.backend, init_method=method, rank=context.rank, world_size=context.size)
 
 
 def _group(context: RankContext, case: Any) -> Any:

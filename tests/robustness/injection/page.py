@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from collshim.conformance.faults.page import INJECTED, merged
+from collshim.conformance.reporting.markdown import table
 from tests.robustness.injection.classes import CLASSES
 from tests.robustness.injection.results import Result
 from tests.robustness.injection.trial import RAW, TRANSPORTS
@@ -50,17 +51,17 @@ nothing, had an error that did not name the victim, was told late, or went other
 
 def section(found: Sequence[Result], command: str) -> str:
     """The section's text."""
-    lines = ["| class | the victim | " + " | ".join(FACES) + " |\n", "| --- | --- |" + " --- |" * len(FACES) + "\n"]
+    rows = []
     for name, each in CLASSES.items():
         cells = [
             _cell([one for one in found if one.trial.kind == name and one.trial.transport == face]) for face in FACES
         ]
-        lines.append(f"| {name} | {_FATES[each.fate]} | {' | '.join(cells)} |\n")
+        rows.append([name, _FATES[each.fate], *cells])
     totals = [_cell([one for one in found if one.trial.transport == face], brief=True) for face in FACES]
-    lines.append(f"| **all** |  | {' | '.join(totals)} |\n")
+    rows.append(["**all**", "", *totals])
     slowest = max((one.verdict.seconds - one.trial.deadline for one in found if _is_ours(one)), default=0.0)
     told = f"\nThe slowest rank of collshim's was told {max(0.0, slowest):.2f} s after its deadline.\n"
-    return _TEXT.format(command=command) + "".join(lines) + told
+    return _TEXT.format(command=command) + table(("class", "the victim", *FACES), rows) + told
 
 
 def _is_ours(result: Result) -> bool:

@@ -1,0 +1,127 @@
+"""The list of frameworks: what collshim and its suite must be told of each.
+
+A framework has a folder (``adapters/<name>``, the link ``collshim/<name>``) and an entry here. Another
+distribution adds one by the entry point ``collshim.frameworks``, see docs/adding-a-framework.md. The standard library
+alone is imported, for the list is read under the interpreter of a real framework too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import NamedTuple
+
+
+class FrameworkEntry(NamedTuple):
+    """One framework.
+
+    Attributes:
+        name: its package.
+        title: as it writes itself.
+        home: the module that somebody's own one takes the place of.
+        functions: the module whose functions the documentation names without it.
+        start: how a program gets ready; ``rank`` and ``size`` are set at its end.
+        group: what a group is, what its order is, and which ranks roots and peers are.
+        adapter: what is put in front of a path to reach the adapter.
+        spellings: the module with its spellings for the suite; "" for the suite's own.
+    """
+
+    name: str
+    title: str
+    home: str
+    functions: str
+    start: str
+    group: tuple[str, str, str]
+    adapter: str = "collshim."
+    spellings: str = ""
+
+
+FRAMEWORKS: Mapping[str, FrameworkEntry] = {
+    entry.name: entry
+    for entry in (
+        FrameworkEntry(
+            name="torch",
+            title="PyTorch",
+            home="torch.distributed",
+            functions="torch.distributed",
+            start="""\
+import torch
+import collshim.torch.distributed as dist
+
+dist.init_process_group("gloo")
+rank, size = dist.get_rank(), dist.get_world_size()
+""",
+            group=(
+                "an object; -100 on a rank outside",
+                "sorted, unless `sort_ranks=False`",
+                "global ranks; `group_src` and the like are ranks in the group",
+            ),
+        ),
+        FrameworkEntry(
+            name="oneflow",
+            title="OneFlow",
+            home="oneflow",
+            functions="oneflow.comm",
+            start="""\
+import collshim.oneflow as flow
+
+rank, size = flow.env.get_rank(), flow.env.get_world_size()
+""",
+            group=("the world, always", "–", "global ranks"),
+        ),
+        FrameworkEntry(
+            name="mindspore",
+            title="MindSpore",
+            home="mindspore",
+            functions="mindspore.communication",
+            start="""\
+import collshim.mindspore as ms
+from collshim.mindspore.communication import comm_func, get_group_size, get_rank, init
+
+init()
+rank, size = get_rank(), get_group_size()
+""",
+            group=("a name", "kept", "global ranks"),
+        ),
+        FrameworkEntry(
+            name="tensorflow",
+            title="TensorFlow",
+            home="tensorflow",
+            functions="tensorflow.distribute",
+            start="""\
+import collshim.tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+replica = tf.distribute.get_replica_context
+rank, size = strategy.run(lambda: replica().replica_id_in_sync_group), strategy.num_replicas_in_sync
+""",
+            group=("a strategy's replicas", "replica id", "–"),
+        ),
+        FrameworkEntry(
+            name="megengine",
+            title="MegEngine",
+            home="megengine",
+            functions="megengine.functional.distributed",
+            start="""\
+import torch
+import collshim
+import collshim.megengine.distributed as dist
+import collshim.megengine.functional as F
+
+here = collshim.current()  # a function that dist.launcher starts finds this done
+dist.init_process_group("localhost", 8000, here.size, here.rank, here.rank)
+rank, size = dist.get_rank(), dist.get_world_size()
+""",
+            group=("a `Group`", "kept; the first is the root", "group order; of send and recv: global ranks"),
+        ),
+    )
+}
+"""collshim's own."""
+
+
+@cache
+def known() -> Mapping[str, FrameworkEntry]:
+    """collshim's own, and those that other distributions add."""
+    others = (point.load() for point in entry_points(group="collshim.frameworks"))
+    return {**{entry.name: entry for entry in others}, **FRAMEWORKS}

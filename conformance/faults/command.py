@@ -1,0 +1,81 @@
+"""``collshim faults``: score collshim, torch beside it, or another module or backend.
+
+With names of programs, those alone. The exit code is 1 where what is asked misses a class of faults, fails a twin or
+loses a rank to a signal; torch's own ways, which are there to be compared with, are left out of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from collshim import ArgumentError, ArgumentValueError
+from collshim.conformance.faults.page import merged, page
+from collshim.conformance.faults.program import Program, programs
+from collshim.conformance.faults.rank import FACES, face_of
+from collshim.conformance.faults.report import record, show
+from collshim.conformance.faults.scorer import Result, reached, score
+from collshim.conformance.report import readiness
+from collshim.conformance.subject import over
+
+
+def start(options: argparse.Namespace) -> int:
+    """Run what is asked; the exit code."""
+    programs_by_name = {program.name: program for program in programs()}
+    unknown = [name for name in options.names if name not in programs_by_name]
+    if unknown:
+        raise ArgumentValueError(f"no such program: {', '.join(unknown)}; there are {', '.join(programs_by_name)}")
+    selection = [
+        program for program in programs_by_name.values() if program.name in (options.names or programs_by_name)
+    ]
+    faces = _faces(options)
+    results = _scored(selection, faces, options.jobs)
+    if options.texts:
+        _print_texts(results)
+    show(results, faces)
+    if options.json is not None:
+        options.json.write_text(json.dumps(list(map(record, results)), indent=1), encoding="utf-8")
+    if options.write is not None:
+        before = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
+        options.write.write_text(merged(page(results, faces), before), encoding="utf-8")
+        print(f"written: {options.write}")
+    return 0 if reached(results, faces) else 1
+
+
+def _faces(options: argparse.Namespace) -> Sequence[str]:
+    """The ways of running the programs: those that are named, and the module's or the backend's."""
+    if not (options.adapter or options.backend):
+        if options.registers:
+            raise ArgumentError(f"--import is {options.registers}, and there is no --backend that it would register")
+        return options.faces or list(FACES)
+    subject = over(options.backend or "gloo", options.adapter, options.registers)
+    readiness.find_modules_here()
+    readiness.require(subject, subject.bindings())
+    return [*(options.faces or ()), face_of(subject.module, subject.backend, options.registers or "")]
+
+
+def _scored(selection: Sequence[Program], faces: Sequence[str], jobs: int) -> list[Result]:
+    total = sum(program.runs_on(face) for program in selection for face in faces)
+    count = 0
+
+    def report(result: Result) -> None:
+        nonlocal count
+        count += 1
+        if sys.stderr.isatty():
+            print(f"\r{count} of {total} \x1b[K{result.program.name}, {result.face}", end="\r", file=sys.stderr)
+
+    results = score(selection, faces, jobs=jobs, report=report)
+    if sys.stderr.isatty():
+        print("\x1b[K", end="", file=sys.stderr)
+    return results
+
+
+def _print_texts(results: Sequence[Result]) -> None:
+    for result in results:
+        print(f"{result.program.name}, {result.face}: {result.program.summary}")
+        for rank, text in sorted(result.score.texts.items()):
+            indented_text = text.replace("\n", "\n    ")
+            print(f"  rank {rank}: {indented_text}")
+        print()

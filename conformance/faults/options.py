@@ -1,0 +1,28 @@
+"""The options of ``collshim faults``, apart from what it needs to run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from collshim.conformance.faults.rank import FACES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="programs; all by default")
+    parser.add_argument(
+        "--faces", nargs="+", choices=FACES, metavar="FACE", help=f"ways of running them: {', '.join(FACES)}"
+    )
+    parser.add_argument(
+        "--adapter", metavar="MODULE", help="a module with torch.distributed's functions; found in this folder too"
+    )
+    parser.add_argument("--backend", metavar="NAME", help="of torch.distributed, or of the module")
+    parser.add_argument(
+        "--import", dest="registers", metavar="MODULE", help="what every rank imports first: what registers a backend"
+    )
+    parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 1), help="programs at once")
+    parser.add_argument("--texts", action="store_true", help="print every rank's error")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what came of every program to this file")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables to this page, docs/faults.md")
