@@ -105,6 +105,18 @@ _VALUES: dict[str, Callable[[Asker], Any]] = {
 }
 
 
+ROLES = frozenset(
+    [
+        *_VALUES,
+        *("array", "array of whole", "array to divide", "inout", "out", "rebound", "written but None", "buffer"),
+        *("list of parts", "exact list of parts", "exact list of equal parts", "list of buffers"),
+        *("exact list of outs", "exact list of places", "filled list", "optional filled list"),
+        *("list of inouts", "lists of outs", "nest", "nest to reduce", "nest to gather", "nest of arrays with axes"),
+    ]
+)
+"""All; the ones of arrays tell apart what a function makes of them, and refuses (``tests/robustness/roles.py``)."""
+
+
 def arranged(parts: Sequence[Any], arrangement: Arrangement, axis: int = 0) -> Tree:
     """One part per rank, in NumPy's terms; 0-d ones are joined to ``(size,)``."""
     if arrangement == "list":

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from collshim.conformance.bindings.answers import Answer, Tree, leaves, mapped, waited
 from collshim.conformance.bindings.arguments import (
     LEFT_OUT,
+    ROLES,
     Arrangement,
     Asker,
     Invocation,
@@ -73,6 +74,9 @@ class Spelling(Binding):
         peculiar: the result, from case, rank and reference, where it is not the reference's.
         rule: what the gradient is, of calls that admit one.
         elsewhere: what a rank finds whose input is not looked at.
+
+    Raises:
+        ValueError: there is no such role, or the result is in no parameter of arrays.
     """
 
     takes: Mapping[str, str]
@@ -89,6 +93,13 @@ class Spelling(Binding):
     peculiar: Callable[[Any, int, Any], Tree] | None = None
     rule: Rule = "sum"
     elsewhere: Literal["none", "zeros"] = "none"
+
+    def __post_init__(self) -> None:
+        unknown = [role for role in self.takes.values() if role_of(role) not in ROLES]
+        if unknown:
+            raise ValueError(f"{self.name}: roles of parameters are {unknown}, should be of {sorted(ROLES)}")
+        if self.is_written and self.result not in self.arrays:
+            raise ValueError(f"{self.name}: result is {self.result!r}, should be returned, or of {self.arrays}")
 
     @property
     def arrays(self) -> tuple[str, ...]:
@@ -158,16 +169,10 @@ class Spelling(Binding):
             return None
         is_output = name == self.result and self.collective not in IN_PLACE
         if is_output or role_of(self.takes[name]) in BUFFERS:
-            found = blanks(self.collective, case, rank)
-        elif name == self.result and self.collective == "broadcast" and rank != case.root:
+            return self._doubled(self._blank(case, rank))
+        if name == self.result and self.collective == "broadcast" and rank != case.root:
             return case.laid_out(blanks(self.collective, case, rank))
-        elif self.collective not in PART_PER_RANK:
-            return self._doubled(case.arrays()[rank])
-        else:
-            parts = arranged(case.parts()[rank], self.arrangement, case.split_axis)
-            return parts if self.arrangement == "list" else case.laid_out(parts)
-        whole = arranged(found, self.arrangement, case.axis) if isinstance(found, list) else found
-        return self._doubled(mapped(whole, case.laid_out) if self.loose else whole)
+        return self._doubled(self._given(case, rank))
 
     def arguments(self, asker: Asker) -> dict[str, Any]:
         """What the parameters are given, by name; those that are left out are not there."""
@@ -214,6 +219,17 @@ class Spelling(Binding):
         if is_nowhere or (self.shares_own and rank == case.root):
             return {}
         return {KEEPS.format(self.result): not is_replaced or case.kind == "numpy"}
+
+    def _blank(self, case: Any, rank: int) -> Tree:
+        found = blanks(self.collective, case, rank)
+        whole = arranged(found, self.arrangement, case.axis) if isinstance(found, list) else found
+        return mapped(whole, case.laid_out) if self.loose else whole
+
+    def _given(self, case: Any, rank: int) -> Tree:
+        if self.collective not in PART_PER_RANK:
+            return case.arrays()[rank]
+        parts = arranged(case.parts()[rank], self.arrangement, case.split_axis)
+        return parts if self.arrangement == "list" else case.laid_out(parts)
 
     def _doubled(self, tree: Tree) -> Tree:
         return mapped(tree, lambda array: [array, array.copy()]) if self.coalesced else tree

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,3 +130,15 @@ def _parameters(path: str) -> set[str]:
     function = resolve(f"collshim.{path}")
     called = (function, function.__call__) if isinstance(function, type) else (function,)
     return {name for one in called for name in inspect.signature(one).parameters}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"takes": {"tensor": "aray"}}, r"are \['aray'\], should be of"),
+        ({"result": "out"}, "result is 'out', should be"),
+    ],
+)
+def test_a_spelling_with_a_slip_is_refused(changes: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        replace(find("torch.distributed.all_gather"), **changes)

@@ -14,7 +14,6 @@ from collshim.conformance.bindings.spelling import Spelling as Suite
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import differences
 from tests.robustness.context import SIZE, RankContext
-from tests.robustness.roles import ROLES
 from tests.robustness.spelling import Arguments, Call, Spelling
 
 _SAME = ("rows", "dtype")
@@ -75,7 +74,7 @@ def spelled(
     """
     suite = bindings.find(name)
     assert isinstance(suite, Suite)
-    roles = {parameter: role for parameter, role in suite.takes.items() if role_of(role) in ROLES}
+    roles = {parameter: role for parameter, role in suite.takes.items() if role_of(role) != "ignored root"}
     return Spelled(
         path=suite.path,
         roles={**roles, **(more or {})},
