@@ -53,7 +53,7 @@ gpu-model: ## the tests for GPUs, on simulated ones, without any; the first time
 	    status=$$?; test $$status -eq 77 || exit $$status
 
 faults: .venv/.installed-test ## mistakes across ranks: collshim's errors, and torch's beside them
-	@$(call within,540) $(BIN)/python -m collshim.conformance.faults
+	@$(call within,540) $(BIN)/python -m collshim faults
 
 mutants: .venv/.installed-test ## small faults put into copies of the code, each of which the suite must catch; up to half an hour
 	@$(call within,3300) $(BIN)/python -m collshim.conformance.mutants

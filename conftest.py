@@ -22,13 +22,13 @@ TIERS = {
         adapters/*/test_backend.py adapters/*/test_beside_torch.py adapters/*/test_ddp.py adapters/*/test_launcher.py
         adapters/*/test_lifecycle.py adapters/*/test_outside.py adapters/*/test_processes.py
         adapters/megengine/test_training.py benchmarks/* demo/test_demo.py demo/test_training.py docs/test_generated.py
-        docs/test_megengine_examples.py docs/test_oneflow_examples.py docs/test_tensorflow_examples.py
+        docs/test_*_examples.py docs/test_adding_a_framework.py docs/test_conformance_page.py
         engine/test_arrays.py::*does_not_end_the_process engine/test_arrays_of_others.py engine/test_launch.py
         engine/test_paths.py engine/test_stand_in.py engine/test_device_names.py::*told_once*
         engine/test_waits.py::test_a_barrier_between_processes* engine/test_world.py faults/test_faults.py gpu/*
         meta/test_plugin.py meta/test_pool.py mutants/test_runner.py
         packaging/test_names.py packaging/test_pytest.py packaging/test_wheel.py
-        report/test_command.py robustness/* robustness/test_interrupts.py
+        report/test_command.py report/test_module.py robustness/* robustness/test_interrupts.py
     """,
     "threads": """
         conformance/* adapters/* docs/*
@@ -49,9 +49,14 @@ RANKS = {"threads": "threads", "processes": "processes", "unchecked": "processes
 """The same by a test's parameter, which holds unless its file is said to start processes."""
 
 SLOW = """
+    demo/test_demo.py::test_a_result_that_differs_is_named_and_ends_it_with_1
+    docs/test_*_examples.py::*4?
+    meta/test_plugin.py::test_one_dialect_of_collshims_own_may_be_asked_for
+    meta/test_plugin.py::test_what_is_known_to_fail_does_not_fail_the_run
+    packaging/test_names.py::*installed?
     mutants/test_runner.py::test_a_fault_is_caught_by_a_comparison_that_names_its_collective
 """
-"""What `make thorough` alone has time for."""
+"""What `make thorough` alone has time for; a test's name, or with its parameters."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,7 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark every test with its tier; workers begin with the tests that take longest."""
     for item in items:
         item.add_marker(_tier(item))
-        if any(fnmatch(_name(item), f"*/{pattern}") for pattern in SLOW.split()):
+        names = (_name(item), f"{item.path}::{item.name}")
+        if any(fnmatch(name, f"*/{pattern}") for name in names for pattern in SLOW.split()):
             item.add_marker("slow")
     if hasattr(config, "workerinput"):
         order = list(TIERS)

@@ -1,4 +1,4 @@
-"""Programs that are wrong across ranks, and a scorer of their reports: ``python -m collshim.conformance.faults``.
+"""Programs that are wrong across ranks, and a scorer of their reports: ``collshim faults``.
 
 | module | subject |
 | --- | --- |

@@ -16,8 +16,15 @@ from collshim.transports.processes.store import serve_store
 _LEAVING = 5.0
 """Seconds that a process gets to end after its ranks have reported how they ended."""
 
+_STARTS = 4
+"""How often a run is begun whose ranks cannot make their world."""
+
 _CHILDREN = threading.Lock()
 """Held where a process starts or is closed: in Python 3.10 the one looks at what the other takes apart."""
+
+
+class NotStartedError(RuntimeError):
+    """A rank could not make its world: on a busy machine even that may take longer than a program's deadline."""
 
 
 class Run(NamedTuple):
@@ -43,7 +50,19 @@ def run(face: str, name: str, part: str, *, deadline: float, patience: float) ->
         part: "fault" or "twin".
         deadline: seconds that a wait in a collective may take.
         patience: seconds after the start of its last rank at which what has not ended counts as hung.
+
+    Raises:
+        NotStartedError: ranks could not make a world, several times.
     """
+    for _ in range(_STARTS - 1):
+        try:
+            return _run(face, name, part, deadline, patience)
+        except NotStartedError:
+            continue
+    return _run(face, name, part, deadline, patience)
+
+
+def _run(face: str, name: str, part: str, deadline: float, patience: float) -> Run:
     store = None if face == THREADS else serve_store("127.0.0.1")
     ranks = range(1) if store is None else range(SIZE)
     port = 0 if store is None else store.port
@@ -99,7 +118,7 @@ class _Processes:
         except (EOFError, ConnectionError):
             return False
         if isinstance(ending, str):
-            raise RuntimeError(f"rank {rank} could not start the program:\n{ending}")
+            raise NotStartedError(f"rank {rank} could not start the program:\n{ending}")
         if ending is None:
             self._started.add(rank)
             self._begun = time.monotonic()

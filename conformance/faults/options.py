@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from collshim.conformance.faults.rank import FACES
+from collshim.conformance.report.options import add_backend
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,10 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adapter", metavar="MODULE", help="a module with torch.distributed's functions; found in this folder too"
     )
-    parser.add_argument("--backend", metavar="NAME", help="of torch.distributed, or of the module")
-    parser.add_argument(
-        "--import", dest="registers", metavar="MODULE", help="what every rank imports first: what registers a backend"
-    )
+    add_backend(parser)
     parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 1), help="programs at once")
     parser.add_argument("--texts", action="store_true", help="print every rank's error")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what came of every program to this file")

@@ -20,7 +20,9 @@ where nothing could be asked, 130 after Ctrl-C, which shows and writes what was 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add them."""
-    _add_subjects(parser.add_argument_group("what is tested"))
+    subjects = parser.add_argument_group("what is tested")
+    _add_subjects(subjects)
+    add_backend(subjects)
     _add_cases(parser.add_argument_group("what is asked"))
     files = parser.add_argument_group("files to write")
     files.add_argument("--json", type=Path, metavar="FILE", help="every case with its inputs and answers")
@@ -38,14 +40,6 @@ def _add_subjects(group: argparse._ArgumentGroup) -> None:
         help="somebody's module, in the place of the one framework's own; found in this folder too",
     )
     group.add_argument(
-        "--backend",
-        metavar="NAME",
-        help="of torch.distributed, or of the module that --adapter names: gloo, collshim, one that --import registers",
-    )
-    group.add_argument(
-        "--import", dest="registers", metavar="MODULE", help="what every rank imports first: what registers a backend"
-    )
-    group.add_argument(
         "--allow-missing", action="store_true", help="ask a module that has none of the functions, or cannot start"
     )
     group.add_argument("--real", action="store_true", help="the one framework itself, apart from its declared faults")
@@ -59,6 +53,18 @@ def _add_subjects(group: argparse._ArgumentGroup) -> None:
         help="functions, or cases, that are known to fail, a line each",
     )
     group.add_argument("--skips-file", type=Path, metavar="FILE", help="the same of what is not to be asked")
+
+
+def add_backend(group: argparse._ActionsContainer) -> None:
+    """Add what names a backend of torch.distributed, here and in ``collshim faults``."""
+    group.add_argument(
+        "--backend",
+        metavar="NAME",
+        help="of torch.distributed, or of the module that --adapter names: gloo, collshim, one that --import registers",
+    )
+    group.add_argument(
+        "--import", dest="registers", metavar="MODULE", help="what every rank imports first: what registers a backend"
+    )
 
 
 def _add_cases(group: argparse._ArgumentGroup) -> None:

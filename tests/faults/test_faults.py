@@ -47,7 +47,7 @@ pytestmark = pytest.mark.timeout(WAITED + 20)
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Scores:
     """What came of every program, in a process of its own, as ``make faults`` runs them."""
     out = tmp_path_factory.mktemp("faults") / "scores.json"
-    command = [sys.executable, "-m", "collshim.conformance.faults", "--jobs", "8", "--json", str(out)]
+    command = [sys.executable, "-m", "collshim", "faults", "--jobs", "8", "--json", str(out)]
     done = subprocess.run([*command, "--faces", *OURS], capture_output=True, text=True, timeout=WAITED)
     assert out.exists(), done.stdout + done.stderr
     return {(found["program"], found["face"]): found for found in json.loads(out.read_text(encoding="utf-8"))}
@@ -98,7 +98,7 @@ def test_the_sixteen_classes_are_there() -> None:
 def test_the_page_shows_every_program() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
     missing = [program.name for program in PROGRAMS if f"| {program.name} |" not in page]
-    assert missing == [], "write it with python -m collshim.conformance.faults --write docs/faults.md"
+    assert missing == [], "write it with collshim faults --write docs/faults.md"
 
 
 def test_a_page_that_is_written_again_keeps_what_others_wrote_of_it() -> None:

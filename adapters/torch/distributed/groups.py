@@ -166,6 +166,28 @@ def get_backend(group: Group = None) -> str:
     return process_group.backend
 
 
+def get_backend_impl(group: Group | str = None, device: Any = None) -> ProcessGroup:
+    """What carries the group's calls, with a method for each collective: the group itself, of tensors on any device.
+
+    Of torch 2.14 and newer.
+
+    Args:
+        group: or its name.
+        device: accepted and not needed.
+
+    Raises:
+        ValueError: no default group yet; outside the group; no group of this name.
+    """
+    state = required()
+    if isinstance(group, str):
+        found = next((one for one in state.groups if one.group_name == group), None)
+    else:
+        found = group_of(group)
+    if found is None:
+        refuse(ValueError, f"Invalid process group specified: {group!r}")
+    return found
+
+
 def get_backend_config(group: Group = None) -> str:
     """Each device's backend, such as "cpu:gloo,cuda:nccl".
 

@@ -1,7 +1,9 @@
 """all_gather_object, gather_object, broadcast_object_list, scatter_object_list, send_object_list, recv_object_list.
 
-Conventions of torch 2.13.0. Objects travel pickled, each rank unpickles its own copies, so use these between ranks that
-trust each other. Ranks may give objects of unequal size; one message carries a whole list.
+Conventions of torch 2.13.0, with ``weights_only`` of 2.14. Objects travel pickled, each rank unpickles its own copies,
+so use these between ranks that trust each other; with ``weights_only``, the same on every rank, they are saved by
+``torch.save`` and restored by ``torch.load(weights_only=True)``, which makes tensors, numbers, text, containers alone.
+Ranks may give objects of unequal size; one message carries a whole list.
 """
 
 from __future__ import annotations
@@ -10,19 +12,24 @@ from typing import Any
 
 import collshim.work
 from collshim.errors import ArgumentTypeError, CollshimError, MismatchError, also
+from collshim.options import get as current_options
+from collshim.options import options
 from collshim.torch.distributed.arguments import refuse
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
 from collshim.torch.distributed.point_to_point import refuse_self
 from collshim.torch.distributed.posting import Call, awaited
+from collshim.torch.distributed.weights import loaded, of_installed_torch, saved
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Group = None) -> None:
+@of_installed_torch
+def all_gather_object(object_list: list[Any], obj: Any, group: Group = None, weights_only: bool = False) -> None:
     """Every rank's ``object_list[r]`` is a copy of rank r's ``obj``.
 
     Args:
         object_list: a list with at least one place per rank of the group.
         obj: what pickle can save.
         group: None for all ranks.
+        weights_only: see above.
 
     Returns:
         None; with a UserWarning on a rank outside the group, whose list stays as it is.
@@ -37,16 +44,19 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group = None) -> 
     if process_group is None:
         outside("all_gather_object")
         return
-    copies = _awaited(process_group, "all_gather", lambda comm: comm.all_gather_object(obj)).result()
-    _fill("all_gather_object: object_list", object_list, copies)
+    given = saved(obj, weights_only)
+    copies = _awaited(process_group, "all_gather", lambda comm: comm.all_gather_object(given), weights_only).result()
+    _fill("all_gather_object: object_list", object_list, [loaded(copy, weights_only) for copy in copies])
 
 
+@of_installed_torch
 def gather_object(
     obj: Any,
     object_gather_list: list[Any] | None = None,
     dst: int | None = None,
     group: Group = None,
     group_dst: int | None = None,
+    weights_only: bool = False,
 ) -> None:
     """The destination's ``object_gather_list[r]`` is a copy of rank r's ``obj``.
 
@@ -55,6 +65,7 @@ def gather_object(
         object_gather_list: on the destination a list with at least one place per rank; None, or empty, elsewhere.
         dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
+        weights_only: see above.
 
     Returns:
         None; with a UserWarning on a rank outside the group.
@@ -73,17 +84,21 @@ def gather_object(
         refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
     if object_gather_list and not is_root:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    copies = _awaited(process_group, "gather", lambda comm: comm.gather_object(obj, root)).result()
+    given = saved(obj, weights_only)
+    copies = _awaited(process_group, "gather", lambda comm: comm.gather_object(given, root), weights_only).result()
     if is_root and object_gather_list is not None:
-        _fill("gather_object: object_gather_list", object_gather_list, copies)
+        objects = [loaded(copy, weights_only) for copy in copies]
+        _fill("gather_object: object_gather_list", object_gather_list, objects)
 
 
+@of_installed_torch
 def broadcast_object_list(
     object_list: list[Any],
     src: int | None = None,
     group: Group = None,
     device: Any = None,
     group_src: int | None = None,
+    weights_only: bool = False,
 ) -> None:
     """Every rank's ``object_list`` holds copies of the source's objects; the source keeps its own.
 
@@ -92,6 +107,7 @@ def broadcast_object_list(
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
         device: accepted and not needed.
+        weights_only: see above.
 
     Returns:
         None; with a UserWarning on a rank outside the group.
@@ -106,17 +122,20 @@ def broadcast_object_list(
     if process_group is None:
         outside("broadcast_object_list")
         return
-    copies = _awaited(process_group, "broadcast", lambda comm: comm.broadcast_object(list(object_list), root)).result()
+    given = [saved(one, weights_only) for one in object_list]
+    work = _awaited(process_group, "broadcast", lambda comm: comm.broadcast_object(given, root), weights_only)
     if root != process_group.rank():
-        _replace("broadcast_object_list", object_list, copies)
+        _replace("broadcast_object_list", object_list, work.result(), weights_only)
 
 
+@of_installed_torch
 def scatter_object_list(
     scatter_object_output_list: list[Any],
     scatter_object_input_list: list[Any] | None = None,
     src: int | None = None,
     group: Group = None,
     group_src: int | None = None,
+    weights_only: bool = False,
 ) -> None:
     """Rank r's ``scatter_object_output_list[0]`` is a copy of the source's r-th object.
 
@@ -125,6 +144,7 @@ def scatter_object_list(
         scatter_object_input_list: on the source a list with one object per rank; ignored elsewhere.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
+        weights_only: see above.
 
     Returns:
         None; with a UserWarning on a rank outside the group.
@@ -147,10 +167,12 @@ def scatter_object_list(
         objects = scatter_object_input_list
         if objects is None:
             refuse(ValueError, "source rank must provide non-None scatter_object_input_list")
-    work = _awaited(process_group, "scatter", lambda comm: comm.scatter_object(objects, root))
-    scatter_object_output_list[0] = work.result()
+    given = [saved(one, True) for one in objects] if weights_only and objects is not None else objects
+    work = _awaited(process_group, "scatter", lambda comm: comm.scatter_object(given, root), weights_only)
+    scatter_object_output_list[0] = loaded(work.result(), weights_only)
 
 
+@of_installed_torch
 def send_object_list(
     object_list: list[Any],
     dst: int | None = None,
@@ -158,6 +180,7 @@ def send_object_list(
     device: Any = None,
     group_dst: int | None = None,
     use_batch: bool = False,
+    weights_only: bool = False,
 ) -> None:
     """The destination's ``recv_object_list`` gets copies of the objects.
 
@@ -166,6 +189,7 @@ def send_object_list(
         dst, group_dst: the destination, as a global rank or as a rank in the group: one of the two.
         group: None for all ranks.
         device, use_batch: accepted and not needed.
+        weights_only: see above.
 
     Raises:
         ValueError: a destination given twice or not at all, or outside the group; this rank itself, or this rank is
@@ -178,9 +202,11 @@ def send_object_list(
         no_member()
     destination = rank_in(process_group, dst, group_dst)
     refuse_self(process_group, destination, "destination")
-    _awaited(process_group, "send", lambda comm: comm.send_object(list(object_list), destination))
+    given = [saved(one, weights_only) for one in object_list]
+    _awaited(process_group, "send", lambda comm: comm.send_object(given, destination), weights_only)
 
 
+@of_installed_torch
 def recv_object_list(
     object_list: list[Any],
     src: int | None = None,
@@ -188,6 +214,7 @@ def recv_object_list(
     device: Any = None,
     group_src: int | None = None,
     use_batch: bool = False,
+    weights_only: bool = False,
 ) -> int:
     """``object_list`` holds copies of the objects that the source sent.
 
@@ -197,6 +224,7 @@ def recv_object_list(
             torch documents (and 2.13 refuses).
         group: None for all ranks.
         device, use_batch: accepted and not needed.
+        weights_only: see above.
 
     Returns:
         The source's global rank.
@@ -212,15 +240,17 @@ def recv_object_list(
     source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
     if source is not None:
         refuse_self(process_group, source, "source")
-    work = _awaited(process_group, "recv", lambda comm: comm.recv_object(source))
-    _replace("recv_object_list", object_list, work.result())
+    work = _awaited(process_group, "recv", lambda comm: comm.recv_object(source), weights_only)
+    _replace("recv_object_list", object_list, work.result(), weights_only)
     return process_group.communicator.ranks[work.source if work.source is not None else source or 0]
 
 
-def _awaited(process_group: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
+def _awaited(process_group: ProcessGroup, title: str, call: Call, weights_only: bool) -> collshim.work.Work[Any]:
     """The complete call; what pickle refuses is an error of pickle's class too."""
+    allowed = current_options().objects
     try:
-        return awaited(process_group, title, call)
+        with options(objects="safe" if weights_only and allowed == "any" else allowed):
+            return awaited(process_group, title, call)
     except ArgumentTypeError as error:
         if not isinstance(error.__cause__, Exception):
             raise
@@ -237,9 +267,9 @@ def _fill(what: str, places: list[Any] | dict[int, Any], copies: list[Any]) -> N
         raise also(CollshimError, IndexError)(text)
 
 
-def _replace(function: str, objects: list[Any], copies: Any) -> None:
+def _replace(function: str, objects: list[Any], copies: Any, weights_only: bool) -> None:
     if not isinstance(copies, list) or len(copies) != len(objects):
         length = len(copies) if isinstance(copies, list) else type(copies).__qualname__
         raise MismatchError(f"{function}: the list's length is {len(objects)}, the source's is {length}")
     for place, copy in enumerate(copies):  # of a dict too, which torch lets pass
-        objects[place] = copy
+        objects[place] = loaded(copy, weights_only)

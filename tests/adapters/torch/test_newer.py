@@ -1,9 +1,11 @@
-"""What torch 2.14 and 2.15 add: gather_single, gather_into_tensor, set_timeout."""
+"""What torch 2.14 and 2.15 add: gather_single, gather_into_tensor, set_timeout, get_backend_impl, weights_only."""
 
 from __future__ import annotations
 
+import pickle
 import time
 from datetime import timedelta
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,3 +82,67 @@ def test_a_groups_timeout_holds_from_when_it_was_set(run: Run) -> None:
         return True
 
     assert run(rank, 2) == [True, True]
+
+
+class Mine:
+    """Nothing that ``torch.load(weights_only=True)`` makes."""
+
+
+def exchanged(value: Any, **there: bool) -> Any:
+    """What every function of objects brings from the other rank, of two."""
+    me = dist.get_rank()
+    every: list[Any] = [None, None]
+    dist.all_gather_object(every, value, **there)
+    got = [every[1 - me]]
+    dist.gather_object(value, every if me == 0 else None, **there)
+    got += every[1:] if me == 0 else [every[0]]
+    held = [value, value]
+    dist.broadcast_object_list(held, src=1, **there)
+    part: list[Any] = [None]
+    dist.scatter_object_list(part, [value, value] if me == 0 else None, **there)
+    if me == 0:
+        dist.send_object_list([value], dst=1, **there)
+        return [*got, *held, *part]
+    message: list[Any] = [None]
+    dist.recv_object_list(message, src=0, **there)
+    return [*got, *held, *part, *message]
+
+
+def test_weights_only_brings_tensors_and_containers_through_every_function_of_objects(run: Run) -> None:
+    def rank() -> Any:
+        got = exchanged({"w": torch.arange(3), "n": (1, "a")}, weights_only=True)
+        return [(one["w"].tolist(), one["n"]) for one in got]
+
+    assert run(rank, 2) == [[([0, 1, 2], (1, "a"))] * 5, [([0, 1, 2], (1, "a"))] * 6]
+
+
+def test_weights_only_refuses_a_class_of_the_senders(run: Run, refused: Refused) -> None:
+    run(lambda: refused(pickle.UnpicklingError, lambda: dist.all_gather_object([0, 0], Mine(), weights_only=True)), 2)
+
+
+def test_ranks_that_disagree_on_weights_only_are_told(run: Run, refused: Refused) -> None:
+    def rank() -> None:
+        given = dist.get_rank() == 0
+        refused(RuntimeError, lambda: dist.all_gather_object([0, 0], 1, weights_only=given), "weights_only is")
+
+    run(rank, 2)
+
+
+def test_a_groups_backend_has_a_method_for_each_collective(run: Run) -> None:
+    def rank() -> Any:
+        x, group = own(), dist.new_group([0, 1])
+        assert isinstance(group, dist.ProcessGroup)
+        dist.get_backend_impl(group.group_name).allreduce([x]).wait()
+        return x[0, 0].item(), dist.get_backend_impl() is dist.group.WORLD
+
+    assert run(rank, 2) == [(1.0, True)] * 2
+
+
+def test_there_is_no_backend_of_a_group_that_is_unknown(run: Run, refused: Refused) -> None:
+    run(lambda: refused(ValueError, lambda: dist.get_backend_impl("nobody's"), "nobody's"), 2)
+
+
+def test_torch_finds_the_backend_by_its_entry_point() -> None:
+    registers = next(iter(entry_points(group="torch.distributed.backends", name="collshim"))).load()
+    registers()
+    assert "collshim" in torch.distributed.Backend.backend_list

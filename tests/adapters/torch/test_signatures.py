@@ -69,6 +69,7 @@ SIGNATURES = {
 NEWER = {
     "gather_into_tensor": "(tensor, gather_tensor=None, dst=None, group=None, async_op=False, group_dst=None)",
     "gather_single": "(tensor, gather_tensor=None, dst=None, group=None, async_op=False, group_dst=None)",
+    "get_backend_impl": "(group=None, device=None)",
     "set_timeout": "(timeout, group=None)",
 }
 """Those of torch 2.15.0."""

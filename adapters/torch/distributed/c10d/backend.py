@@ -35,8 +35,12 @@ _groups_of_torch: weakref.WeakSet[CollectiveGroup] = weakref.WeakSet()
 
 
 def register() -> None:
-    """Torch knows the backend from now on, for CPU and CUDA tensors."""
-    Backend.register_backend(NAME, _create_group, extended_api=True, devices=["cpu", "cuda"])
+    """Torch knows the backend from now on, for CPU and CUDA tensors; may be called again.
+
+    From torch 2.14 on torch itself calls it, by the entry point, where nobody has imported collshim.
+    """
+    if NAME not in Backend.backend_list:
+        Backend.register_backend(NAME, _create_group, extended_api=True, devices=["cpu", "cuda"])
 
 
 def enter_default(
