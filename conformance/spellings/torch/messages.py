@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from collshim.conformance.bindings.objects import (
     RingObjects,
     ScatterObjects,
 )
-from collshim.conformance.bindings.torch.common import FRAMEWORK, MESSAGES, OBJECTS, PATH, SENT_OBJECTS
+from collshim.conformance.spellings.torch.common import FRAMEWORK, MESSAGES, OBJECTS, PATH
 
 
 def _blocking(asked: Neighbours) -> Tree:
@@ -87,7 +88,21 @@ def _object(name: str, binding: Any, **more: Any) -> Binding:
 
 
 MESSAGES_AND_OBJECTS: tuple[Binding, ...] = (
-    Ring(framework=FRAMEWORK, path=PATH + "send", admits=MESSAGES, speak=_blocking, returns=_source),
+    Ring(
+        framework=FRAMEWORK,
+        path=PATH + "send",
+        admits=MESSAGES,
+        speak=_blocking,
+        returns=_source,
+        example="""\
+x = torch.tensor([1, 2]) + 10 * rank
+dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
+""",
+        notes=(
+            ("`recv` returns the sender's rank, and writes into its tensor. Without `src` it takes from anybody."),
+            ("A `recv` from the rank itself waits for an `isend` to itself, and without one until the deadline."),
+        ),
+    ),
     Ring(framework=FRAMEWORK, path=PATH + "recv", form="any", admits=MESSAGES, speak=_from_anybody, returns=_source),
     Ring(framework=FRAMEWORK, path=PATH + "isend", admits=MESSAGES, speak=_asynchronous, returns=_done),
     Ring(
@@ -100,7 +115,18 @@ MESSAGES_AND_OBJECTS: tuple[Binding, ...] = (
         alone="a tag is met by the same tag alone, and other dialects have none",
     ),
     Ring(framework=FRAMEWORK, path=PATH + "batch_isend_irecv", admits=MESSAGES, speak=_batch, returns=_handles),
-    _object("all_gather_object", AllGatherObject),
+    _object(
+        "all_gather_object",
+        AllGatherObject,
+        example="""\
+outs = [None] * size
+dist.all_gather_object(outs, {"rank": rank})
+""",
+        notes=(
+            "Objects are pickled: take them from ranks alone that you trust as you trust your own program.",
+            ("`send_object_list` and `recv_object_list` move a list; `recv_object_list` returns the sender's rank."),
+        ),
+    ),
     _object("gather_object", GatherObject, with_root=root_as("dst")),
     _object("broadcast_object_list", BroadcastObjects, with_root=root_as("src")),
     _object("scatter_object_list", ScatterObjects, with_root=root_as("src")),
@@ -108,7 +134,7 @@ MESSAGES_AND_OBJECTS: tuple[Binding, ...] = (
         framework=FRAMEWORK,
         path=PATH + "send_object_list",
         other=PATH + "recv_object_list",
-        admits=SENT_OBJECTS,
+        admits=replace(OBJECTS, least_size=2),
         received=lambda source: source,
     ),
 )

@@ -9,9 +9,9 @@ A function of ``comm_func`` leaves its input alone and returns what it made; a p
 from __future__ import annotations
 
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.bindings.mindspore.functional import FUNCTIONAL
-from collshim.conformance.bindings.mindspore.in_place import IN_PLACE
-from collshim.conformance.bindings.mindspore.messages import FUNCTIONAL_MESSAGES
-from collshim.conformance.bindings.mindspore.primitives import PRIMITIVES
+from collshim.conformance.spellings.mindspore.functional import FUNCTIONAL
+from collshim.conformance.spellings.mindspore.in_place import IN_PLACE
+from collshim.conformance.spellings.mindspore.messages import FUNCTIONAL_MESSAGES
+from collshim.conformance.spellings.mindspore.primitives import PRIMITIVES
 
-BINDINGS: tuple[Binding, ...] = (*FUNCTIONAL, *FUNCTIONAL_MESSAGES, *PRIMITIVES, *IN_PLACE)
+SPELLINGS: tuple[Binding, ...] = (*FUNCTIONAL, *FUNCTIONAL_MESSAGES, *PRIMITIVES, *IN_PLACE)

@@ -8,8 +8,8 @@ from typing import Any
 from collshim.conformance.bindings.answers import Handle, Shaped, Tree
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.messages import Neighbours, Ring
-from collshim.conformance.bindings.mindspore.common import FRAMEWORK, MESSAGES, within
-from collshim.conformance.bindings.mindspore.functional import PATH
+from collshim.conformance.spellings.mindspore.common import FRAMEWORK, MESSAGES, within
+from collshim.conformance.spellings.mindspore.functional import COMM_FUNC
 
 
 def _blocking(path: str) -> Callable[[Neighbours], Tree]:
@@ -70,10 +70,26 @@ def _ring(path: str, name: str, speak: Any, returns: Callable[[Any, int], Tree],
     return Ring(framework=FRAMEWORK, path=path + name, admits=MESSAGES, speak=speak(path), returns=returns, **more)
 
 
+_COMM_FUNC = f"mindspore.{COMM_FUNC}."
 FUNCTIONAL_MESSAGES: tuple[Binding, ...] = (
-    _ring(PATH, "send", _blocking, _value, fills=False),
-    _ring(PATH, "isend", _asynchronous, _value_and_handle, fills=False),
-    _ring(PATH, "batch_isend_irecv", _batch, _values, fills=False),
+    _ring(
+        _COMM_FUNC,
+        "send",
+        _blocking,
+        _value,
+        fills=False,
+        example="""\
+x = ms.Tensor([1, 2]) + 10 * rank
+comm_func.send(x, 1) if rank == 0 else comm_func.recv(x, 0)
+""",
+        notes=(
+            "`recv` returns what came; its tensor only tells shape and dtype, and is not written.",
+            "`isend` and `irecv` return handles; `irecv` returns `(tensor, handle)`.",
+            ("In a group the ranks that exchange messages are numbered in sorted order, whatever the group's order."),
+        ),
+    ),
+    _ring(_COMM_FUNC, "isend", _asynchronous, _value_and_handle, fills=False),
+    _ring(_COMM_FUNC, "batch_isend_irecv", _batch, _values, fills=False),
 )
 
 

@@ -9,8 +9,8 @@ From torch 2.13.0 run with gloo, and where gloo refuses what torch documents (un
 from __future__ import annotations
 
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.bindings.torch.functional import FUNCTIONAL
-from collshim.conformance.bindings.torch.messages import MESSAGES_AND_OBJECTS
-from collshim.conformance.bindings.torch.written import WRITTEN
+from collshim.conformance.spellings.torch.functional import FUNCTIONAL
+from collshim.conformance.spellings.torch.messages import MESSAGES_AND_OBJECTS
+from collshim.conformance.spellings.torch.written import WRITTEN
 
-BINDINGS: tuple[Binding, ...] = (*WRITTEN, *MESSAGES_AND_OBJECTS, *FUNCTIONAL)
+SPELLINGS: tuple[Binding, ...] = (*WRITTEN, *MESSAGES_AND_OBJECTS, *FUNCTIONAL)
