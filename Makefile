@@ -36,7 +36,7 @@ test: lint types ## what continuous integration runs: style, types and every beh
 
 thorough: lint types ## everything, with many more drawn cases; ends within two hours
 	@COLLSHIM_THOROUGH=1 $(call within,7100) $(SIDE_BY_SIDE) --session-timeout=7000 --timeout=600
-	@$(MAKE) --no-print-directory docs gpu-model gpu-mutants
+	@$(MAKE) --no-print-directory docs gpu-model gpu-mutants over-real
 
 conformance: .venv/.installed-test ## the conformance suite alone
 	@$(call within,900) $(SIDE_BY_SIDE) --session-timeout=840 collshim/conformance
@@ -58,8 +58,8 @@ faults: .venv/.installed-test ## mistakes across ranks: collshim's errors, and t
 mutants: .venv/.installed-test ## small faults put into copies of the code, each of which the suite must catch; up to half an hour
 	@$(call within,3300) $(BIN)/python -m collshim.conformance.mutants
 
-over-real: .venv/.installed-test ## the real MegEngine and OneFlow, each in an environment of its own, carried by collshim; downloads
-	@$(call within,1500) $(BIN)/python -m tests.over_real; status=$$?; test $$status -eq 77 || exit $$status
+over-real: .venv/.installed-test ## the real MegEngine, MindSpore and OneFlow, each in an environment of its own, carried by collshim; downloads
+	@$(call within,3000) $(BIN)/python -m tests.over_real; status=$$?; test $$status -eq 77 || exit $$status
 
 upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, on 2 and 4 ranks, some minutes
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch

@@ -11,11 +11,12 @@ import importlib
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.util import Finalize
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from collshim import world
+from collshim.adapting.replacing import Replacing
 from collshim.communicator import Communicator
 from collshim.errors import CollshimError, WorldError, also
 from collshim.transports.processes.store import reach_store, serve_store
@@ -24,20 +25,7 @@ _PARTING = 20.0
 """Seconds that a rank waits for the others before it ends."""
 
 
-class _Replacing(Protocol):
-    """What ``patching.Patch`` does."""
-
-    def replace(self, owner: Any, name: str, new: Any) -> None:
-        """Put ``new`` in the place of ``owner``'s attribute."""
-
-    def replace_everywhere(self, old: Callable[..., Any], new: Callable[..., Any]) -> None:
-        """Put ``new`` in the place of ``old`` in every module that names it."""
-
-    def at_end(self, ending: Callable[[], None]) -> None:
-        """Call it when the patch is undone."""
-
-
-def apply(patch: _Replacing) -> None:
+def apply(patch: Replacing) -> None:
     """Replace what is said above."""
     functional = importlib.import_module("megengine.distributed.functional")
     group = importlib.import_module("megengine.distributed.group")

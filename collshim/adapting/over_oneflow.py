@@ -11,11 +11,12 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from collshim import world
+from collshim.adapting.replacing import Replacing
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, CollshimError, also, refusal
 
@@ -25,16 +26,6 @@ _COMM = (
     *("reduce_scatter", "reduce_scatter_tensor", "scatter"),
 )
 _BENEATH = ("local_all_reduce", "local_reduce", "local_all_gather", "local_reduce_scatter", "comm_broadcast")
-
-
-class _Replacing(Protocol):
-    """What ``patching.Patch`` does."""
-
-    def replace(self, owner: Any, name: str, new: Any) -> None:
-        """Put ``new`` in the place of ``owner``'s attribute."""
-
-    def replace_everywhere(self, old: Any, new: Any) -> None:
-        """Put ``new`` in the place of ``old`` in every module that names it."""
 
 
 def load() -> Any:
@@ -48,7 +39,7 @@ def load() -> Any:
         os.environ.update(hidden)
 
 
-def apply(patch: _Replacing) -> None:
+def apply(patch: Replacing) -> None:
     """Replace what is said above."""
     flow = importlib.import_module("oneflow")
     internal, functions = flow._oneflow_internal, importlib.import_module("oneflow.comm.comm_ops")

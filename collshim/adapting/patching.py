@@ -1,6 +1,6 @@
 """Real frameworks whose collectives collshim carries: everything else stays the framework's own.
 
-    collshim.patch("megengine")               # from now on; "oneflow" likewise
+    collshim.patch("megengine")               # from now on; "mindspore" and "oneflow" likewise
     with collshim.patch("megengine"): ...     # for a block of code
 
 ``collshim run --patch megengine -n 4 script.py`` does it in every rank before the script begins, and in the processes
@@ -16,14 +16,23 @@ from types import TracebackType
 from typing import Any
 
 from collshim.adapting import over_megengine, over_oneflow
+from collshim.adapting.over_mindspore import table as over_mindspore
 from collshim.errors import ArgumentError, ArgumentValueError, also
 
 VARIABLE = "COLLSHIM_PATCH"
 """Names, with commas between them, what ``collshim run`` is to patch in the ranks."""
 
-_PATCHES: dict[str, Callable[[Patch], None]] = {"megengine": over_megengine.apply, "oneflow": over_oneflow.apply}
+_PATCHES: dict[str, Callable[[Patch], None]] = {
+    "megengine": over_megengine.apply,
+    "mindspore": over_mindspore.apply,
+    "oneflow": over_oneflow.apply,
+}
 _IMPORTS: dict[str, Callable[[], Any]] = {"oneflow": over_oneflow.load}
 """How a framework is imported that does more then than to be imported."""
+
+
+_INHERITED: Any = object()
+"""In the place of what an owner did not have itself."""
 
 
 class Patch:
@@ -36,7 +45,7 @@ class Patch:
 
     def replace(self, owner: Any, name: str, new: Any) -> None:
         """Put ``new`` in the place of ``owner``'s attribute."""
-        self._earlier.append((owner, name, getattr(owner, name)))
+        self._earlier.append((owner, name, vars(owner).get(name, _INHERITED)))
         setattr(owner, name, new)
 
     def replace_everywhere(self, old: Callable[..., Any], new: Callable[..., Any]) -> None:
@@ -55,7 +64,10 @@ class Patch:
         for ending in reversed(self._endings):
             ending()
         for owner, name, old in reversed(self._earlier):
-            setattr(owner, name, old)
+            if old is _INHERITED:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, old)
         self._earlier, self._endings = [], []
         if _applied.get(self.framework) is self:
             del _applied[self.framework]
@@ -79,7 +91,7 @@ def patch(framework: str) -> Patch:
         The patch; the one that holds already where there is one.
 
     Raises:
-        ArgumentValueError: none of "megengine" and "oneflow".
+        ArgumentValueError: none of "megengine", "mindspore" and "oneflow".
         ArgumentError: (an ImportError too) the package is not installed here.
     """
     if framework not in _PATCHES:

@@ -1,8 +1,8 @@
-"""Run the tests over the real MegEngine and the real OneFlow, each in an environment of its own.
+"""Run the tests over the real MegEngine, MindSpore and OneFlow, each in an environment of its own.
 
-python -m tests.over_real [megengine] [oneflow] makes ``.venv-over-megengine`` and ``.venv-over-oneflow``, with Python
-3.10 (``python3.10``, or PYTHON310 says which), the framework, what it needs, and torch. The exit status is pytest's, or
-77 where an environment cannot be made, with the reason.
+python -m tests.over_real [megengine] [mindspore] [oneflow] makes ``.venv-over-megengine`` and so on, with Python 3.10
+(``python3.10``, or PYTHON310 says which), the framework, what it needs, and torch. The exit status is pytest's, or 77
+where an environment cannot be made, with the reason.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ SKIPPED = 77
 """The exit status where nothing was run, as Automake has it."""
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTS = ("setuptools<75", "numpy==1.23.5", "torch>=2.6", "optree", "pytest", "pytest-timeout")
+TESTS = ("setuptools<75", "torch>=2.6", "optree", "ml_dtypes", "hypothesis", "tomli", "pytest", "pytest-timeout")
+MINDONE_NEEDS = ("transformers==4.57.1", "trampoline", "omegaconf", "sentencepiece")
+ALONE = {"mindspore": ("mindone==0.5.0", "mindcv==0.3.0")}
+"""Packages whose requirements, for what no test imports, are left out."""
 PINS = {
-    "megengine": ("megengine==1.13.0",),
-    "oneflow": ("oneflow==0.9.0", "nvidia-cudnn-cu11==8.6.0.163", "nvidia-cublas-cu11==11.11.3.6"),
+    "megengine": ("megengine==1.13.0", "numpy==1.23.5"),
+    "mindspore": ("mindspore==2.10.0", "numpy==1.26.4", *MINDONE_NEEDS),
+    "oneflow": ("oneflow==0.9.0", "numpy==1.23.5", "nvidia-cudnn-cu11==8.6.0.163", "nvidia-cublas-cu11==11.11.3.6"),
 }
 """PyPI's OneFlow is built with CUDA 11, whose libraries it looks for on a machine without a GPU too."""
 
@@ -40,6 +44,8 @@ def make(framework: str) -> Path:
         raise CannotBeMadeError(f"there is no python3.10, for which {framework} is built: PYTHON310 says where")
     _run([own, "-m", "venv", "--clear", str(folder)])
     _run([str(python), "-m", "pip", "install", "--quiet", *TESTS, *PINS[framework]])
+    if framework in ALONE:
+        _run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", *ALONE[framework]])
     done.touch()
     return python
 
@@ -64,6 +70,7 @@ def run(framework: str, arguments: list[str]) -> int:
     cuda = python.parents[1].glob("lib/python*/site-packages/nvidia/*/lib")
     libraries = [*map(str, cuda), os.environ.get("LD_LIBRARY_PATH", "")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment["PATH"] = os.pathsep.join((str(python.parent), os.environ.get("PATH", "")))  # of msrun's own python
     if framework == "oneflow":
         environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, libraries))
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode

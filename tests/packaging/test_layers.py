@@ -22,7 +22,7 @@ FRAMEWORKS = tuple(frameworks.FRAMEWORKS)
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
     ("accelerator", "errors", "frameworks", "layout", "dlpack", "compiling", "pickling"),
-    ("adapting.absent", "adapting.fall_through", "adapting.importers"),
+    ("adapting.absent", "adapting.fall_through", "adapting.importers", "adapting.replacing"),
     ("adapting.stand_in",),
     ("adapting.startup.sitecustomize",),
     ("arithmetic", "arrays", "environment", "forks", "nan", "options"),
@@ -58,6 +58,13 @@ LEVELS = (
     ("processes",),
     ("launch",),
     ("adapting.devices", "adapting.over_megengine", "adapting.over_oneflow"),
+    ("adapting.over_mindspore", "adapting.over_mindspore.pending", "adapting.over_mindspore.named_groups"),
+    ("adapting.over_mindspore.tensors", "adapting.over_mindspore.context"),
+    ("adapting.over_mindspore.gradients",),
+    ("adapting.over_mindspore.functional",),
+    ("adapting.over_mindspore.kernels", "adapting.over_mindspore.messages"),
+    ("adapting.over_mindspore.primitives",),
+    ("adapting.over_mindspore.table",),
     ("adapting.patching",),
     ("info", "run", "worker"),
     ("adapting",),

@@ -15,6 +15,7 @@ __all__ = [
     "Add",
     "Cast",
     "Depend",
+    "Identity",
     "MatMul",
     "Mul",
     "Reshape",
@@ -147,6 +148,17 @@ class Depend(_Computation):
     """``ops.depend``."""
 
     _function = staticmethod(depend)
+
+
+class Identity(Primitive):
+    """The tensor itself."""
+
+    def __init__(self) -> None:
+        super().__init__("Identity")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The tensor."""
+        return x
 
 
 class MatMul(Primitive):

@@ -1,6 +1,7 @@
 """Send, Receive, BatchISendIRecv, NeighborExchange, NeighborExchangeV2: messages. Conventions of MindSpore 2.10.0.
 
-Ranks are ranks in the group. ``NeighborExchange`` and its second form run in MindSpore's graphs alone.
+Ranks are ranks in the group. ``NeighborExchange`` and its second form run in MindSpore's graphs alone. Gradients go the
+way back, as MindSpore's ``grad_comm_ops`` has them; those of a batch do not.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from collshim.messages import Recv
 from collshim.messages import Send as SentMessage
 from collshim.mindspore.communication.comm_func.arguments import dense, require_tensor
 from collshim.mindspore.communication.comm_func.handle import in_kind_of
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse, resolved
 from collshim.mindspore.ops.operations._arguments import Collective, require_type
+from collshim.mindspore.ops.operations._differentiable import differentiated, is_differentiated
 from collshim.mindspore.tensor import Tensor as MindSporeTensor
+from collshim.mindspore.tensor import wrapped
 
 __all__ = ["BatchISendIRecv", "NeighborExchange", "NeighborExchangeV2", "Receive", "Send"]
 _SIDES = 8  # top, and on clockwise: top right, right, ...
@@ -27,6 +30,8 @@ _SIDES = 8  # top, and on clockwise: top right, right, ...
 
 class Send(Collective):
     """Called, rank ``dest_rank`` of ``group`` gets the tensor by its ``Receive`` of this tag; the tensor comes back.
+
+    Its gradient is the one that the receiving rank sends back in ``group_back``, and is waited for.
 
     Raises:
         TypeError: ``sr_tag`` or ``dest_rank`` is no int, ``group`` no string; called with no tensor.
@@ -52,13 +57,26 @@ class Send(Collective):
         """The tensor, which is on its way."""
         require_tensor("Send", input_x)
         self.global_rank(self.attrs["dest_rank"])
-        comm = self.members.communicator
-        comm.send(as_torch(input_x).detach(), self.attrs["dest_rank"], tag=self.attrs["sr_tag"]).wait()
-        return input_x
+        rank, tag, back = (self.attrs[name] for name in ("dest_rank", "sr_tag", "group_back"))
+        own = as_torch(input_x)
+
+        def send(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+            self.members.communicator.send(tensors[0], rank, tag=tag).wait()
+            return [tensors[0].clone()]
+
+        def come_back(_: Sequence[Tensor]) -> Sequence[Tensor]:
+            gradient = torch.empty(own.shape, dtype=own.dtype)
+            resolved(back).communicator.recv(rank, out=gradient, tag=tag).wait()
+            return [gradient]
+
+        sent = differentiated(send, come_back, [input_x])[0]
+        return in_kind_of(input_x, sent) if is_differentiated(own) else input_x
 
 
 class Receive(Collective):
     """Called, what rank ``src_rank`` of ``group`` gives to its ``Send`` of this tag, in this shape and dtype.
+
+    Its gradient is sent back in ``group_back``, where the call was given a tensor that requires one, whose own is zero.
 
     Raises:
         TypeError: ``sr_tag`` or ``src_rank`` is no int, ``shape`` no list of ints, ``dtype`` none, ``group`` no string.
@@ -86,11 +104,21 @@ class Receive(Collective):
         self.add_prim_attr("group_back", group_back)
 
     def __call__(self, input_x: Any = None) -> Array:
-        """What was sent; ``input_x`` is not read."""
+        """What was sent; the values of ``input_x`` are not read."""
         self.global_rank(self.attrs["src_rank"])
-        output = _empty(self.attrs["shape"], self.attrs["dtype"])
-        self.members.communicator.recv(self.attrs["src_rank"], out=output, tag=self.attrs["sr_tag"]).wait()
-        return output
+        rank, tag, back = (self.attrs[name] for name in ("src_rank", "sr_tag", "group_back"))
+
+        def receive(_: Sequence[Tensor]) -> Sequence[Tensor]:
+            output = torch.empty(tuple(self.attrs["shape"]), dtype=self.attrs["dtype"])
+            self.members.communicator.recv(rank, out=output, tag=tag).wait()
+            return [output]
+
+        def send_back(gradients: Sequence[Tensor]) -> Sequence[Tensor]:
+            resolved(back).communicator.send(gradients[0], rank, tag=tag).wait()
+            return [torch.zeros_like(as_torch(value)) for value in inputs]
+
+        inputs = [] if input_x is None else [input_x]
+        return wrapped(differentiated(receive, send_back, inputs)[0])
 
 
 class BatchISendIRecv(Collective):
@@ -193,10 +221,20 @@ class NeighborExchange(Collective):
         shapes = [tuple(tensor.shape) for tensor in input_x]
         if shapes != self.attrs["send_shapes"]:
             refuse(ValueError, f"For '{self.name}', shapes must be {self.attrs['send_shapes']}, but got {shapes}")
-        outputs = [_empty(shape, self.attrs["recv_type"]) for shape in self.attrs["recv_shapes"]]
-        sends = dict(zip(self.attrs["send_rank_ids"], input_x, strict=True))
-        _exchange(self, sends, dict(zip(self.attrs["recv_rank_ids"], outputs, strict=True)))
-        return tuple(outputs)
+        to, from_ = self.attrs["send_rank_ids"], self.attrs["recv_rank_ids"]
+        dtypes = [as_torch(tensor).dtype for tensor in input_x]
+
+        def exchange(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+            outputs = [torch.empty(shape, dtype=self.attrs["recv_type"]) for shape in self.attrs["recv_shapes"]]
+            _exchange(self, dict(zip(to, tensors, strict=True)), dict(zip(from_, outputs, strict=True)))
+            return outputs
+
+        def back(gradients: Sequence[Tensor]) -> Sequence[Tensor]:
+            outputs = [torch.empty(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+            _exchange(self, dict(zip(from_, gradients, strict=True)), dict(zip(to, outputs, strict=True)))
+            return outputs
+
+        return tuple(map(wrapped, differentiated(exchange, back, input_x)))
 
 
 class NeighborExchangeV2(Collective):
@@ -241,22 +279,44 @@ class NeighborExchangeV2(Collective):
     def __call__(self, input_x: Array) -> Array:
         """``(N, C, top + H + bottom, left + W + right)``."""
         require_tensor(self.name, input_x)
-        own = dense(self.members.communicator, self.name, input_x).detach()
+        own = dense(self.members.communicator, self.name, input_x)
         if own.dim() != 4:
             refuse(ValueError, f"For '{self.name}', the input must be (N, C, H, W), but got {tuple(own.shape)}")
+        found = differentiated(
+            lambda tensors: [self._surrounded(tensors[0])], lambda found: [self._back(found[0])], [own]
+        )
+        return in_kind_of(input_x, found[0])
+
+    def _surrounded(self, own: Tensor) -> Tensor:
         top, bottom, left, right = self.attrs["recv_lens"]
         height, width = own.shape[2:]
         output = own.new_zeros((*own.shape[:2], top + height + bottom, left + width + right))
         output[:, :, top : top + height, left : left + width] = own
         inner = _sides(own, self.attrs["send_lens"], (0, 0), (height, width))
         outer = _sides(output, self.attrs["recv_lens"], (top, left), (height, width), outside=True)
-        sends = {rank: part for rank, part in zip(self.attrs["send_rank_ids"], inner, strict=True) if rank != -1}
-        recvs = {rank: part for rank, part in zip(self.attrs["recv_rank_ids"], outer, strict=True) if rank != -1}
+        self._swap(inner, outer, "send", "recv")
+        return output
+
+    def _back(self, gradient: Tensor) -> Tensor:
+        """The middle's gradient, to whose borders the neighbours' are added of what they got from there."""
+        top, bottom, left, right = self.attrs["recv_lens"]
+        height, width = gradient.shape[2] - top - bottom, gradient.shape[3] - left - right
+        own = gradient[:, :, top : top + height, left : left + width].clone()
+        outer = _sides(gradient, self.attrs["recv_lens"], (top, left), (height, width), outside=True)
+        came = [torch.zeros_like(part) for part in _sides(own, self.attrs["send_lens"], (0, 0), (height, width))]
+        self._swap(outer, came, "recv", "send")
+        for part, more in zip(_sides(own, self.attrs["send_lens"], (0, 0), (height, width)), came, strict=True):
+            part.add_(more)
+        return own
+
+    def _swap(self, given: Sequence[Tensor], wanted: Sequence[Tensor], way: str, other: str) -> None:
+        """Send eight parts to the ranks of one way, and write into eight places what those of the other send."""
+        sends = {rank: part for rank, part in zip(self.attrs[f"{way}_rank_ids"], given, strict=True) if rank != -1}
+        recvs = {rank: part for rank, part in zip(self.attrs[f"{other}_rank_ids"], wanted, strict=True) if rank != -1}
         places = {rank: torch.empty_like(part, memory_format=torch.contiguous_format) for rank, part in recvs.items()}
         _exchange(self, sends, places)
         for rank, part in recvs.items():
             part.copy_(places[rank])
-        return in_kind_of(input_x, output)
 
 
 def _sides(

@@ -1,0 +1,9 @@
+"""``mindspore.parallel``: what libraries ask of it (source: MindSpore 2.10.0)."""
+
+from __future__ import annotations
+
+from collshim.adapting.absent import saying
+
+__all__: list[str] = []
+
+__getattr__ = saying(__name__, "_utils._get_parallel_mode")

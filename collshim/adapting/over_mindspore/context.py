@@ -1,0 +1,109 @@
+"""Device names, modes and compiled graphs: everything runs line by line on the CPU, under the name that was asked for.
+
+A collective in a compiled graph would call MindSpore's own, which ends the process; it is refused when it is compiled.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from collshim import world
+from collshim.errors import CollshimError, also
+
+_BACKENDS = {"hccl": "Ascend", "nccl": "GPU", "mccl": "CPU"}
+_TARGETS = ("Ascend", "Davinci", "GPU")
+
+
+class Context:
+    """What a program asked for, and what it gets."""
+
+    def __init__(self) -> None:
+        self._context: Any = importlib.import_module("mindspore.context")
+        self._target = "CPU"
+        self._initializing: str | None = None
+
+    def set_context(self, own: Callable[..., None]) -> Callable[..., None]:
+        """MindSpore's function, with the CPU for another device and PyNative for graphs."""
+
+        def set_context(**kwargs: Any) -> None:
+            if kwargs.get("device_target") in _TARGETS:
+                self._target = "GPU" if kwargs["device_target"] == "GPU" else "Ascend"
+                kwargs["device_target"] = "CPU"
+            if kwargs.get("mode") == self._context.GRAPH_MODE:
+                kwargs["mode"] = self._context.PYNATIVE_MODE
+            own(**kwargs)
+
+        return set_context
+
+    def set_device(self, own: Callable[..., None]) -> Callable[..., None]:
+        """MindSpore's function, with the CPU for another device."""
+
+        def set_device(device_target: str, device_id: Any = None) -> None:
+            if device_target not in ("Ascend", "GPU"):
+                own(device_target, device_id)
+                return
+            self._target = device_target
+            if self._context.get_context("device_target") != "CPU":
+                own("CPU")
+
+        return set_device
+
+    def init(self, own: Callable[..., None]) -> Callable[..., None]:
+        """MindSpore's function, which finds itself on the device of whatever backend is named."""
+
+        def init(backend_name: Any = None) -> None:
+            with self._on(backend_name):
+                own(backend_name)
+
+        return init
+
+    def init_with_store(self, own: Callable[..., None]) -> Callable[..., None]:
+        """As ``init``."""
+
+        def _init_with_store(backend: Any = None, *args: Any, **kwargs: Any) -> None:
+            with self._on(backend):
+                own(backend, *args, **kwargs)
+
+        return _init_with_store
+
+    def get_context(self, name: str) -> Any:
+        """What ``init`` sees."""
+        if name == "device_target":
+            return self._initializing or self._target
+        return self._context.get_context(name)
+
+    def _on(self, backend: Any) -> _On:
+        return _On(self, _BACKENDS.get(backend) if isinstance(backend, str) else None)
+
+
+class _On:
+    """While ``init`` runs."""
+
+    def __init__(self, context: Context, target: str | None) -> None:
+        self._context, self._target = context, target
+
+    def __enter__(self) -> None:
+        self._context._initializing = self._target
+
+    def __exit__(self, *raised: object) -> None:
+        self._context._initializing = None
+
+
+def no_graphs(own: Callable[[Any], Any], operators: Iterable[type]) -> Callable[[Any], Any]:
+    """What MindSpore's parser asks of every object in a graph, which refuses these operators, and their classes."""
+    kinds = tuple(operators)
+
+    def get_obj_type(obj: Any) -> Any:
+        kind = obj if isinstance(obj, type) else type(obj)
+        if issubclass(kind, kinds):
+            here = world.peek()
+            place = f" (rank {here.rank} of {here.size})" if here else ""
+            raise also(CollshimError, RuntimeError)(
+                f"{kind.__name__} is in a function that is compiled, should be outside of mindspore.jit: collshim "
+                f"carries no collective of a graph; MS_JIT=0 has MindSpore run such functions line by line{place}"
+            )
+        return own(obj)
+
+    return get_obj_type

@@ -1,0 +1,83 @@
+"""mindone 0.5.0 of PyPI, unmodified: the part of its ZeRO that communicates, ``mindone.models.modules.parallel``.
+
+Its packages import transformers and MindSpore's layers, which the stand-in has not, so its module is imported without
+them; ``tests/over_real/over_mindspore.py`` runs its trainers over the real MindSpore.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PIN = "mindone==0.5.0"
+
+SCRIPT = """
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+import collshim
+
+for name in ("mindone", "mindone.models", "mindone.models.modules", "mindone.models.modules.parallel"):
+    package = ModuleType(name)
+    package.__path__ = [str(Path(sys.argv[1], *name.split(".")))]
+    sys.modules[name] = package
+
+with collshim.stand_in("mindspore"):
+    import mindspore as ms
+    from mindspore import Parameter, Tensor
+    from mindspore.communication import get_rank, init
+    from mindone.models.modules.parallel.param_wrapper import ZeroParamWrapper
+
+    def work():
+        init()
+        ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL)
+        rank = get_rank()
+        whole = np.arange(8, dtype=np.float32).reshape(4, 2)
+        gathers = ZeroParamWrapper(Parameter(Tensor(whole)), 3, "hccl_world_group")
+        own = Tensor(whole[2 * rank : 2 * rank + 2])
+        odd = ZeroParamWrapper(Parameter(Tensor(whole[:3])), 3, "hccl_world_group")
+        scaled = [ms.grad(lambda x, wrapper=wrapper: (wrapper(x) * (rank + 1)).sum()) for wrapper in (gathers, odd)]
+        found = [gathers(own), scaled[0](own), odd(Tensor(whole[:3])), scaled[1](Tensor(whole[:3]))]
+        return [[gathers.need_rewrite, odd.need_rewrite], *(one.asnumpy().tolist() for one in found)]
+
+    print(json.dumps(collshim.launch(work, 2)))
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package alone; skipped where pip cannot have it."""
+    folder = tmp_path_factory.mktemp("package")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), PIN]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"pip did not have {PIN} within 90 s")
+    if done.returncode != 0:
+        told = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        pytest.skip(f"pip cannot have {PIN}: {' '.join(told[-1:])}")
+    return folder
+
+
+def test_mindone_gathers_parameters_and_scatters_their_gradients(package: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(package)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    whole = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
+    mean = [1.5, 1.5]
+    assert json.loads(done.stdout.splitlines()[-1]) == [[[True, False], whole, [mean] * 2, whole[:3], [mean] * 3]] * 2
