@@ -36,7 +36,7 @@ test: lint types ## what continuous integration runs: style, types and every beh
 
 thorough: lint types ## everything, with many more drawn cases; ends within two hours
 	@COLLSHIM_THOROUGH=1 $(call within,7100) $(SIDE_BY_SIDE) --session-timeout=7000 --timeout=600
-	@$(MAKE) --no-print-directory gpu-model gpu-mutants over-real
+	@$(MAKE) --no-print-directory docs gpu-model gpu-mutants over-real
 
 conformance: .venv/.installed-test ## the conformance suite alone
 	@$(call within,900) $(SIDE_BY_SIDE) --session-timeout=840 collshim/conformance
@@ -80,9 +80,10 @@ format: .venv/.installed-test ## mend style and format in place
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-docs: .venv/.installed-test ## write the generated pages, and check the links in README.md and docs/
+docs: .venv/.installed-test .venv/.installed-docs ## write the generated pages, check the links, and build the site in build/site
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python docs/check_links.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # .venv with the extras after the dash. pip reads its own configuration and PIP_* as always.
 .venv/.installed-%: pyproject.toml constraints.txt

@@ -24,7 +24,7 @@ class FrameworkEntry(NamedTuple):
         start: how a program gets ready; ``rank`` and ``size`` are set at its end.
         group: what a group is, what its order is, and which ranks roots and peers are.
         adapter: what is put in front of a path to reach the adapter.
-        bindings: the module with the suite's bindings; "" for the suite's own.
+        spellings: the module with its spellings for the suite; "" for the suite's own.
     """
 
     name: str
@@ -34,7 +34,7 @@ class FrameworkEntry(NamedTuple):
     start: str
     group: tuple[str, str, str]
     adapter: str = "collshim."
-    bindings: str = ""
+    spellings: str = ""
 
 
 FRAMEWORKS: Mapping[str, FrameworkEntry] = {

@@ -134,8 +134,10 @@ def init(
     """Make the process's world, of processes; every one of them calls this and waits for the others.
 
     Args:
-        rank, size: this rank and their number; the launcher's environment where not given.
-        address, port: where rank 0's store listens; MASTER_ADDR and MASTER_PORT where not given.
+        rank: this rank; the launcher's environment where not given.
+        size: how many ranks there are; likewise.
+        address: of the host where rank 0's store listens; MASTER_ADDR where not given.
+        port: where it listens there; MASTER_PORT where not given.
         store: a torch store that all ranks reach, instead of an address.
         timeout: seconds that a rank waits for the others, and the deadline of later waits; ``options``' by default.
         overrides: whether what is given holds where the environment says otherwise, which else is an error.

@@ -15,7 +15,7 @@ from collshim.conformance.bindings import find
 from collshim.conformance.bindings.answers import Failure
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.rank_context import resolve
-from collshim.conformance.bindings.results import Returns
+from collshim.conformance.bindings.spelling import Spelling
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import check
 from collshim.conformance.effort import TRANSPORTS
@@ -53,7 +53,7 @@ def test_each_rank_may_speak_another_dialect(
 
 def by_the_rule(binding: Binding) -> bool:
     """Whether the gradient is the derivative of the sum of all ranks' losses."""
-    return isinstance(binding, Returns) and binding.rule == "sum"
+    return isinstance(binding, Spelling) and binding.rule == "sum"
 
 
 @every_transport

@@ -1,4 +1,4 @@
-"""How each framework spells each collective: one module per framework, named for it, with its ``BINDINGS``.
+"""How the suite calls each spelling of a collective, and what it expects of it: see ``spellings`` for these.
 
 This folder imports the standard library and NumPy only, so that it can run on the real framework under that
 framework's own interpreter as well as on collshim's adapter.
@@ -22,7 +22,8 @@ def bindings() -> tuple[Binding, ...]:
 @cache
 def bindings_of(framework: str) -> tuple[Binding, ...]:
     """A framework's, of those that are known."""
-    found: tuple[Binding, ...] = import_module(known()[framework].bindings or f"{__package__}.{framework}").BINDINGS
+    module = known()[framework].spellings or f"collshim.conformance.spellings.{framework}"
+    found: tuple[Binding, ...] = import_module(module).SPELLINGS
     return found
 
 

@@ -120,6 +120,13 @@ def leaves(tree: Tree) -> list[Tree]:
     return [leaf for item in tree for leaf in leaves(item)] if type(tree) in (list, tuple) else [tree]
 
 
+def mapped(arrays: Tree, change: Callable[[Any], Tree]) -> Tree:
+    """One array, or the arrays of a list, exchanged for something else; None stays."""
+    if isinstance(arrays, list):
+        return [mapped(array, change) for array in arrays]
+    return None if arrays is None else change(arrays)
+
+
 def _mapped(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
     if isinstance(tree, dict):
         return {key: change(value) for key, value in tree.items()}

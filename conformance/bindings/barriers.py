@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from collshim.conformance.bindings.answers import Answer, Handle, Tree, waited
 from collshim.conformance.bindings.binding import Binding, place_in
@@ -24,7 +24,7 @@ class Barrier(Binding):
         made: whether the function makes what is called, as MindSpore's primitives do.
     """
 
-    collective: ClassVar[str] = "barrier"
+    collective: str = "barrier"
     with_group: Callable[[Any], Mapping[str, Any]] = lambda group: {"group": group}
     done: Tree = None
     made: bool = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class Framework:
         enter: makes a rank ready, once; most frameworks have a function that must be called first.
         group: the group of a case in the framework's terms; called on every rank of the world, as some demand it.
         differentiate: computes a loss and its gradients, see ``differentiation.by_backward``.
+        op: a reduction in the framework's terms.
         needs: the functions that ``enter`` and ``group`` call, and operations that are said: no case goes without them.
     """
 
@@ -38,6 +39,7 @@ class Framework:
     enter: Callable[[RankContext], object]
     group: Callable[[RankContext, Any], Any]
     differentiate: Callable[..., Tree] = by_backward
+    op: Callable[[RankContext, str], Any] = lambda context, name: name
     needs: tuple[str, ...] = ()
 
 
@@ -58,22 +60,29 @@ class Binding(ABC):
     Attributes:
         framework: whose spelling it is.
         path: dotted path of the function, from the framework's name on.
+        collective: its name, as in ``Case``.
+        result: where the result lies: "returned", or a parameter's name.
         form: tells apart the spellings of one function.
         options: keyword arguments of every call.
         admits: the limits of what is asked.
         refused: what the framework refuses, one case for each reason.
         alone: why a peer that speaks another dialect does not meet this call; empty where it does.
+        example: what the page of its collective shows, where this spelling stands there for its framework: statements,
+            and an expression at the end, see ``conventions.starts``.
+        notes: what is said there for who leaves the framework or comes to it.
     """
 
-    collective: ClassVar[str]
-    result: ClassVar[str] = "returned"  # where the result lies: what the call returns, or a parameter's name
     framework: Framework
     path: str
+    collective: str
+    result: str = "returned"
     form: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     admits: Admits
     refused: tuple[Refused, ...] = ()
     alone: str = ""
+    example: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -130,19 +139,9 @@ def root_as(parameter: str) -> Callable[[Any], Mapping[str, Any]]:
     return lambda case: {parameter: case.root_rank}
 
 
-def group_root_as(parameter: str) -> Callable[[Any], Mapping[str, Any]]:
-    """The keyword argument that says a case's root as a rank in the group."""
-    return lambda case: {parameter: case.root}
-
-
 def own(context: RankContext, case: Any) -> Any:
     """This rank's array, of the case's kind and layout."""
     return made(case, case.arrays()[place_in(case, context)])
-
-
-def own_parts(context: RankContext, case: Any) -> list[Any]:
-    """This rank's arrays, one per rank of the group."""
-    return [made(case, part) for part in case.parts()[place_in(case, context)]]
 
 
 def place_in(case: Any, context: RankContext) -> int:
@@ -156,10 +155,9 @@ def made(case: Any, values: NDArray[Any]) -> Any:
     return KINDS[case.kind].make(values)
 
 
-def blank(case: Any, shape: Sequence[int], *, loose: bool = False) -> Any:
-    """An array to write into, full of values that no answer has by chance; of the case's layout where ``loose``."""
-    values = blank_values(case, shape)
-    return made(case, case.laid_out(values) if loose else values)
+def blank(case: Any, shape: Sequence[int]) -> Any:
+    """An array to write into, full of values that no answer has by chance."""
+    return made(case, blank_values(case, shape))
 
 
 def blank_values(case: Any, shape: Sequence[int]) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from collshim.conformance.bindings.answers import Answer, Tree, waited
 from collshim.conformance.bindings.binding import Binding, blank, blank_values, own, place_in
@@ -49,8 +49,8 @@ class Ring(Binding):
         fills: whether what comes is written into the buffer; else that stays blank.
     """
 
-    collective: ClassVar[str] = "ring"
-    result: ClassVar[str] = "received"
+    collective: str = "ring"
+    result: str = "received"
     speak: Callable[[Neighbours], Tree]
     returns: Callable[[Any, int], Tree]
     fills: bool = True

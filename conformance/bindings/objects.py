@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from collshim.conformance.bindings.answers import Answer, Tree
-from collshim.conformance.bindings.binding import place_in
+from collshim.conformance.bindings.binding import Binding, place_in
 from collshim.conformance.bindings.messages import Neighbours
-from collshim.conformance.bindings.outputs import Writes
 from collshim.conformance.bindings.rank_context import RankContext
 
 BLANK = "nobody wrote here"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllGatherObject(Writes):
+class OfObjects(Binding):
+    """A call that returns None and leaves its result in an argument.
+
+    Attributes:
+        with_group: the keyword arguments that say the group.
+        with_root: the keyword arguments that say the root.
+    """
+
+    with_group: Callable[[Any], Mapping[str, Any]] = lambda group: {"group": group}
+    with_root: Callable[[Any], Mapping[str, Any]] = lambda case: {}
+
+    def speak(self, context: RankContext, case: Any, group: Any, *arguments: Any) -> Tree:
+        """Call the function."""
+        return context.function(self.path)(*arguments, **self.with_root(case), **self.with_group(group))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllGatherObject(OfObjects):
     """``all_gather_object(object_list, obj)``."""
 
-    collective: ClassVar[str] = "all_gather_object"
-    result: ClassVar[str] = "object_list"
+    collective: str = "all_gather_object"
+    result: str = "object_list"
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Gather into a list of blanks."""
@@ -33,15 +49,15 @@ class AllGatherObject(Writes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GatherObject(Writes):
+class GatherObject(OfObjects):
     """``gather_object(obj, object_gather_list)``.
 
     Attributes:
         lists_everywhere: whether the other ranks give a list too, which is left as it is.
     """
 
-    collective: ClassVar[str] = "gather_object"
-    result: ClassVar[str] = "object_gather_list"
+    collective: str = "gather_object"
+    result: str = "object_gather_list"
     lists_everywhere: bool = False
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
@@ -58,11 +74,11 @@ class GatherObject(Writes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BroadcastObjects(Writes):
+class BroadcastObjects(OfObjects):
     """``broadcast_object_list(object_list)``: two objects in one call."""
 
-    collective: ClassVar[str] = "broadcast_object"
-    result: ClassVar[str] = "object_list"
+    collective: str = "broadcast_object"
+    result: str = "object_list"
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Broadcast into a list of blanks."""
@@ -76,11 +92,11 @@ class BroadcastObjects(Writes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScatterObjects(Writes):
+class ScatterObjects(OfObjects):
     """``scatter_object_list(scatter_object_output_list, scatter_object_input_list)``: the first output is written."""
 
-    collective: ClassVar[str] = "scatter_object"
-    result: ClassVar[str] = "scatter_object_output_list"
+    collective: str = "scatter_object"
+    result: str = "scatter_object_output_list"
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Scatter into a list of two blanks."""
@@ -98,7 +114,7 @@ class ScatterObjects(Writes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RingObjects(Writes):
+class RingObjects(OfObjects):
     """``send_object_list(object_list)`` and ``recv_object_list(object_list)``: two objects in one call.
 
     Attributes:
@@ -107,8 +123,8 @@ class RingObjects(Writes):
         peers: the parameters that say where to send and where from.
     """
 
-    collective: ClassVar[str] = "ring_object"
-    result: ClassVar[str] = "received"
+    collective: str = "ring_object"
+    result: str = "received"
     other: str
     received: Callable[[int], Tree]
     peers: tuple[str, str] = ("dst", "src")

@@ -8,7 +8,7 @@ from collshim.conformance.conventions.called import watched
 from collshim.conformance.conventions.evidence import of_paths
 from collshim.conformance.conventions.example import outcome
 from collshim.conformance.conventions.facts import Facts
-from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.sheets import Sheet
 from collshim.conformance.conventions.side_by_side import NOTHING, calls, compared, spellings
 from collshim.conformance.reporting.markdown import bullets, table
 from collshim.frameworks import FRAMEWORKS

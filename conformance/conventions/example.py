@@ -16,7 +16,7 @@ from collshim.frameworks import FRAMEWORKS
 SIZE = 2
 SECONDS = 30.0
 GIVEN = ("x", "parts")  # what an example calls its input
-_FILE = "<an example of collshim.conformance.conventions.sheets>"
+_FILE = "<an example of collshim.conformance.spellings>"
 
 
 class Seen(NamedTuple):

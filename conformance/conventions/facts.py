@@ -12,8 +12,9 @@ from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.answers import Answer, Tree, leaves
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.invalid import NO_ARRAY
+from collshim.conformance.bindings.memory import HOLDS, KEEPS, SHARES
 from collshim.conformance.bindings.messages import Ring
-from collshim.conformance.bindings.results import Returns
+from collshim.conformance.bindings.spelling import Spelling
 from collshim.conformance.cases import OBJECTS, RINGS, ROOTED, Case
 from collshim.conformance.conventions.called import PREFIX, call_of, watched
 from collshim.conformance.conventions.evidence import Evidence, of_paths
@@ -27,20 +28,12 @@ GROUPS = {None: "none", "sorted": "in sorted order", "ordered": "in any order"}
 LENGTHS = ("all_gather", "all_to_all")
 JOINED = ("all_gather", "gather", "scatter", "reduce_scatter", "all_to_all")
 MEMORY = {
-    ("tensor keeps its memory", True): "{result} is written",
-    ("the output keeps its memory", True): "{result} is written",
-    ("output keeps its memory", True): "{result} is written",
-    ("output keeps its memory", False): "{result} gets other memory",
-    ("tensor_list holds the tensors given", True): "the list's tensors are written",
-    ("tensor_list holds the tensors given", False): "the list's entries are replaced",
-    ("gather_list holds the tensors given", True): "the list's tensors are written",
-    ("gather_list holds the tensors given", False): "the list's entries are replaced",
-    ("output_tensor_list holds the tensors given", True): "the list's tensors are written",
-    (
-        "this rank's own output shares memory with its input",
-        True,
-    ): "and the rank's own part shares memory with its input",
-    ("the root's output shares memory with its part", True): "on the root it shares memory with its part",
+    (KEEPS, True): "{result} is written",
+    (KEEPS, False): "{result} gets other memory",
+    (HOLDS, True): "the list's tensors are written",
+    (HOLDS, False): "the list's entries are replaced",
+    (SHARES["all_to_all"], True): "and the rank's own part shares memory with its input",
+    (SHARES["scatter"], True): "on the root it shares memory with its part",
 }
 
 
@@ -118,7 +111,7 @@ def _tell_of_arrays(rows: dict[str, str], binding: Binding, answers: Sequence[An
 
 def _given(binding: Binding, asked: Case, answer: Answer) -> Tree:
     """What a rank, the root where there is one, gives."""
-    if isinstance(binding, Returns):
+    if isinstance(binding, Spelling):
         return binding.source(asked, asked.root)
     others = {name: held for name, held in answer.arguments.items() if not name.startswith("the ")}
     inputs = [held for name, held in others.items() if name not in (binding.result, "received")]
@@ -179,7 +172,8 @@ def _off_root(held: Sequence[Tree], asked: Case) -> str:
 
 def _memory(binding: Binding, answer: Answer, call: str) -> str:
     result = _output(binding, call)
-    texts = [MEMORY[fact, holds] for fact, holds in answer.facts.items() if (fact, holds) in MEMORY]
+    facts = {fact.replace(binding.result, "{}", 1): holds for fact, holds in answer.facts.items()}
+    texts = [MEMORY[fact, holds] for fact, holds in facts.items() if (fact, holds) in MEMORY]
     if texts:
         return ", ".join(texts).format(result=result)
     if isinstance(binding, Ring):
@@ -191,10 +185,8 @@ def _root(binding: Binding) -> str:
     """How a root is said: as a rank of what."""
     if not binding.admits.roots:
         return "the group's first rank"
-    asked = Case(binding.collective, size=3, group=(2, 0), root=1)
-    said = getattr(binding, "with_root", lambda case: {"": case.root if ".ops." in binding.path else case.root_rank})
-    (value,) = said(asked).values()
-    return "a global rank" if value == asked.root_rank else "a rank in the group"
+    is_in_group = isinstance(binding, Spelling) and "root in the group" in binding.takes.values()
+    return "a rank in the group" if is_in_group else "a global rank"
 
 
 def _has_async(binding: Binding) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 from collshim.conformance import gradients, reference
 from collshim.conformance.bindings.answers import Tree, leaves
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.bindings.results import Returns
 from collshim.conformance.cases import ROOTED, Case
 from collshim.conformance.conventions.shapes import lettered
 
@@ -17,7 +16,7 @@ from collshim.conformance.conventions.shapes import lettered
 def gradient(binding: Binding, case: Case) -> str:
     """The number, on the root and on the others where these differ; "no" where nothing flows back."""
     if not binding.admits.gradient:
-        return "not checked" if isinstance(binding, Returns) else "no"
+        return "not checked" if binding.result == "returned" else "no"
     if case.reduce_op not in ("sum", "avg"):
         return "see [gradients](../gradients.md)"
     found = [_number(one, binding) for one in _by_rank(binding, case)]

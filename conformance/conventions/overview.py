@@ -7,8 +7,7 @@ from collshim.conformance.conventions.evidence import version
 from collshim.conformance.conventions.facts import Facts
 from collshim.conformance.conventions.groups import shared
 from collshim.conformance.conventions.pair import PAIRS, name, title
-from collshim.conformance.conventions.sheets import sheets
-from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.sheets import Sheet, sheets
 from collshim.conformance.conventions.side_by_side import NOTHING, first
 from collshim.conformance.recorder import recordings
 from collshim.conformance.reporting.markdown import bullets, table

@@ -8,8 +8,7 @@ from itertools import combinations
 from collshim.conformance.conventions.collective import TITLES
 from collshim.conformance.conventions.facts import Facts
 from collshim.conformance.conventions.groups import shared
-from collshim.conformance.conventions.sheets import sheets
-from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.sheets import Sheet, sheets
 from collshim.conformance.conventions.side_by_side import NOTHING, first, subjects
 from collshim.conformance.reporting.markdown import bullets, table
 from collshim.frameworks import FRAMEWORKS

@@ -15,8 +15,7 @@ from collshim.conformance.conventions.evidence import of_paths
 from collshim.conformance.conventions.facts import Facts, of_collective
 from collshim.conformance.conventions.pages import pages
 from collshim.conformance.conventions.shapes import symbolic
-from collshim.conformance.conventions.sheets import sheets
-from collshim.conformance.conventions.sheets.sheet import Sheet
+from collshim.conformance.conventions.sheets import Sheet, sheets
 from collshim.conformance.conventions.side_by_side import first
 from collshim.frameworks import FRAMEWORKS
 
@@ -66,7 +65,7 @@ def test_facts_are_those_of_the_framework(name: str, subject: str, told: str) ->
 
 def test_an_adapter_that_does_something_else_stops_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     binding: Any = find("torch.distributed.all_gather")
-    monkeypatch.setattr(ran, "bindings", lambda: (replace(binding, replaces=True),))
+    monkeypatch.setattr(ran, "bindings", lambda: (replace(binding, memory="replaced"),))
     with pytest.raises(AssertionError, match=r"all_gather through torch.distributed.all_gather: .*rank 0 of 3"):
         ran.calls.__wrapped__()
 

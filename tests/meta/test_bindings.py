@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,12 +16,14 @@ from collshim import conformance
 from collshim.conformance import missing
 from collshim.conformance.bindings import bindings, find
 from collshim.conformance.bindings.rank_context import MissingFunctionError, RankContext, resolve
+from collshim.conformance.bindings.spelling import Spelling
 from collshim.conformance.cases import OBJECTS, ONE_PART, PART_PER_RANK
 from collshim.frameworks import FRAMEWORKS
 
 SUITE = Path(conformance.__file__).resolve().parent
-SPOKEN = ("bindings", "cases", "values", "reference", "gradients")  # what runs on the real framework too
-STAND_ALONE = [*sorted((SUITE / "bindings").rglob("*.py")), *(SUITE / f"{name}.py" for name in SPOKEN[1:])]
+SPOKEN = ("bindings", "spellings", "cases", "values", "reference", "gradients")  # what runs on the real framework too
+FOLDERS = [path for name in SPOKEN[:2] for path in sorted((SUITE / name).rglob("*.py"))]
+STAND_ALONE = [*FOLDERS, *(SUITE / f"{name}.py" for name in SPOKEN[2:])]
 ALLOWED = {"numpy", "collshim"} | set(sys.stdlib_module_names)
 
 
@@ -111,3 +115,30 @@ def test_what_is_missing_is_skipped() -> None:
 def test_one_binding_serves_any_prefix() -> None:
     assert RankContext(0, 1, prefix="").function("os.path.join") is resolve("posixpath.join")
     assert RankContext(0, 1, prefix="os.").function("path.join") is resolve("posixpath.join")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_a_spelling_takes_are_parameters_of_its_function(framework: str) -> None:
+    spelled = [one for one in bindings() if isinstance(one, Spelling) and one.framework.name == framework]
+    unknown = {one.name: {*one.takes, *one.options} - _parameters(one.path) for one in spelled}
+    assert {name: parameters for name, parameters in unknown.items() if parameters} == {}
+    assert spelled
+
+
+def _parameters(path: str) -> set[str]:
+    """Of a primitive, those of the class and of a call of what it makes."""
+    function = resolve(f"collshim.{path}")
+    called = (function, function.__call__) if isinstance(function, type) else (function,)
+    return {name for one in called for name in inspect.signature(one).parameters}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"takes": {"tensor": "aray"}}, r"are \['aray'\], should be of"),
+        ({"result": "out"}, "result is 'out', should be"),
+    ],
+)
+def test_a_spelling_with_a_slip_is_refused(changes: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        replace(find("torch.distributed.all_gather"), **changes)

@@ -8,6 +8,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from collshim.conformance import reference
+from collshim.conformance.bindings.answers import mapped
+from collshim.conformance.bindings.kinds import KINDS
+from collshim.conformance.cases import PART_PER_RANK, Case
+
 SIZE = 3
 COLUMNS = 2
 
@@ -42,10 +47,6 @@ class RankContext(NamedTuple):
         return self.rank == self.root
 
     @property
-    def global_root(self) -> int:
-        return self.ranks[self.root]
-
-    @property
     def after(self) -> int:
         """The next rank of the group."""
         return (self.rank + 1) % SIZE
@@ -69,34 +70,31 @@ class RankContext(NamedTuple):
         """What this rank gives where it has a part for each."""
         return [self.full(self.number(self.rank, getter)) for getter in range(SIZE)]
 
-    def joined_parts(self) -> Any:
-        return joined(self.parts())
-
     def blank(self, parts: int = 1) -> Any:
         return self.full(-1, parts * self.rows)
 
     def blanks(self) -> list[Any]:
         return [self.blank() for _ in range(SIZE)]
 
-    def total(self) -> Any:
-        return self.full(sum(self.number(giver) for giver in range(SIZE)))
+    def case(self, collective: str) -> Case:
+        """The call of this round, as the suite describes it."""
+        getters = range(SIZE if collective in PART_PER_RANK else 1)
+        numbers = [self.number(giver, getter) for giver in range(SIZE) for getter in getters]
+        return Case(
+            collective,
+            size=SIZE,
+            shape=(self.rows, COLUMNS),
+            dtype=str(self.dtype).removeprefix("torch."),
+            reduce_op=self.op,
+            root=self.root,
+            group=None if self.ranks == tuple(range(SIZE)) else self.ranks,
+            kind=self.kind,
+            given=tuple(number for number in numbers for _ in range(self.rows * COLUMNS)),
+        )
 
-    def total_of_parts(self) -> Any:
-        """This rank's part of the sum."""
-        return self.full(sum(self.number(giver, self.rank) for giver in range(SIZE)))
-
-    def everyones(self) -> list[Any]:
-        return [self.full(self.number(giver)) for giver in range(SIZE)]
-
-    def roots(self) -> Any:
-        return self.full(self.number(self.root))
-
-    def roots_part(self) -> Any:
-        return self.full(self.number(self.root, self.rank))
-
-    def column(self) -> list[Any]:
-        """What every rank has for this one."""
-        return [self.full(self.number(giver, self.rank)) for giver in range(SIZE)]
+    def result(self, collective: str) -> Any:
+        """What the reference has for this rank: an array, one per rank, or None."""
+        return mapped(reference.of(self.case(collective))[self.rank], KINDS[self.kind].make)
 
     def from_before(self) -> Any:
         return self.full(self.number(self.before))

@@ -185,4 +185,13 @@ _PLACES = {
     ),
 }
 
-ROLES: dict[str, tuple[Fault, ...]] = _ARRAYS | _LISTS | _RANKS | _GROUPS | _OPS | _NESTS | _PLACES
+_SPELLED = {
+    "root": _RANKS["rank"],
+    "optional root": _RANKS["optional rank"],
+    "root in the group": _RANKS["rank"],
+    "axis to cut": _PLACES["axis"],
+    **dict.fromkeys(("optional rows from each", "optional rows to each"), SPLITS),
+}
+"""Roles that the suite's spellings tell apart."""
+
+ROLES: dict[str, tuple[Fault, ...]] = _ARRAYS | _LISTS | _RANKS | _GROUPS | _OPS | _NESTS | _PLACES | _SPELLED

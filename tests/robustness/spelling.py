@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+import torch
+
 from collshim.conformance.bindings.rank_context import resolve
 from collshim.world import World
 from tests.robustness.context import RankContext
@@ -23,7 +26,7 @@ class Spelling:
         roles: what each argument is, a key of ``faults.ROLES``; behind "@" the ranks that it is judged on: "root", or
             "first" of the group. An argument without a role is not made bad.
         good: the arguments of a good call.
-        right: what a good call gives.
+        right: what a good call gives; where nothing is said, what the reference has for ``op``.
         op: the engine's name of the collective; calls of different ones disagree. Empty for what is no collective.
         differs: the fields of ``RankContext`` that ranks must agree on.
         result: the argument that holds the result afterwards; empty where the result is returned.
@@ -36,7 +39,7 @@ class Spelling:
     path: str
     roles: Mapping[str, str]
     good: Callable[[RankContext], Arguments]
-    right: Callable[[RankContext], Any]
+    right: Callable[[RankContext], Any] | None = None
     op: str = ""
     differs: tuple[str, ...] = ()
     result: str = ""
@@ -50,8 +53,13 @@ class Spelling:
         """Call it."""
         return resolve(f"collshim.{self.path}")(**arguments) if self.call is None else self.call(context, arguments)
 
-    def run(self, context: RankContext) -> Any:
-        """A good call, completed on this rank; what it gave."""
+    def run(self, context: RankContext) -> str:
+        """A good call, completed on this rank; what is wrong with what it gave, empty where nothing is."""
+        wanted = context.result(self.op) if self.right is None else self.right(context)
+        found = self._given(context)
+        return "" if _equal(found, wanted) else f"{found} instead of {wanted}"
+
+    def _given(self, context: RankContext) -> Any:
         arguments = self.good(context)
         if self.before is not None:
             self.before(context)
@@ -75,3 +83,17 @@ class Surface(NamedTuple):
     spellings: Sequence[Spelling]
     states: tuple[str, ...] = ()
     threads_states: tuple[str, ...] = ()
+
+
+def _equal(got: Any, wanted: Any) -> bool:
+    if wanted is ...:
+        return True
+    if isinstance(wanted, list | tuple):
+        return type(got) is type(wanted) and len(got) == len(wanted) and all(map(_equal, got, wanted))
+    if isinstance(wanted, dict):
+        return got.keys() == wanted.keys() and all(_equal(got[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, torch.Tensor):
+        return isinstance(got, torch.Tensor) and torch.equal(got, wanted)
+    if isinstance(wanted, np.ndarray):
+        return isinstance(got, np.ndarray) and np.array_equal(got, wanted)
+    return bool(got == wanted)

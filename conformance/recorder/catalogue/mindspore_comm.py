@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from collshim.conformance.recorder.asked import Asked, Inputs, ask, part
-from collshim.conformance.recorder.catalogue.torch_reductions import SHAPES, one
+from collshim.conformance.recorder.catalogue.torch_reductions import one
+from collshim.conformance.recorder.sweep import SHAPES
 from collshim.conformance.recorder.trees import given
 
 CF = "mindspore.communication.comm_func."

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from collshim.conformance.recorder.asked import Asked, Inputs, ask, blank, part
 from collshim.conformance.recorder.catalogue.mindspore_comm import DTYPES, graded
-from collshim.conformance.recorder.catalogue.torch_reductions import SHAPES, one
+from collshim.conformance.recorder.catalogue.torch_reductions import one
+from collshim.conformance.recorder.sweep import SHAPES, Sweep, swept
 
 D = "mindspore.mint.distributed."
 
@@ -61,12 +62,6 @@ def _values() -> Iterator[list[Asked]]:
         )
     for dtype in DTYPES:
         yield ask(
-            f"mint.distributed.all_reduce/{dtype}", D + "all_reduce", "dist.all_reduce(x)", one((3,), dtype), sizes=(2,)
-        )
-        yield ask(
-            f"mint.distributed.broadcast/{dtype}", D + "broadcast", "dist.broadcast(x, 1)", one((3,), dtype), sizes=(2,)
-        )
-        yield ask(
             f"mint.distributed.all_gather/{dtype}",
             D + "all_gather",
             "dist.all_gather(outs, x)",
@@ -75,24 +70,13 @@ def _values() -> Iterator[list[Asked]]:
         )
     for name, shape in SHAPES.items():
         yield ask(
-            f"mint.distributed.all_reduce/{name}", D + "all_reduce", "dist.all_reduce(x)", one(shape), sizes=(1, 2, 3)
-        )
-        yield ask(
             f"mint.distributed.all_gather/{name}",
             D + "all_gather",
             "dist.all_gather(outs, x)",
             lists(shape),
             sizes=(1, 2, 3),
         )
-        yield ask(f"mint.distributed.broadcast/{name}", D + "broadcast", "dist.broadcast(x, 0)", one(shape), sizes=(2,))
     for root in (1, 2):
-        yield ask(
-            f"mint.distributed.broadcast/from {root}",
-            D + "broadcast",
-            f"dist.broadcast(x, {root})",
-            one(),
-            sizes=range(root + 1, 5),
-        )
         yield ask(
             f"mint.distributed.gather/to {root}",
             D + "gather",
@@ -271,5 +255,11 @@ def _groups() -> Iterator[list[Asked]]:
     )
 
 
+_SWEPT = {
+    "all_reduce": Sweep(sizes=(1, 2, 3), dtypes=DTYPES, dtype_sizes=(2,)),
+    "broadcast": Sweep(sizes=(2,), dtypes=DTYPES, dtype_sizes=(2,), dtype_root=1, roots=(1, 2)),
+}
 _FAMILIES = (_forms, _values, _refused, _messages, _objects, _groups)
-CALLS = [asked for family in _FAMILIES for several in family() for asked in several]
+CALLS = swept(D, "dist.", "mint.distributed.", _SWEPT) + [
+    asked for family in _FAMILIES for several in family() for asked in several
+]

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 
 from collshim.conformance.recorder.asked import Asked, Inputs, ask, blank, part
-from collshim.conformance.recorder.catalogue.oneflow_reductions import LAYOUTS, MOVED, REDUCED, C
-from collshim.conformance.recorder.catalogue.torch_reductions import SHAPES, listed, one
-from collshim.conformance.recorder.trees import given
-
-
-def outs(
-    shape: Sequence[int] = (2, 3), dtype: str = "float32", count: int | None = None, **more: object
-) -> Callable[[int, int], Inputs]:
-    """Each rank has an array ``x`` and a list ``outs``, one per rank or ``count``."""
-    return lambda rank, size: {
-        "x": part(rank, shape, dtype, **more),  # type: ignore[arg-type]
-        "outs": [blank(shape, dtype) for _ in range(size if count is None else count)],
-    }
+from collshim.conformance.recorder.catalogue.oneflow_reductions import MOVED, REDUCED, C
+from collshim.conformance.recorder.catalogue.torch_moves import exchanged, outs, ragged_exchange
+from collshim.conformance.recorder.catalogue.torch_reductions import graded, listed, one
+from collshim.conformance.recorder.sweep import SHAPES, Sweep, swept
 
 
 def _broadcast() -> Iterator[list[Asked]]:
     api, from_0 = C + "broadcast", "flow.comm.broadcast(x, 0)"
-    for root in range(4):
-        text = f"flow.comm.broadcast(x, {root})"
-        yield ask(f"comm.broadcast/from {root}", api, text, one(), sizes=range(root + 1, 5))
-    for dtype in REDUCED:
-        yield ask(f"comm.broadcast/{dtype}", api, "flow.comm.broadcast(x, 1)", one((3,), dtype), sizes=(2, 3))
     half = one((3,), "float16")
     yield ask("comm.broadcast/float16", api, "flow.comm.broadcast(x, 1)", half, sizes=(2,), alone=True)
-    for name, shape in SHAPES.items():
-        yield ask(f"comm.broadcast/{name}", api, from_0, one(shape), sizes=(2, 3))
-    for layout in LAYOUTS:
-        yield ask(f"comm.broadcast/{layout}", api, from_0, one(layout=layout), sizes=(2,))
     yield ask("comm.broadcast/view", api, "flow.comm.broadcast(x[1:2], 0)", one((3, 2)), sizes=(2,))
     leaf = "comm.broadcast/leaf that requires grad"
     yield ask(leaf, api, f"{from_0}; x.detach()", one(grad=True), sizes=(2,))
@@ -60,17 +43,11 @@ GATHERED_GRADIENT = (
 
 def _all_gather() -> Iterator[list[Asked]]:
     api, call = C + "all_gather", "flow.comm.all_gather(outs, x)"
-    for name, shape in SHAPES.items():
-        yield ask(f"comm.all_gather/{name}", api, call, outs(shape))
     old = f"_old = list(outs); {call}; [one.sum() for one in _old]"
     yield ask("comm.all_gather/old entries", api, old, outs(), sizes=(1, 2, 3))
-    for dtype in MOVED:
-        yield ask(f"comm.all_gather/{dtype}", api, call, outs((3,), dtype), sizes=(2, 3))
-    for layout in LAYOUTS:
-        yield ask(f"comm.all_gather/{layout}", api, call, outs(layout=layout), sizes=(2,))
     yield ask("comm.all_gather/list of None", api, f"outs = [None] * size; {call}", one(), sizes=(1, 2, 3))
     yield ask("comm.all_gather/requires grad", api, call, outs(grad=True), sizes=(1, 2))
-    yield ask("comm.all_gather/gradient", api, GATHERED_GRADIENT, _graded)
+    yield ask("comm.all_gather/gradient", api, GATHERED_GRADIENT, graded())
     yield ask("comm.all_gather/list too short", api, call, outs(count=1), sizes=(2, 3))
     yield ask("comm.all_gather/empty list", api, "flow.comm.all_gather([], x)", outs(), sizes=(1, 2))
     wrong = {
@@ -89,20 +66,8 @@ def _growing(rank: int, size: int) -> Inputs:
     return {"x": part(rank, (rank + 1,)), "outs": [blank((1,))] * size}
 
 
-def _graded(rank: int, size: int) -> Inputs:
-    return {"x": part(rank, (2,)), "dy": given([1.0 + rank, 3.0], "float32")}
-
-
 def _gather() -> Iterator[list[Asked]]:
     api = C + "gather"
-    for root in range(2):
-        text = f"flow.comm.gather(x, outs if rank == {root} else None, {root})"
-        yield ask(f"comm.gather/to {root}", api, text, outs(), sizes=range(root + 1, 5))
-    text = "flow.comm.gather(x, outs if rank == 0 else None)"
-    for dtype in MOVED:
-        yield ask(f"comm.gather/{dtype}", api, text, outs((3,), dtype), sizes=(2,))
-    for name, shape in SHAPES.items():
-        yield ask(f"comm.gather/{name}", api, text, outs(shape), sizes=(1, 2, 3))
     yield ask("comm.gather/list on all ranks", api, "flow.comm.gather(x, outs)", outs(), sizes=(2, 3))
     yield ask("comm.gather/dst is text", api, "flow.comm.gather(x, outs, 'x')", outs(), sizes=(1, 2))
     yield ask("comm.gather/dst out of range", api, "flow.comm.gather(x, outs, 9)", outs(), sizes=(2,))
@@ -116,14 +81,7 @@ def _gather() -> Iterator[list[Asked]]:
 
 def _scatter() -> Iterator[list[Asked]]:
     api = C + "scatter"
-    for root in range(2):
-        text = f"flow.comm.scatter(out, parts if rank == {root} else None, {root})"
-        yield ask(f"comm.scatter/from {root}", api, text, listed(), sizes=range(root + 1, 5))
     text = "flow.comm.scatter(out, parts if rank == 0 else None)"
-    for dtype in REDUCED:
-        yield ask(f"comm.scatter/{dtype}", api, text, listed((3,), dtype), sizes=(2,))
-    for name, shape in SHAPES.items():
-        yield ask(f"comm.scatter/{name}", api, text, listed(shape), sizes=(1, 2, 3))
     yield ask("comm.scatter/list on all ranks", api, "flow.comm.scatter(out, parts)", listed(), sizes=(2, 3))
     yield ask(
         "comm.scatter/wrong list off the root",
@@ -162,11 +120,7 @@ def _scatter() -> Iterator[list[Asked]]:
 
 def _all_to_all() -> Iterator[list[Asked]]:
     api, call = C + "all_to_all", "flow.comm.all_to_all(outs, parts)"
-    for name, shape in SHAPES.items():
-        yield ask(f"comm.all_to_all/{name}", api, call, _exchanged(shape))
-    for dtype in REDUCED:
-        yield ask(f"comm.all_to_all/{dtype}", api, call, _exchanged((3,), dtype), sizes=(2,))
-    yield ask("comm.all_to_all/ragged", api, call, _ragged, sizes=(1, 2, 3))
+    yield ask("comm.all_to_all/ragged", api, call, ragged_exchange, sizes=(1, 2, 3))
     for what, text in {
         "tuple": "tuple(outs), parts",
         "tuples": "outs, tuple(parts)",
@@ -174,19 +128,7 @@ def _all_to_all() -> Iterator[list[Asked]]:
         "list too short": "outs, parts[:-1]",
         "outputs too short": "outs[:-1], parts",
     }.items():
-        yield ask(f"comm.all_to_all/{what}", api, f"flow.comm.all_to_all({text})", _exchanged((2,)), sizes=(1, 2))
-
-
-def _exchanged(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
-    return lambda rank, size: {
-        "parts": [part(rank, shape, dtype, start=1 + 40 * peer) for peer in range(size)],
-        "outs": [blank(shape, dtype) for _ in range(size)],
-    }
-
-
-def _ragged(rank: int, size: int) -> Inputs:
-    parts = [part(rank, (rank + peer + 1,), start=1 + 40 * peer) for peer in range(size)]
-    return {"parts": parts, "outs": [blank((rank + peer + 1,)) for peer in range(size)]}
+        yield ask(f"comm.all_to_all/{what}", api, f"flow.comm.all_to_all({text})", exchanged((2,)), sizes=(1, 2))
 
 
 def _point_to_point() -> Iterator[list[Asked]]:
@@ -247,7 +189,15 @@ def _point_to_point() -> Iterator[list[Asked]]:
     )
 
 
-CALLS: list[Asked] = [
+_TO_LISTS = Sweep(sizes=(1, 2, 3), dtypes=MOVED, dtype_sizes=(2,), roots=range(2), default_root=True)
+_SWEPT = {
+    "broadcast": Sweep(sizes=(2, 3), dtypes=REDUCED, dtype_root=1, layout_sizes=(2,), roots=range(4)),
+    "all_gather": Sweep(dtypes=MOVED, layout_sizes=(2,)),
+    "gather": _TO_LISTS,
+    "scatter": replace(_TO_LISTS, dtypes=REDUCED),
+    "all_to_all": Sweep(dtypes=REDUCED, dtype_sizes=(2,)),
+}
+CALLS: list[Asked] = swept(C, "flow.comm.", "comm.", _SWEPT) + [
     asked
     for family in (_broadcast, _all_gather, _gather, _scatter, _all_to_all, _point_to_point)
     for several in family()

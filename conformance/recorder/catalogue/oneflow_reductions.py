@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
-from collshim.conformance.recorder.asked import Asked, Inputs, ask, blank, part
-from collshim.conformance.recorder.catalogue.torch_reductions import SHAPES, listed, one
+from collshim.conformance.recorder.asked import SIZES, Asked, ask, blank, part
+from collshim.conformance.recorder.catalogue.torch_moves import into
+from collshim.conformance.recorder.catalogue.torch_reductions import listed, one, whole
+from collshim.conformance.recorder.sweep import Sweep, swept
 
 C = "oneflow.comm."
 REDUCED = ("bool", "uint8", "int8", "int32", "int64", "float32", "float64")
 MOVED = (*REDUCED, "float16")
-LAYOUTS = ("transposed", "strided")
 
 
 def _all_reduce() -> Iterator[list[Asked]]:
     api, call = C + "all_reduce", "flow.comm.all_reduce(x)"
-    for name, shape in SHAPES.items():
-        yield ask(f"comm.all_reduce/{name}", api, call, one(shape))
-    for dtype in REDUCED:
-        yield ask(f"comm.all_reduce/{dtype}", api, call, one((3,), dtype))
     for dtype in ("float16", "bfloat16"):
         yield ask(f"comm.all_reduce/{dtype}", api, call, one((3,), dtype), sizes=(2,), alone=True)
-    for layout in LAYOUTS:
-        yield ask(f"comm.all_reduce/{layout}", api, call, one(layout=layout), sizes=(1, 2, 3))
     yield ask("comm.all_reduce/overflow", api, call, one((3,), "int8", start=100), sizes=(2, 3))
     documented = "x = flow.tensor([[1, 2], [3, 4]]) + flow.env.get_rank(); flow.comm.all_reduce(x); x"
     yield ask("comm.all_reduce/documented", api, documented)
@@ -40,12 +35,6 @@ def _all_reduce() -> Iterator[list[Asked]]:
 
 def _reduce() -> Iterator[list[Asked]]:
     api, to_0 = C + "reduce", "flow.comm.reduce(x, 0)"
-    for root in range(4):
-        yield ask(f"comm.reduce/to {root}", api, f"flow.comm.reduce(x, {root})", one(), sizes=range(root + 1, 5))
-    for dtype in REDUCED:
-        yield ask(f"comm.reduce/{dtype}", api, to_0, one((3,), dtype), sizes=(2, 3))
-    for name, shape in SHAPES.items():
-        yield ask(f"comm.reduce/{name}", api, to_0, one(shape), sizes=(2,))
     yield ask("comm.reduce/view", api, "flow.comm.reduce(x[1:2], 0)", one((3, 2)), sizes=(2,))
     yield ask("comm.reduce/transposed", api, to_0, one(layout="transposed"), sizes=(2,))
     leaf = "comm.reduce/leaf that requires grad"
@@ -60,10 +49,6 @@ def _reduce() -> Iterator[list[Asked]]:
 
 def _reduce_scatter() -> Iterator[list[Asked]]:
     api, call = C + "reduce_scatter", "flow.comm.reduce_scatter(out, parts)"
-    for name, shape in SHAPES.items():
-        yield ask(f"comm.reduce_scatter/{name}", api, call, listed(shape))
-    for dtype in REDUCED:
-        yield ask(f"comm.reduce_scatter/{dtype}", api, call, listed((3,), dtype), sizes=(2, 3))
     yield ask(
         "comm.reduce_scatter/output of another dtype",
         api,
@@ -107,25 +92,9 @@ def _flat() -> Iterator[list[Asked]]:
             f"comm.reduce_scatter_tensor/{form}",
             C + "reduce_scatter_tensor",
             f"flow.comm.reduce_scatter_tensor(out, x.reshape({shape}))",
-            _whole((2, 3)),
+            whole((2, 3)),
         )
-    for dtype in MOVED:
-        yield ask(
-            f"comm.all_gather_into_tensor/{dtype}",
-            C + "all_gather_into_tensor",
-            "flow.comm.all_gather_into_tensor(out, x)",
-            _into((3,), dtype),
-            sizes=(2, 3),
-        )
-    for dtype in REDUCED:
-        yield ask(
-            f"comm.reduce_scatter_tensor/{dtype}",
-            C + "reduce_scatter_tensor",
-            "flow.comm.reduce_scatter_tensor(out, x)",
-            _whole((3,), dtype),
-            sizes=(2, 3),
-        )
-    for name, inputs in {"all_gather_into_tensor": _into((2, 3)), "reduce_scatter_tensor": _whole((2, 3))}.items():
+    for name, inputs in {"all_gather_into_tensor": into((2, 3)), "reduce_scatter_tensor": whole((2, 3))}.items():
         for what, text in {
             "sizes": "out[:1], x",
             "dtypes": "out, x.to(flow.int32)",
@@ -158,14 +127,13 @@ def _flat() -> Iterator[list[Asked]]:
         )
 
 
-def _into(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
-    return lambda rank, size: {"x": part(rank, shape, dtype), "out": blank((size * shape[0], *shape[1:]), dtype)}
-
-
-def _whole(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
-    return lambda rank, size: {"x": part(rank, (size * shape[0], *shape[1:]), dtype), "out": blank(shape, dtype)}
-
-
-CALLS: list[Asked] = [
+_SWEPT = {
+    "all_reduce": Sweep(dtypes=REDUCED, dtype_sizes=SIZES, layout_sizes=(1, 2, 3)),
+    "reduce": Sweep(sizes=(2,), dtypes=REDUCED, roots=range(4)),
+    "reduce_scatter": Sweep(dtypes=REDUCED),
+    "all_gather_into_tensor": Sweep(shapes={}, dtypes=MOVED),
+    "reduce_scatter_tensor": Sweep(shapes={}, dtypes=REDUCED),
+}
+CALLS: list[Asked] = swept(C, "flow.comm.", "comm.", _SWEPT) + [
     asked for family in (_all_reduce, _reduce, _reduce_scatter, _flat) for several in family() for asked in several
 ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from collshim.conformance.recorder.asked import Asked, Inputs, ask, blank, part
-from collshim.conformance.recorder.catalogue.torch_reductions import DTYPES, SHAPES, D, listed, one
+from collshim.conformance.recorder.catalogue.torch_reductions import DTYPES, D, listed, one
+from collshim.conformance.recorder.sweep import SHAPES, WHOLE_SHAPES, Sweep, swept
 
 
 def outs(
@@ -20,14 +22,6 @@ def outs(
 
 def _broadcast() -> Iterator[list[Asked]]:
     api = D + "broadcast"
-    for root in range(3):
-        yield ask(f"broadcast/from {root}", api, f"dist.broadcast(x, {root})", one(), sizes=range(root + 1, 5))
-    for dtype in DTYPES:
-        yield ask(f"broadcast/{dtype}", api, "dist.broadcast(x, 1)", one((3,), dtype), sizes=(2, 3))
-    for name, shape in SHAPES.items():
-        yield ask(f"broadcast/{name}", api, "dist.broadcast(x, 0)", one(shape), sizes=(2, 3))
-    for layout in ("transposed", "strided"):
-        yield ask(f"broadcast/{layout}", api, "dist.broadcast(x, 0)", one(layout=layout), sizes=(2, 3))
     yield ask("broadcast/async", api, "w = dist.broadcast(x, 0, async_op=True); [w, w.wait()]", one())
     yield ask("broadcast/group_src", api, "dist.broadcast(x, group_src=1)", one(), sizes=(2, 3))
     yield ask("broadcast/leaf that requires grad", api, "dist.broadcast(x, 0)", one(grad=True), sizes=(2,))
@@ -41,12 +35,6 @@ def _broadcast() -> Iterator[list[Asked]]:
 
 def _all_gather() -> Iterator[list[Asked]]:
     api, call = D + "all_gather", "dist.all_gather(outs, x)"
-    for name, shape in SHAPES.items():
-        yield ask(f"all_gather/{name}", api, call, outs(shape))
-    for dtype in DTYPES:
-        yield ask(f"all_gather/{dtype}", api, call, outs((3,), dtype), sizes=(2, 3))
-    for layout in ("transposed", "strided"):
-        yield ask(f"all_gather/{layout}", api, call, outs(layout=layout), sizes=(2, 3))
     yield ask(
         "all_gather/async", api, "w = dist.all_gather(outs, x, async_op=True); [w, w.wait()]", outs(), sizes=(1, 2, 3)
     )
@@ -70,12 +58,8 @@ def _ragged(rank: int, size: int) -> Inputs:
 def _all_gather_single() -> Iterator[list[Asked]]:
     for name in ("all_gather_into_tensor", "all_gather_single"):
         api, call = D + name, f"dist.{name}(out, x)"
-        for shape in ((2, 3), (1,), (3, 1, 2)):
-            yield ask(f"{name}/{'x'.join(map(str, shape))}", api, call, _into(shape))
-        for dtype in ("float64", "float16", "int64", "uint8", "bool", "complex64"):
-            yield ask(f"{name}/{dtype}", api, call, _into((2,), dtype), sizes=(2, 3))
         yield ask(
-            f"{name}/async", api, f"w = dist.{name}(out, x, async_op=True); [w, w.wait()]", _into((2, 3)), sizes=(1, 2)
+            f"{name}/async", api, f"w = dist.{name}(out, x, async_op=True); [w, w.wait()]", into((2, 3)), sizes=(1, 2)
         )
         yield ask(f"{name}/stacked", api, call, _stacked, sizes=(1, 2, 3))
         yield ask(f"{name}/0d", api, call, lambda rank, size: {"x": part(rank, ()), "out": blank((size,))}, sizes=(2,))
@@ -86,11 +70,12 @@ def _all_gather_single() -> Iterator[list[Asked]]:
             lambda rank, size: {"x": part(rank, (2,)), "out": blank((5,))},
             sizes=(2,),
         )
-        yield ask(f"{name}/dtypes differ", api, f"dist.{name}(out, x.int())", _into((2, 3)), sizes=(1, 2))
-        yield ask(f"{name}/list for tensor", api, f"dist.{name}([out], x)", _into((2, 3)), sizes=(1, 2))
+        yield ask(f"{name}/dtypes differ", api, f"dist.{name}(out, x.int())", into((2, 3)), sizes=(1, 2))
+        yield ask(f"{name}/list for tensor", api, f"dist.{name}([out], x)", into((2, 3)), sizes=(1, 2))
 
 
-def _into(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
+def into(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
+    """Each rank has an array ``x`` and one ``out`` for all ranks' behind each other."""
     return lambda rank, size: {"x": part(rank, shape, dtype), "out": blank((size * shape[0], *shape[1:]), dtype)}
 
 
@@ -100,14 +85,7 @@ def _stacked(rank: int, size: int) -> Inputs:
 
 def _gather() -> Iterator[list[Asked]]:
     api = D + "gather"
-    for root in range(2):
-        text = f"dist.gather(x, outs if rank == {root} else None, dst={root})"
-        yield ask(f"gather/to {root}", api, text, outs(), sizes=range(root + 1, 5))
     text = "dist.gather(x, outs if rank == 0 else None)"
-    for dtype in ("float64", "float16", "int64", "uint8", "bool", "complex64"):
-        yield ask(f"gather/{dtype}", api, text, outs((3,), dtype), sizes=(2,))
-    for name, shape in SHAPES.items():
-        yield ask(f"gather/{name}", api, text, outs(shape), sizes=(1, 2, 3))
     yield ask("gather/async", api, f"w = {text[:-1]}, async_op=True); [w, w.wait()]", outs(), sizes=(1, 2))
     yield ask("gather/group_dst", api, "dist.gather(x, outs if rank == 1 else None, group_dst=1)", outs(), sizes=(2, 3))
     yield ask("gather/list on all ranks", api, "dist.gather(x, outs, dst=0)", outs(), sizes=(2,), alone=True)
@@ -121,14 +99,7 @@ def _gather() -> Iterator[list[Asked]]:
 
 def _scatter() -> Iterator[list[Asked]]:
     api = D + "scatter"
-    for root in range(2):
-        text = f"dist.scatter(out, parts if rank == {root} else None, src={root})"
-        yield ask(f"scatter/from {root}", api, text, listed(), sizes=range(root + 1, 5))
     text = "dist.scatter(out, parts if rank == 0 else None)"
-    for dtype in ("float64", "float16", "int64", "uint8", "bool", "complex64"):
-        yield ask(f"scatter/{dtype}", api, text, listed((3,), dtype), sizes=(2,))
-    for name, shape in SHAPES.items():
-        yield ask(f"scatter/{name}", api, text, listed(shape), sizes=(1, 2, 3))
     yield ask("scatter/async", api, f"w = {text[:-1]}, async_op=True); [w, w.wait()]", listed(), sizes=(1, 2))
     yield ask(
         "scatter/group_src", api, "dist.scatter(out, parts if rank == 1 else None, group_src=1)", listed(), sizes=(2, 3)
@@ -142,27 +113,19 @@ def _scatter() -> Iterator[list[Asked]]:
 
 def _all_to_all() -> Iterator[list[Asked]]:
     api, call = D + "all_to_all", "dist.all_to_all(outs, parts)"
-    for name, shape in SHAPES.items():
-        yield ask(f"all_to_all/{name}", api, call, _exchanged(shape))
-    for dtype in ("float64", "float16", "int64", "uint8", "bool", "complex64"):
-        yield ask(f"all_to_all/{dtype}", api, call, _exchanged((3,), dtype), sizes=(2,))
     yield ask(
         "all_to_all/async",
         api,
         "w = dist.all_to_all(outs, parts, async_op=True); [w, w.wait()]",
-        _exchanged((2,)),
+        exchanged((2,)),
         sizes=(1, 2),
     )
-    yield ask("all_to_all/ragged", api, call, _ragged_exchange, sizes=(1, 2, 3))
-    yield ask("all_to_all/not a list", api, "dist.all_to_all(outs, parts[0])", _exchanged((2,)), sizes=(1, 2))
+    yield ask("all_to_all/ragged", api, call, ragged_exchange, sizes=(1, 2, 3))
+    yield ask("all_to_all/not a list", api, "dist.all_to_all(outs, parts[0])", exchanged((2,)), sizes=(1, 2))
     yield ask(
-        "all_to_all/dtypes differ", api, "dist.all_to_all(outs, [p.int() for p in parts])", _exchanged((2,)), sizes=(2,)
+        "all_to_all/dtypes differ", api, "dist.all_to_all(outs, [p.int() for p in parts])", exchanged((2,)), sizes=(2,)
     )
-    single, text = D + "all_to_all_single", "dist.all_to_all_single(out, x)"
-    for shape in ((1,), (2, 3), (3, 1, 2)):
-        yield ask(f"all_to_all_single/{'x'.join(map(str, shape))}", single, text, _whole(shape))
-    for dtype in ("float64", "float16", "int64", "uint8", "bool", "complex64"):
-        yield ask(f"all_to_all_single/{dtype}", single, text, _whole((2,), dtype), sizes=(2,))
+    single = D + "all_to_all_single"
     splits = "dist.all_to_all_single(out, x, [rank + 1] * size, [peer + 1 for peer in range(size)])"
     yield ask("all_to_all_single/splits", single, splits.replace("out, x,", "out, x,"), _split, sizes=(1, 2, 3, 4))
     yield ask(
@@ -182,14 +145,16 @@ def _all_to_all() -> Iterator[list[Asked]]:
     )
 
 
-def _exchanged(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
+def exchanged(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
+    """Each rank has lists ``parts`` and ``outs``, one array per rank."""
     return lambda rank, size: {
         "parts": [part(rank, shape, dtype, start=1 + 40 * peer) for peer in range(size)],
         "outs": [blank(shape, dtype) for _ in range(size)],
     }
 
 
-def _ragged_exchange(rank: int, size: int) -> Inputs:
+def ragged_exchange(rank: int, size: int) -> Inputs:
+    """The same, with parts that are the longer the higher both ranks."""
     parts = [part(rank, (rank + peer + 1,), start=1 + 40 * peer) for peer in range(size)]
     return {"parts": parts, "outs": [blank((rank + peer + 1,)) for peer in range(size)]}
 
@@ -282,7 +247,22 @@ def _objects() -> Iterator[list[Asked]]:
     yield ask("send_object_list/pair", (D + "send_object_list", D + "recv_object_list"), sent, sizes=(2,))
 
 
-CALLS = [
+_MOVED = ("float64", "float16", "int64", "uint8", "bool", "complex64")
+
+
+_SINGLE = Sweep(shapes=WHOLE_SHAPES, dtypes=_MOVED, dtype_shape=(2,))
+_TO_LISTS = Sweep(sizes=(1, 2, 3), dtypes=_MOVED, dtype_sizes=(2,), roots=range(2), default_root=True)
+_SWEPT = {
+    "broadcast": Sweep(sizes=(2, 3), dtypes=DTYPES, dtype_root=1, layout_sizes=(2, 3), roots=range(3)),
+    "all_gather": Sweep(dtypes=DTYPES, layout_sizes=(2, 3)),
+    "all_gather_into_tensor": _SINGLE,
+    "all_gather_single": _SINGLE,
+    "gather": _TO_LISTS,
+    "scatter": _TO_LISTS,
+    "all_to_all": Sweep(dtypes=_MOVED, dtype_sizes=(2,)),
+    "all_to_all_single": replace(_SINGLE, dtype_sizes=(2,)),
+}
+CALLS = swept(D, "dist.", "", _SWEPT) + [
     asked
     for family in (
         *(_broadcast, _all_gather, _all_gather_single, _gather, _scatter, _all_to_all, _point_to_point, _objects),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from collshim.conformance.recorder.asked import Asked, Inputs, ask, blank, part
+from collshim.conformance.recorder.sweep import WHOLE_SHAPES, Sweep, swept
 from collshim.conformance.recorder.trees import given
 
 D = "torch.distributed."
@@ -13,8 +14,6 @@ DTYPES = (
     *("complex128", "int16", "uint16"),
 )
 OPS = ("SUM", "PRODUCT", "MIN", "MAX", "AVG", "BAND", "BOR", "BXOR")
-SHAPES = {"0d": (), "1d": (4,), "2d": (2, 3), "3d": (2, 1, 3), "empty": (0, 3)}
-LAYOUTS = ("transposed", "strided")
 
 
 def one(shape: Sequence[int] = (2, 3), dtype: str = "float32", **more: object) -> Callable[[int, int], Inputs]:
@@ -34,12 +33,6 @@ def listed(
 
 def _all_reduce() -> Iterator[list[Asked]]:
     api, call = D + "all_reduce", "dist.all_reduce(x)"
-    for name, shape in SHAPES.items():
-        yield ask(f"all_reduce/{name}", api, call, one(shape))
-    for dtype in DTYPES:
-        yield ask(f"all_reduce/{dtype}", api, call, one((3,), dtype), sizes=(2, 3))
-    for layout in LAYOUTS:
-        yield ask(f"all_reduce/{layout}", api, call, one(layout=layout), sizes=(2, 3))
     for op in OPS:
         for dtype in ("float32", "int32", "bool", "complex64"):
             text = f"dist.all_reduce(x, op=dist.ReduceOp.{op})"
@@ -83,10 +76,6 @@ def _rooted(root: int) -> Callable[[int, int], Inputs]:
 
 def _reduce_scatter() -> Iterator[list[Asked]]:
     api, call = D + "reduce_scatter", "dist.reduce_scatter(out, parts)"
-    for name, shape in SHAPES.items():
-        yield ask(f"reduce_scatter/{name}", api, call, listed(shape))
-    for dtype in ("float64", "float16", "int64", "int32", "uint8", "bool"):
-        yield ask(f"reduce_scatter/{dtype}", api, call, listed((3,), dtype), sizes=(2, 3))
     for op in ("PRODUCT", "MIN", "MAX", "AVG"):
         text = f"dist.reduce_scatter(out, parts, op=dist.ReduceOp.{op})"
         yield ask(f"reduce_scatter/{op}", api, text, listed(), sizes=(2, 3))
@@ -101,17 +90,12 @@ def _reduce_scatter() -> Iterator[list[Asked]]:
 def _reduce_scatter_single() -> Iterator[list[Asked]]:
     for name in ("reduce_scatter_tensor", "reduce_scatter_single"):
         api, call = D + name, f"dist.{name}(out, x)"
-        for shape in ((2, 3), (1,), (3, 1, 2)):
-            shown = "x".join(map(str, shape))
-            yield ask(f"{name}/{shown}", api, call, _whole(shape))
-        for dtype in ("float64", "int64", "int32", "bool"):
-            yield ask(f"{name}/{dtype}", api, call, _whole((2,), dtype), sizes=(2, 3))
-        yield ask(f"{name}/MAX", api, f"dist.{name}(out, x, op=dist.ReduceOp.MAX)", _whole((2, 3)), sizes=(2, 3))
-        yield ask(f"{name}/AVG", api, f"dist.{name}(out, x, op=dist.ReduceOp.AVG)", _whole((2, 3)), sizes=(2, 3))
+        yield ask(f"{name}/MAX", api, f"dist.{name}(out, x, op=dist.ReduceOp.MAX)", whole((2, 3)), sizes=(2, 3))
+        yield ask(f"{name}/AVG", api, f"dist.{name}(out, x, op=dist.ReduceOp.AVG)", whole((2, 3)), sizes=(2, 3))
         yield ask(
-            f"{name}/async", api, f"w = dist.{name}(out, x, async_op=True); [w, w.wait()]", _whole((2, 3)), sizes=(2,)
+            f"{name}/async", api, f"w = dist.{name}(out, x, async_op=True); [w, w.wait()]", whole((2, 3)), sizes=(2,)
         )
-        yield ask(f"{name}/stacked", api, f"dist.{name}(out, x.reshape(size, 2, 3))", _whole((2, 3)), sizes=(1, 2, 3))
+        yield ask(f"{name}/stacked", api, f"dist.{name}(out, x.reshape(size, 2, 3))", whole((2, 3)), sizes=(1, 2, 3))
         yield ask(
             f"{name}/output too large",
             api,
@@ -119,11 +103,12 @@ def _reduce_scatter_single() -> Iterator[list[Asked]]:
             lambda rank, size: {"x": part(rank, (4,)), "out": blank((3,))},
             sizes=(2,),
         )
-        yield ask(f"{name}/dtypes differ", api, f"dist.{name}(out.int(), x)", _whole((2, 3)), sizes=(2,))
-        yield ask(f"{name}/not a tensor", api, f"dist.{name}(out, [x])", _whole((2, 3)), sizes=(2,))
+        yield ask(f"{name}/dtypes differ", api, f"dist.{name}(out.int(), x)", whole((2, 3)), sizes=(2,))
+        yield ask(f"{name}/not a tensor", api, f"dist.{name}(out, [x])", whole((2, 3)), sizes=(2,))
 
 
-def _whole(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
+def whole(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
+    """Each rank has an array ``x`` of one part per rank and an array ``out`` of one part's shape."""
     return lambda rank, size: {
         "x": part(rank, (size * shape[0], *shape[1:]), dtype),
         "out": blank(shape, dtype),
@@ -146,7 +131,7 @@ def _differentiable() -> Iterator[list[Asked]]:
     for op in ("SUM", "PRODUCT", "MAX", "MIN"):
         call = f"gradient(lambda x: _f.all_reduce(x, op=dist.ReduceOp.{op}), x, dy)"
         yield ask(
-            f"nn.functional.all_reduce/gradient {op}", module + "all_reduce", setup + call, _graded(), sizes=(1, 2, 3)
+            f"nn.functional.all_reduce/gradient {op}", module + "all_reduce", setup + call, graded(), sizes=(1, 2, 3)
         )
     forms = {
         "all_reduce": "_f.all_reduce(x)",
@@ -164,19 +149,27 @@ def _differentiable() -> Iterator[list[Asked]]:
         ),
     }
     for name, text in forms.items():
-        yield ask(f"nn.functional.{name}/value", module + name, setup + text, _graded(), sizes=(1, 2, 3))
+        yield ask(f"nn.functional.{name}/value", module + name, setup + text, graded(), sizes=(1, 2, 3))
         joined = f"gradient(lambda x: torch.cat({text}), x, torch.cat([dy * (index + 1) for index in range(size)]))"
         single = f"gradient(lambda x: {text}, x, dy)"
         whole = f"gradient(lambda x: {text}, x, torch.cat([dy * (index + 1) for index in range(size)]))"
         call = joined if text.startswith("list") else whole if name.endswith("single") else single
-        yield ask(f"nn.functional.{name}/gradient", module + name, setup + call, _graded(), sizes=(1, 2, 3))
+        yield ask(f"nn.functional.{name}/gradient", module + name, setup + call, graded(), sizes=(1, 2, 3))
 
 
-def _graded() -> Callable[[int, int], Inputs]:
+def graded() -> Callable[[int, int], Inputs]:
+    """Each rank has an array ``x``, and the gradient ``dy`` of what is made of it."""
     return lambda rank, size: {"x": part(rank, (2,)), "dy": given([1.0 + rank, 3.0], "float32")}
 
 
-CALLS = [
+_SINGLE = Sweep(shapes=WHOLE_SHAPES, dtypes=("float64", "int64", "int32", "bool"), dtype_shape=(2,))
+_SWEPT = {
+    "all_reduce": Sweep(dtypes=DTYPES, layout_sizes=(2, 3)),
+    "reduce_scatter": Sweep(dtypes=("float64", "float16", "int64", "int32", "uint8", "bool")),
+    "reduce_scatter_tensor": _SINGLE,
+    "reduce_scatter_single": _SINGLE,
+}
+CALLS = swept(D, "dist.", "", _SWEPT) + [
     asked
     for family in (_all_reduce, _reduce, _reduce_scatter, _reduce_scatter_single, _coalesced, _differentiable)
     for several in family()

@@ -8,6 +8,7 @@ from typing import Any
 from collshim.megengine import distributed, functional
 from collshim.world import World
 from tests.robustness.context import SIZE, RankContext, joined
+from tests.robustness.spelled import spelled
 from tests.robustness.spelling import Arguments, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -22,103 +23,36 @@ def _enter(world: World) -> Mapping[str, tuple[tuple[int, ...], Any]]:
     }
 
 
-def _func(name: str, op: str, **more: Any) -> Spelling:
-    good, right = more.pop("good"), more.pop("right")
-    return Spelling(
-        f"megengine.functional.distributed.{name}",
-        op=op,
-        roles={"group": "group", "device": "MegEngine's device", **more.pop("roles")},
-        good=lambda h: {"group": h.group, "device": None, **good(_rooted(h))},
-        right=lambda h: right(_rooted(h)),
-        groups=True,
-        **more,
-    )
-
-
-def _rooted(context: RankContext) -> RankContext:
-    return context._replace(root=0)
-
-
-def _reduction(name: str, right: Any = RankContext.total) -> Spelling:
-    return _func(
-        name, "all_reduce", roles={"inp": "array"}, good=lambda h: {"inp": h.own()}, right=right, differs=_SAME
-    )
-
-
 def _broadcast_list(context: RankContext, arguments: Arguments) -> Any:
     distributed.bcast_list_(**arguments)
     return arguments["inps"]
 
 
-_SAME = ("rows", "dtype")
+_SPELLED: dict[str, dict[str, Any]] = {
+    "all_reduce_sum": {},
+    "all_reduce_max": {},
+    "all_reduce_min": {},
+    "reduce_sum": {},
+    "broadcast": {"agreed": ()},
+    "all_gather": {},
+    "reduce_scatter_sum": {},
+    "gather": {},
+    "scatter": {"agreed": ()},
+    "all_to_all": {},
+}
 
 SURFACE = Surface(
     _enter,
     (
-        _reduction("all_reduce_sum"),
-        _reduction("all_reduce_max", lambda h: h.full(h.number(SIZE - 1))),
-        _reduction("all_reduce_min", lambda h: h.full(h.number(0))),
-        _func(
-            "reduce_sum",
-            "reduce",
-            roles={"inp": "array"},
-            good=lambda h: {"inp": h.own()},
-            right=lambda h: h.total() if h.is_root else None,
-            differs=_SAME,
-        ),
-        _func(
-            "broadcast",
-            "broadcast",
-            roles={"inp": "array@first"},
-            good=lambda h: {"inp": h.own()},
-            right=RankContext.roots,
-        ),
-        _func(
-            "all_gather",
-            "all_gather",
-            roles={"inp": "array", "axis": "axis"},
-            good=lambda h: {"inp": h.own(), "axis": 0},
-            right=lambda h: joined(h.everyones()),
-            differs=_SAME,
-        ),
-        _func(
-            "reduce_scatter_sum",
-            "reduce_scatter",
-            roles={"inp": "array to divide", "axis": "axis"},
-            good=lambda h: {"inp": h.joined_parts(), "axis": 0},
-            right=RankContext.total_of_parts,
-            differs=_SAME,
-        ),
-        _func(
-            "gather",
-            "gather",
-            roles={"inp": "array", "axis": "axis"},
-            good=lambda h: {"inp": h.own(), "axis": 0},
-            right=lambda h: joined(h.everyones()) if h.is_root else None,
-            differs=_SAME,
-        ),
-        _func(
-            "scatter",
-            "scatter",
-            roles={"inp": "array to divide@first", "axis": "axis@first"},
-            good=lambda h: {"inp": h.joined_parts(), "axis": 0},
-            right=RankContext.roots_part,
-        ),
-        _func(
-            "all_to_all",
-            "all_to_all",
-            roles={"inp": "array to divide", "split_axis": "axis", "concat_axis": "axis"},
-            good=lambda h: {"inp": h.joined_parts(), "split_axis": 0, "concat_axis": 0},
-            right=lambda h: joined(h.column()),
-            differs=_SAME,
-        ),
-        _func(
-            "collective_comm",
-            "all_gather",
-            roles={"inp": "array", "mode": "mode"},
-            good=lambda h: {"inp": h.own(), "mode": "ALL_GATHER"},
-            right=lambda h: joined(h.everyones()),
-            differs=_SAME,
+        *(spelled(f"megengine.functional.distributed.{name}", **more) for name, more in _SPELLED.items()),
+        Spelling(
+            "megengine.functional.distributed.collective_comm",
+            roles={"group": "group", "device": "MegEngine's device", "inp": "array", "mode": "mode"},
+            good=lambda h: {"group": h.group, "device": None, "inp": h.own(), "mode": "ALL_GATHER"},
+            right=lambda h: joined(h.result("all_gather")),
+            op="all_gather",
+            differs=("rows", "dtype"),
+            groups=True,
         ),
         Spelling(
             "megengine.functional.distributed.remote_send",

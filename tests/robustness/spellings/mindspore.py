@@ -8,7 +8,8 @@ from typing import Any
 from collshim.mindspore import communication
 from collshim.mindspore.communication import comm_func
 from collshim.world import World
-from tests.robustness.context import SIZE, RankContext, joined
+from tests.robustness.context import SIZE, RankContext
+from tests.robustness.spelled import spelled
 from tests.robustness.spelling import Arguments, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -44,121 +45,24 @@ def _batch(context: RankContext, arguments: Arguments) -> Any:
     return comm_func.batch_isend_irecv(operations)[1]
 
 
-def _all_to_all_v_c(context: RankContext, arguments: Arguments) -> Any:
-    comm_func.all_to_all_v_c(**arguments)
-    return arguments["output"]
-
-
 _SAME = ("rows", "dtype")
+_SPELLED: dict[str, dict[str, Any]] = {
+    "all_reduce": {},
+    "all_gather_into_tensor": {},
+    "reduce_scatter_tensor": {},
+    "broadcast": {},
+    "reduce": {},
+    "gather_into_tensor": {"agreed": (*_SAME, "root")},
+    "scatter_tensor": {"agreed": (*_SAME, "root")},
+    "all_to_all_with_output_shape": {},
+    "all_to_all_single_with_output_shape": {},
+    "all_to_all_v_c": {},
+}
 
 SURFACE = Surface(
     _enter,
     (
-        _func(
-            "all_reduce",
-            op="all_reduce",
-            roles={"tensor": "array", "op": "MindSpore's op"},
-            good=lambda h: {"tensor": h.own(), "op": h.op},
-            right=lambda h: (h.total(), None),
-            differs=(*_SAME, "op"),
-        ),
-        _func(
-            "all_gather_into_tensor",
-            op="all_gather",
-            roles={"tensor": "array"},
-            good=lambda h: {"tensor": h.own()},
-            right=lambda h: (joined(h.everyones()), None),
-            differs=_SAME,
-        ),
-        _func(
-            "reduce_scatter_tensor",
-            op="reduce_scatter",
-            roles={"tensor": "array to divide", "op": "engine's op"},
-            good=lambda h: {"tensor": h.joined_parts(), "op": h.op},
-            right=lambda h: (h.total_of_parts(), None),
-            differs=(*_SAME, "op"),
-        ),
-        _func(
-            "broadcast",
-            op="broadcast",
-            roles={"tensor": "array", "src": "rank"},
-            good=lambda h: {"tensor": h.own(), "src": h.global_root},
-            right=RankContext.roots,
-            differs=(*_SAME, "root"),
-        ),
-        _func(
-            "reduce",
-            op="reduce",
-            roles={"tensor": "array", "dst": "rank", "op": "engine's op"},
-            good=lambda h: {"tensor": h.own(), "dst": h.global_root, "op": h.op},
-            right=lambda h: h.total() if h.is_root else ...,
-            differs=(*_SAME, "root", "op"),
-        ),
-        _func(
-            "gather_into_tensor",
-            op="gather",
-            roles={"tensor": "array", "dst": "rank"},
-            good=lambda h: {"tensor": h.own(), "dst": h.global_root},
-            right=lambda h: joined(h.everyones()) if h.is_root else ...,
-            differs=(*_SAME, "root"),
-        ),
-        _func(
-            "scatter_tensor",
-            op="scatter",
-            roles={"tensor": "array to divide", "src": "rank"},
-            good=lambda h: {"tensor": h.joined_parts(), "src": h.global_root},
-            right=RankContext.roots_part,
-            differs=(*_SAME, "root"),
-        ),
-        _func(
-            "all_to_all_with_output_shape",
-            op="all_to_all",
-            roles={
-                "output_shape_list": "shapes",
-                "input_tensor_list": "list of parts",
-                "group": "optional group",
-            },
-            good=lambda h: {"output_shape_list": [(h.rows, 2)] * SIZE, "input_tensor_list": h.parts()},
-            right=lambda h: (tuple(h.column()), None),
-            differs=_SAME,
-        ),
-        _func(
-            "all_to_all_single_with_output_shape",
-            op="all_to_all",
-            roles={
-                "output_shape": "whole shape",
-                "tensor": "array of whole",
-                "output_split_sizes": "splits",
-                "input_split_sizes": "splits",
-                "group": "optional group",
-            },
-            good=lambda h: {
-                "output_shape": (SIZE * h.rows, 2),
-                "tensor": h.joined_parts(),
-                "output_split_sizes": [h.rows] * SIZE,
-                "input_split_sizes": [h.rows] * SIZE,
-            },
-            right=lambda h: (joined(h.column()), None),
-            differs=_SAME,
-        ),
-        _func(
-            "all_to_all_v_c",
-            op="all_to_all",
-            call=_all_to_all_v_c,
-            roles={
-                "output": "out",
-                "input": "array of whole",
-                "send_count_matrix": "counts",
-                "group": "optional group",
-            },
-            good=lambda h: {
-                "output": h.blank(SIZE),
-                "input": h.joined_parts(),
-                "send_count_matrix": [2 * h.rows] * SIZE**2,
-            },
-            right=lambda h: joined(h.column()),
-            differs=_SAME,
-        ),
+        *(spelled(f"mindspore.communication.comm_func.{name}", **more) for name, more in _SPELLED.items()),
         _func(
             "send",
             roles={"tensor": "array", "dst": "rank", "tag": "tag"},

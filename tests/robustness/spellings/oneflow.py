@@ -7,7 +7,8 @@ from typing import Any
 
 from collshim import oneflow as flow
 from collshim.world import World
-from tests.robustness.context import SIZE, RankContext, joined
+from tests.robustness.context import SIZE, RankContext
+from tests.robustness.spelled import spelled
 from tests.robustness.spelling import Spelling, Surface
 
 
@@ -15,98 +16,23 @@ def _enter(world: World) -> Mapping[str, tuple[tuple[int, ...], Any]]:
     return {"all": (tuple(range(SIZE)), None)}
 
 
-def _comm(name: str, op: str = "", **more: Any) -> Spelling:
-    return Spelling(f"oneflow.comm.{name}", op=op or name, **more)
-
-
-_SAME = ("rows", "dtype")
+_SPELLED = (
+    "all_reduce",
+    "reduce",
+    "broadcast",
+    "all_gather",
+    "gather[everywhere]",
+    "all_gather_into_tensor",
+    "scatter",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "all_to_all",
+)
 
 SURFACE = Surface(
     _enter,
     (
-        _comm(
-            "all_reduce",
-            roles={"tensor": "inout"},
-            good=lambda h: {"tensor": h.own()},
-            right=RankContext.total,
-            result="tensor",
-            differs=_SAME,
-        ),
-        _comm(
-            "reduce",
-            roles={"tensor": "inout", "dst": "rank"},
-            good=lambda h: {"tensor": h.own(), "dst": h.root},
-            right=lambda h: h.total() if h.is_root else h.own(),
-            result="tensor",
-            differs=(*_SAME, "root"),
-        ),
-        _comm(
-            "broadcast",
-            roles={"tensor": "inout", "src": "rank"},
-            good=lambda h: {"tensor": h.own(), "src": h.root},
-            right=RankContext.roots,
-            result="tensor",
-            differs=(*_SAME, "root"),
-        ),
-        _comm(
-            "all_gather",
-            roles={"tensor_list": "filled list", "tensor": "array"},
-            good=lambda h: {"tensor_list": [None] * SIZE, "tensor": h.own()},
-            right=RankContext.everyones,
-            result="tensor_list",
-            differs=_SAME,
-        ),
-        _comm(
-            "gather",
-            op="all_gather",
-            roles={"tensor": "array", "gather_list": "optional filled list"},
-            good=lambda h: {"tensor": h.own(), "gather_list": [None] * SIZE, "dst": h.root},
-            right=RankContext.everyones,
-            result="gather_list",
-            differs=_SAME,
-        ),
-        _comm(
-            "all_gather_into_tensor",
-            op="all_gather",
-            roles={"output_tensor": "out", "input_tensor": "array"},
-            good=lambda h: {"output_tensor": h.blank(SIZE), "input_tensor": h.own()},
-            right=lambda h: joined(h.everyones()),
-            result="output_tensor",
-            differs=_SAME,
-        ),
-        _comm(
-            "scatter",
-            roles={"tensor": "inout", "scatter_list": "exact list of parts@root", "src": "rank"},
-            good=lambda h: {"tensor": h.blank(), "scatter_list": h.parts() if h.is_root else None, "src": h.root},
-            right=RankContext.roots_part,
-            result="tensor",
-            differs=_SAME,
-        ),
-        _comm(
-            "reduce_scatter",
-            roles={"output": "rebound", "input_list": "exact list of equal parts"},
-            good=lambda h: {"output": h.blank(), "input_list": h.parts()},
-            right=RankContext.total_of_parts,
-            result="output",
-            differs=_SAME,
-        ),
-        _comm(
-            "reduce_scatter_tensor",
-            op="reduce_scatter",
-            roles={"output_tensor": "out", "input_tensor": "array of whole"},
-            good=lambda h: {"output_tensor": h.blank(), "input_tensor": h.joined_parts()},
-            right=RankContext.total_of_parts,
-            result="output_tensor",
-            differs=_SAME,
-        ),
-        _comm(
-            "all_to_all",
-            roles={"output_tensor_list": "exact list of places", "input_tensor_list": "exact list of parts"},
-            good=lambda h: {"output_tensor_list": h.blanks(), "input_tensor_list": h.parts()},
-            right=RankContext.column,
-            result="output_tensor_list",
-            differs=_SAME,
-        ),
+        *(spelled(f"oneflow.comm.{name}") for name in _SPELLED),
         Spelling(
             "oneflow.comm.send",
             roles={"input": "array", "dst": "rank of another"},

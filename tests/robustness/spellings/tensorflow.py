@@ -7,7 +7,8 @@ from typing import Any
 
 import collshim.tensorflow as tf
 from collshim.world import World
-from tests.robustness.context import SIZE, RankContext, joined
+from tests.robustness.context import SIZE, RankContext
+from tests.robustness.spelled import spelled
 from tests.robustness.spelling import Arguments, Call, Spelling, Surface
 
 
@@ -37,37 +38,29 @@ def _of_strategy(name: str) -> Call:
     return call
 
 
-_OPS = {"sum": "SUM", "max": "MEAN"}
-_SAME = ("rows", "dtype")
+def _reduce_over_replicas(context: RankContext, arguments: Arguments) -> Any:
+    return _of_strategy("reduce")(context, {"axis": None, **arguments})
+
+
+def _spelled(name: str, call: Call, where: str, **more: Any) -> Spelling:
+    roles = {"where": where} | more.pop("more", {})
+    return spelled(f"tensorflow.distribute.{name}", call=call, more=roles, kept=("tensorflow", "strategy"), **more)
+
+
+_OPTIONS = {"options": "options"}
 
 SURFACE = Surface(
     _enter,
     (
-        Spelling(
-            "ReplicaContext.all_reduce",
-            roles={"reduce_op": "TensorFlow's op", "value": "nest to reduce", "options": "options", "where": "outside"},
-            good=lambda h: {"reduce_op": _OPS[h.op], "value": h.own()},
-            right=RankContext.total,
-            op="all_reduce",
-            differs=(*_SAME, "op"),
-            call=_of_replica("all_reduce"),
-        ),
+        _spelled("ReplicaContext.all_reduce", _of_replica("all_reduce"), "outside", more=_OPTIONS),
         Spelling(
             "ReplicaContext.all_reduce",
             roles={"reduce_op": "TensorFlow's op", "value": "nest to reduce", "where": "outside"},
             good=lambda h: {"reduce_op": "sum", "value": {"a": [h.own()], "b": (h.own(),)}},
-            right=lambda h: {"a": [h.total()], "b": (h.total(),)},
+            right=lambda h: {"a": [h.result("all_reduce")], "b": (h.result("all_reduce"),)},
             call=_of_replica("all_reduce"),
         ),
-        Spelling(
-            "ReplicaContext.all_gather",
-            roles={"value": "nest to gather", "axis": "axis", "options": "options", "where": "outside"},
-            good=lambda h: {"value": h.own(), "axis": 0},
-            right=lambda h: joined(h.everyones()),
-            op="all_gather",
-            differs=("dtype",),
-            call=_of_replica("all_gather"),
-        ),
+        _spelled("ReplicaContext.all_gather", _of_replica("all_gather"), "outside", more=_OPTIONS, agreed=("dtype",)),
         Spelling(
             "ReplicaContext.merge_call",
             roles={"where": "outside"},
@@ -75,15 +68,7 @@ SURFACE = Surface(
             right=lambda h: h.nonce + 1,
             call=_of_replica("merge_call"),
         ),
-        Spelling(
-            "Strategy.reduce",
-            roles={"reduce_op": "TensorFlow's op", "value": "nest", "where": "inside"},
-            good=lambda h: {"reduce_op": _OPS[h.op], "value": h.own(), "axis": None},
-            right=RankContext.total,
-            op="all_reduce",
-            differs=(*_SAME, "op"),
-            call=_of_strategy("reduce"),
-        ),
+        _spelled("Strategy.reduce", _reduce_over_replicas, "inside"),
         Spelling(
             "Strategy.reduce",
             roles={
@@ -93,18 +78,10 @@ SURFACE = Surface(
                 "where": "inside",
             },
             good=lambda h: {"reduce_op": "SUM", "value": h.own(), "axis": 0},
-            right=lambda h: h.total().sum(0),
+            right=lambda h: h.result("all_reduce").sum(0),
             call=_of_strategy("reduce"),
         ),
-        Spelling(
-            "Strategy.gather",
-            roles={"value": "nest of arrays with axes", "axis": "axis", "where": "inside"},
-            good=lambda h: {"value": h.own(), "axis": 0},
-            right=lambda h: joined(h.everyones()),
-            op="all_gather",
-            differs=("dtype",),
-            call=_of_strategy("gather"),
-        ),
+        _spelled("Strategy.gather", _of_strategy("gather"), "inside", agreed=("dtype",)),
         Spelling(
             "Strategy.run",
             roles={"args": "args of run", "where": "inside"},
@@ -116,7 +93,7 @@ SURFACE = Surface(
             "Strategy.extended.reduce_to",
             roles={"reduce_op": "TensorFlow's op", "value": "nest", "destinations": "destinations", "where": "inside"},
             good=lambda h: {"reduce_op": "SUM", "value": h.own(), "destinations": "/cpu:0"},
-            right=RankContext.total,
+            right=lambda h: h.result("all_reduce"),
             call=lambda h, arguments: _of_strategy("reduce_to")(h._replace(group=_Extended(h.group)), arguments),
         ),
     ),

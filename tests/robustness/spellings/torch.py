@@ -7,11 +7,10 @@ from typing import Any
 
 from collshim.torch import distributed as dist
 from collshim.world import World
-from tests.robustness.context import SIZE, RankContext, joined
+from tests.robustness.context import SIZE, RankContext
+from tests.robustness.spelled import spelled
 from tests.robustness.spelling import Arguments, Call, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
-
-_OPS = {"sum": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX}
 
 
 def _enter(world: World) -> Mapping[str, tuple[tuple[int, ...], Any]]:
@@ -46,137 +45,25 @@ def _waited(function: Any) -> Call:
     return call
 
 
-_SAME = ("rows", "dtype")
+_SPELLED = (
+    "all_reduce",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "broadcast",
+    "broadcast[group_src]",
+    "scatter",
+    "all_gather",
+    "all_gather_single",
+    "gather",
+    "all_to_all",
+    "all_to_all_single",
+)
 
 SURFACE = Surface(
     _enter,
     (
-        _dist(
-            "all_reduce",
-            op="all_reduce",
-            roles={"tensor": "inout", "op": "ReduceOp"},
-            good=lambda h: {"tensor": h.own(), "op": _OPS[h.op]},
-            right=RankContext.total,
-            result="tensor",
-            differs=(*_SAME, "op"),
-        ),
-        _dist(
-            "reduce",
-            op="reduce",
-            roles={"tensor": "inout@root", "dst": "rank", "op": "ReduceOp"},
-            good=lambda h: {"tensor": h.own(), "dst": h.global_root, "op": _OPS[h.op]},
-            right=lambda h: h.total() if h.is_root else h.own(),
-            result="tensor",
-            differs=(*_SAME, "root", "op"),
-        ),
-        _dist(
-            "reduce_scatter",
-            op="reduce_scatter",
-            roles={"output": "out", "input_list": "exact list of parts", "op": "ReduceOp"},
-            good=lambda h: {"output": h.blank(), "input_list": h.parts(), "op": _OPS[h.op]},
-            right=RankContext.total_of_parts,
-            result="output",
-            differs=(*_SAME, "op"),
-        ),
-        _dist(
-            "reduce_scatter_single",
-            op="reduce_scatter",
-            roles={"output": "out", "input": "array of whole", "op": "ReduceOp"},
-            good=lambda h: {"output": h.blank(), "input": h.joined_parts(), "op": _OPS[h.op]},
-            right=RankContext.total_of_parts,
-            result="output",
-            differs=(*_SAME, "op"),
-        ),
-        _dist(
-            "broadcast",
-            op="broadcast",
-            roles={"tensor": "inout", "src": "rank"},
-            good=lambda h: {"tensor": h.own(), "src": h.global_root},
-            right=RankContext.roots,
-            result="tensor",
-            differs=(*_SAME, "root"),
-        ),
-        _dist(
-            "broadcast",
-            op="broadcast",
-            roles={"tensor": "inout", "group_src": "rank"},
-            good=lambda h: {"tensor": h.own(), "group_src": h.root},
-            right=RankContext.roots,
-            result="tensor",
-            differs=(*_SAME, "root"),
-        ),
-        _dist(
-            "scatter",
-            op="scatter",
-            roles={"tensor": "out@root", "scatter_list": "exact list of parts@root", "src": "optional rank"},
-            good=lambda h: {
-                "tensor": h.blank(),
-                "scatter_list": h.parts() if h.is_root else None,
-                "src": h.global_root,
-            },
-            right=RankContext.roots_part,
-            result="tensor",
-            differs=_SAME,
-        ),
-        _dist(
-            "all_gather",
-            op="all_gather",
-            roles={"tensor_list": "exact list of outs", "tensor": "array"},
-            good=lambda h: {"tensor_list": h.blanks(), "tensor": h.own()},
-            right=RankContext.everyones,
-            result="tensor_list",
-            differs=_SAME,
-        ),
-        _dist(
-            "all_gather_single",
-            op="all_gather",
-            roles={"output_tensor": "out", "input_tensor": "array"},
-            good=lambda h: {"output_tensor": h.blank(SIZE), "input_tensor": h.own()},
-            right=lambda h: joined(h.everyones()),
-            result="output_tensor",
-            differs=_SAME,
-        ),
-        _dist(
-            "gather",
-            op="gather",
-            roles={"tensor": "array", "gather_list": "exact list of outs@root", "dst": "optional rank"},
-            good=lambda h: {
-                "tensor": h.own(),
-                "gather_list": h.blanks() if h.is_root else None,
-                "dst": h.global_root,
-            },
-            right=lambda h: h.everyones() if h.is_root else None,
-            result="gather_list",
-            differs=_SAME,
-        ),
-        _dist(
-            "all_to_all",
-            op="all_to_all",
-            roles={"output_tensor_list": "exact list of outs", "input_tensor_list": "exact list of parts"},
-            good=lambda h: {"output_tensor_list": h.blanks(), "input_tensor_list": h.parts()},
-            right=RankContext.column,
-            result="output_tensor_list",
-            differs=_SAME,
-        ),
-        _dist(
-            "all_to_all_single",
-            op="all_to_all",
-            roles={
-                "output": "out",
-                "input": "array of whole",
-                "output_split_sizes": "splits",
-                "input_split_sizes": "splits",
-            },
-            good=lambda h: {
-                "output": h.blank(SIZE),
-                "input": h.joined_parts(),
-                "output_split_sizes": [h.rows] * SIZE,
-                "input_split_sizes": [h.rows] * SIZE,
-            },
-            right=lambda h: joined(h.column()),
-            result="output",
-            differs=_SAME,
-        ),
+        *(spelled(f"torch.distributed.{name}") for name in _SPELLED),
         _dist(
             "send",
             roles={"tensor": "array", "dst": "rank of another", "tag": "tag"},

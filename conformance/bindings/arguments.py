@@ -1,0 +1,140 @@
+"""What a spelling's parameters are given, by their roles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from collshim.conformance.bindings.answers import Tree
+from collshim.conformance.bindings.binding import Framework, blank_values
+from collshim.conformance.bindings.rank_context import RankContext
+
+Arrangement: TypeAlias = Literal["list", "joined", "stacked", "flat"]
+"""Of one part per rank: a list; one array with the parts end to end along an axis, on a new first axis, or flat."""
+
+
+class Asker(NamedTuple):
+    """Who calls: ``rank`` of the group of a case; ``group`` is in the framework's terms."""
+
+    context: RankContext
+    framework: Framework
+    case: Any
+    rank: int
+    group: Any
+
+
+class Invocation(NamedTuple):
+    """What a call is made from."""
+
+    function: Any
+    positional: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+    asker: Asker
+
+
+def role_of(role: str) -> str:
+    """A role without the ranks that judge it."""
+    return role.partition("@")[0]
+
+
+def is_array(role: str) -> bool:
+    """Whether it is that of arrays."""
+    return role_of(role) not in _VALUES
+
+
+def value_of(role: str, asker: Asker) -> Any:
+    """What is given for a role that is not one of arrays; ``LEFT_OUT`` where nothing is."""
+    return _VALUES[role_of(role)](asker)
+
+
+LEFT_OUT = object()
+
+
+def _op(asker: Asker) -> Any:
+    return asker.framework.op(asker.context, asker.case.reduce_op)
+
+
+def _group(asker: Asker) -> Any:
+    return LEFT_OUT if asker.group is None else asker.group
+
+
+def _rows_from_each(asker: Asker) -> list[int]:
+    return [asker.case.part_shape(giver, asker.rank)[0] for giver in range(len(asker.case.ranks))]
+
+
+def _rows_to_each(asker: Asker) -> list[int]:
+    return [asker.case.part_shape(asker.rank, taker)[0] for taker in range(len(asker.case.ranks))]
+
+
+def _where_unequal(rows: Callable[[Asker], list[int]]) -> Callable[[Asker], Any]:
+    return lambda asker: LEFT_OUT if asker.case.lengths is None else rows(asker)
+
+
+def _counts(asker: Asker) -> list[int]:
+    ranks = range(len(asker.case.ranks))
+    return [int(np.prod(asker.case.part_shape(giver, taker))) for giver in ranks for taker in ranks]
+
+
+def _shapes(asker: Asker) -> list[tuple[int, ...]]:
+    return [asker.case.part_shape(giver, asker.rank) for giver in range(len(asker.case.ranks))]
+
+
+def _whole_shape(asker: Asker) -> tuple[int, ...]:
+    shapes = _shapes(asker)
+    return (sum(shape[0] for shape in shapes), *shapes[0][1:])
+
+
+_VALUES: dict[str, Callable[[Asker], Any]] = {
+    **dict.fromkeys(("root", "optional root", "ignored root"), lambda asker: asker.case.root_rank),
+    "root in the group": lambda asker: asker.case.root,
+    **dict.fromkeys(("ReduceOp", "engine's op", "MindSpore's op", "TensorFlow's op"), _op),
+    **dict.fromkeys(("group", "optional group"), _group),
+    "axis": lambda asker: asker.case.axis,
+    "axis to cut": lambda asker: asker.case.split_axis,
+    "rows from each": _rows_from_each,
+    "rows to each": _rows_to_each,
+    "optional rows from each": _where_unequal(_rows_from_each),
+    "optional rows to each": _where_unequal(_rows_to_each),
+    "counts": _counts,
+    "shapes": _shapes,
+    "whole shape": _whole_shape,
+    "size of the group": lambda asker: len(asker.case.ranks),
+    **dict.fromkeys(("MegEngine's device", "options"), lambda asker: LEFT_OUT),
+}
+
+
+ROLES = frozenset(
+    [
+        *_VALUES,
+        *("array", "array of whole", "array to divide", "inout", "out", "rebound", "written but None", "buffer"),
+        *("list of parts", "exact list of parts", "exact list of equal parts", "list of buffers"),
+        *("exact list of outs", "exact list of places", "filled list", "optional filled list"),
+        *("list of inouts", "lists of outs", "nest", "nest to reduce", "nest to gather", "nest of arrays with axes"),
+    ]
+)
+"""All; the ones of arrays tell apart what a function makes of them, and refuses (``tests/robustness/roles.py``)."""
+
+
+def arranged(parts: Sequence[Any], arrangement: Arrangement, axis: int = 0) -> Tree:
+    """One part per rank, in NumPy's terms; 0-d ones are joined to ``(size,)``."""
+    if arrangement == "list":
+        return list(parts)
+    if arrangement == "stacked" or (arrangement == "joined" and parts[0].ndim == 0):
+        return np.stack(parts)
+    return np.concatenate([part.ravel() for part in parts] if arrangement == "flat" else parts, axis=axis)
+
+
+def blanks(collective: str, case: Any, rank: int) -> Any:
+    """The blank values of what a rank of the group gets: one array, or one per rank."""
+    ranks = range(len(case.ranks))
+    if collective == "scatter":
+        return blank_values(case, case.part_shape(case.root, rank))
+    if collective == "reduce_scatter":
+        return blank_values(case, case.part_shape(rank, rank))
+    if collective == "all_to_all":
+        return [blank_values(case, case.part_shape(giver, rank)) for giver in ranks]
+    if collective in ("all_gather", "gather"):
+        return [blank_values(case, case.part_shape(giver)) for giver in ranks]
+    return blank_values(case, case.shape)

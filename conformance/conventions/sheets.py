@@ -1,0 +1,108 @@
+"""The pages of ``docs/differences/``: what they are about. Examples and notes are the spellings' own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from collshim.conformance.bindings import bindings
+from collshim.conformance.bindings.binding import Binding
+from collshim.frameworks import FRAMEWORKS
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One page.
+
+    Attributes:
+        name: of the page's file.
+        collectives: the collectives that it is about, by the suite's names.
+        says: what the collective does, in a sentence or two.
+        title: of the page, where it is not its name.
+        lacking: for frameworks that have none of these, what is said of that.
+    """
+
+    name: str
+    collectives: tuple[str, ...]
+    says: str
+    title: str = ""
+    lacking: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def examples(self) -> dict[str, str]:
+        """By framework; those that have none are not there."""
+        return {one.framework.name: one.example for one in self._shown() if one.example}
+
+    @property
+    def notes(self) -> dict[str, tuple[str, ...]]:
+        """By framework, what its user must know who leaves it or comes to it."""
+        notes = {one.framework.name: one.notes for one in self._shown() if one.notes}
+        notes |= {framework: (note,) for framework, note in self.lacking.items()}
+        return {framework: notes[framework] for framework in FRAMEWORKS if framework in notes}
+
+    def _shown(self) -> list[Binding]:
+        """The first spelling of each framework that has an example or notes; others are forms of it."""
+        spellings = [one for one in bindings() if one.collective in self.collectives and (one.example or one.notes)]
+        return list({one.framework.name: one for one in reversed(spellings)}.values())[::-1]
+
+
+_SHEETS = (
+    Sheet(
+        "all_reduce",
+        ("all_reduce",),
+        "Every rank gives a tensor; every rank gets the sum of all, or their largest, smallest, mean and so on.",
+    ),
+    Sheet(
+        "reduce",
+        ("reduce",),
+        "Every rank gives a tensor; one rank, the root, gets the sum of all, or their largest, smallest and so on.",
+    ),
+    Sheet(
+        "reduce_scatter",
+        ("reduce_scatter",),
+        "Every rank gives one part for each rank; rank `r` gets the sum, largest, ... of all ranks' `r`-th parts.",
+    ),
+    Sheet("broadcast", ("broadcast",), "One rank, the root, gives a tensor; every rank gets it."),
+    Sheet(
+        "all_gather",
+        ("all_gather",),
+        "Every rank gives a tensor; every rank gets all of them, in the order of the ranks.",
+    ),
+    Sheet(
+        "gather",
+        ("gather",),
+        "Every rank gives a tensor; one rank, the root, gets all of them, in the order of the ranks.",
+    ),
+    Sheet("scatter", ("scatter",), "One rank, the root, gives one part for each rank; rank `r` gets the `r`-th."),
+    Sheet(
+        "all_to_all",
+        ("all_to_all",),
+        "Every rank gives one part for each rank; rank `r` gets all ranks' `r`-th parts, in the order of the ranks.",
+    ),
+    Sheet(
+        "send_recv", ("ring",), "One rank gives a tensor, another gets it. All peers are global ranks.", "send and recv"
+    ),
+    Sheet(
+        "objects",
+        (
+            "all_gather_object",
+            "gather_object",
+            "broadcast_object",
+            "scatter_object",
+            "ring_object",
+        ),
+        "Python objects that can be pickled, in place of tensors. Lists are filled in place.",
+        "collectives of objects",
+    ),
+    Sheet(
+        "barrier",
+        ("barrier",),
+        "No rank goes on before every rank has come.",
+        lacking={"tensorflow": "There is none: a collective among all replicas waits for them."},
+    ),
+)
+
+
+def sheets() -> tuple[Sheet, ...]:
+    """Every page's, in the order in which they are listed."""
+    return _SHEETS

@@ -1,0 +1,162 @@
+"""``mindspore.mint.distributed`` and ``mindspore.ops.communication``: torch's spelling, with groups by name.
+
+None or a handle comes back. Lists are given on every rank, and left as they are off the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from collshim.conformance.bindings.barriers import Barrier
+from collshim.conformance.bindings.binding import Binding, root_as
+from collshim.conformance.bindings.objects import (
+    AllGatherObject,
+    BroadcastObjects,
+    GatherObject,
+    RingObjects,
+    ScatterObjects,
+)
+from collshim.conformance.bindings.spelling import Spelling
+from collshim.conformance.spellings.mindspore.common import (
+    ANY,
+    CONTIGUOUS,
+    EXCHANGED,
+    FRAMEWORK,
+    OPS,
+    PARTS,
+    REDUCED,
+    ROWS,
+    asynchronous,
+    counting,
+    spelled,
+    within,
+)
+from collshim.conformance.spellings.mindspore.messages import messages_in_place
+
+_SUMS = replace(REDUCED, reduce_ops=(*OPS, "avg"))
+_SUMMED_ROWS = replace(_SUMS, least_ndim=1)
+_NO_PRODUCT = ("sum", "min", "max", "avg")
+_SUMMED_UNEVEN = replace(_SUMMED_ROWS, layouts=CONTIGUOUS, reduce_ops=_NO_PRODUCT, ragged=True)
+_OBJECTS = replace(ANY, dtypes=("float32",))
+_INTO = {"output_tensor": "out", "input_tensor": "array"}
+_WHOLE = {"output": "out", "input": "array of whole"}
+
+
+def _gathers(module: str) -> tuple[Spelling, ...]:
+    def bound(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
+        return spelled(f"{module}.{name}", collective, takes, result=next(iter(takes)), **more)
+
+    splits = {"output_split_sizes": "optional rows from each", "input_split_sizes": "optional rows to each"}
+    uneven = {"output": "out", "input": "array", "output_split_sizes": "rows from each"}
+    lists = {"output_tensor_list": "exact list of outs", "input_tensor_list": "exact list of parts"}
+    return (
+        bound("all_gather", "all_gather", {"tensor_list": "exact list of outs", "tensor": "array"}, admits=ANY),
+        bound("all_gather_into_tensor", "all_gather", _INTO, arrangement="joined", admits=ROWS),
+        bound(
+            "all_gather_into_tensor_uneven",
+            "all_gather",
+            uneven,
+            arrangement="joined",
+            admits=replace(ROWS, ragged=True),
+        ),
+        bound("all_to_all", "all_to_all", lists, admits=EXCHANGED),
+        bound("all_to_all_single", "all_to_all", _WHOLE | splits, arrangement="joined", admits=EXCHANGED),
+    )
+
+
+def _reductions(module: str) -> tuple[Spelling, ...]:
+    def bound(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
+        parameters = {**takes, "op": "MindSpore's op"}
+        return spelled(f"{module}.{name}", collective, parameters, result=next(iter(takes)), **more)
+
+    name, sizes = "reduce_scatter_tensor", {"input_split_sizes": "rows to each"}
+    lists = {"output": "out", "input_list": "exact list of parts"}
+    return (
+        bound("all_reduce", "all_reduce", {"tensor": "inout"}, admits=_SUMS),
+        bound("reduce", "reduce", {"tensor": "inout@root", "dst": "root"}, admits=_SUMS),
+        bound("reduce_scatter", "reduce_scatter", lists, admits=replace(_SUMS, layouts=CONTIGUOUS)),
+        bound(name, "reduce_scatter", _WHOLE, arrangement="joined", admits=_SUMMED_ROWS),
+        bound(f"{name}_uneven", "reduce_scatter", _WHOLE | sizes, arrangement="joined", admits=_SUMMED_UNEVEN),
+    )
+
+
+def _rooted(module: str) -> tuple[Spelling, ...]:
+    gather = {"tensor": "array", "gather_list": "exact list of outs@root", "dst": "root"}
+    scatter = {"tensor": "out@root", "scatter_list": "exact list of parts@root", "src": "root"}
+    broadcast = {"tensor": "inout", "src": "root"}
+    return (
+        spelled(f"{module}.broadcast", "broadcast", broadcast, result="tensor", admits=ANY),
+        spelled(f"{module}.gather", "gather", gather, result="gather_list", admits=PARTS),
+        spelled(f"{module}.scatter", "scatter", scatter, result="tensor", admits=PARTS),
+    )
+
+
+def _only_in_ops(module: str) -> tuple[Spelling, ...]:
+    whole = {"output_tensor": "out@root", "input_tensor": "array of whole@root", "src": "root"}
+    return (
+        spelled(
+            f"{module}.gather_into_tensor",
+            "gather",
+            {**_INTO, "dst": "root"},
+            result="output_tensor",
+            arrangement="joined",
+            admits=ROWS,
+        ),
+        spelled(
+            f"{module}.scatter_tensor",
+            "scatter",
+            whole,
+            result="output_tensor",
+            arrangement="joined",
+            admits=ROWS,
+        ),
+        counting(module),
+    )
+
+
+def _objects(path: str) -> tuple[Binding, ...]:
+    common: dict[str, Any] = {"framework": FRAMEWORK, "with_group": within, "admits": _OBJECTS}
+    sends: dict[str, Any] = common | {"admits": replace(_OBJECTS, groups="sorted", least_size=2)}
+    to_root, from_root = root_as("dst"), root_as("src")
+    return (
+        AllGatherObject(
+            **common,
+            path=path + "all_gather_object",
+            example="""\
+from collshim.mindspore.mint import distributed
+
+outs = [None] * size
+distributed.all_gather_object(outs, {"rank": rank})
+""",
+            notes=("They are in `mint.distributed`; its `recv_object_list` returns 0.",),
+        ),
+        GatherObject(**common, path=path + "gather_object", with_root=to_root, lists_everywhere=True),
+        BroadcastObjects(**common, path=path + "broadcast_object_list", with_root=from_root),
+        ScatterObjects(**common, path=path + "scatter_object_list", with_root=from_root),
+        RingObjects(
+            **sends,
+            path=path + "send_object_list",
+            other=path + "recv_object_list",
+            received=lambda source: 0,
+        ),
+    )
+
+
+def _module(module: str, *more: Spelling) -> tuple[Binding, ...]:
+    written = (*_gathers(module), *_reductions(module), *_rooted(module), *more)
+    path = f"mindspore.{module}."
+    barrier = Barrier(framework=FRAMEWORK, path=path + "barrier", admits=ANY, with_group=within)
+    return (
+        *written,
+        *map(asynchronous, written),
+        *messages_in_place(path),
+        *_objects(path),
+        barrier,
+        replace(barrier, form="async", options={"async_op": True}),
+    )
+
+
+_OPS = "ops.communication"
+IN_PLACE: tuple[Binding, ...] = (*_module("mint.distributed"), *_module(_OPS, *_only_in_ops(_OPS)))

@@ -1,0 +1,271 @@
+"""OneFlow: ``oneflow.comm``, which knows the world only, sums only, and returns None.
+
+From oneflow 0.9.0 run on CPU. ``all_gather`` and ``gather`` put new tensors into the list, ``gather`` on every rank
+that gives one; ``reduce_scatter`` gives its output other memory; ``all_to_all`` and ``scatter`` keep the tensors
+given, but give the one that comes from this rank itself the memory of its input; ``all_gather_into_tensor`` and
+``reduce_scatter_tensor`` take any shapes whose numbers of elements fit. Lists hold no 0-d tensors, but for ``scatter``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from collshim.conformance.bindings import invalid
+from collshim.conformance.bindings.admits import FLOATS, Admits
+from collshim.conformance.bindings.answers import Tree
+from collshim.conformance.bindings.barriers import Barrier
+from collshim.conformance.bindings.binding import Binding, Framework, Refused, refuses
+from collshim.conformance.bindings.messages import Neighbours, Ring
+from collshim.conformance.bindings.rank_context import RankContext
+from collshim.conformance.bindings.spelling import Spelling
+
+_SUMMED = ("bool", "uint8", "int8", "int32", "int64", "float32", "float64")  # float16 ends the process
+_GATHERED = ("bool", "uint8", "int8", "int32", "int64", *FLOATS)
+_COMM = "oneflow.comm."
+
+
+def _enter(context: RankContext) -> None:
+    """Importing oneflow joins the world."""
+    context.function("oneflow")
+
+
+def _group(context: RankContext, case: Any) -> None:
+    """There are no groups."""
+
+
+FRAMEWORK = Framework("oneflow", _enter, _group)
+_GATHER = Admits(dtypes=_GATHERED)
+_CONCATENATED = replace(_GATHER, least_ndim=1)
+_SUMS = Admits(dtypes=_SUMMED)
+_PARTS = replace(_SUMS, layouts=("contiguous",))
+_NO_ARRAY = refuses(invalid.NO_ARRAY, "AssertionError")
+_BAD_LISTS = (refuses(invalid.TUPLE, "AssertionError"), refuses(invalid.TOO_SHORT, "AssertionError"))
+_NO_RANK = Refused(changes={"root": 9}, error="IndexError")
+
+
+def _spelled(name: str, takes: Mapping[str, str], collective: str = "", **more: Any) -> Spelling:
+    return Spelling(framework=FRAMEWORK, path=_COMM + name, takes=takes, collective=collective or name, **more)
+
+
+_ALL_GATHER = _spelled(
+    "all_gather",
+    {"tensor_list": "filled list", "tensor": "array"},
+    result="tensor_list",
+    memory="replaced",
+    admits=replace(_CONCATENATED, gradient=True),
+    refused=(_NO_ARRAY, *_BAD_LISTS),
+    example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+outs = [None] * size
+flow.comm.all_gather(outs, x)
+""",
+    notes=(
+        (
+            "The **entries of the list are replaced** by new tensors. What was in it is not written, so a "
+            "list of None will do, and views of one buffer leave that buffer as it was."
+        ),
+        "The new entries are differentiable.",
+        "`all_gather_into_tensor` takes an output of any shape with as many elements as all inputs have.",
+    ),
+)
+_ALL_GATHER_INTO = _spelled(
+    "all_gather_into_tensor",
+    {"output_tensor": "out", "input_tensor": "array"},
+    "all_gather",
+    result="output_tensor",
+    arrangement="joined",
+    admits=_CONCATENATED,
+)
+_GATHER_LIST = _spelled(
+    "gather",
+    {"tensor": "array", "gather_list": "optional filled list", "dst": "ignored root"},
+    result="gather_list",
+    memory="replaced",
+    only_root=("gather_list",),
+    holders="all",
+    admits=_CONCATENATED,
+    alone="every rank gets every tensor, whatever dst says: it meets all_gather",
+    example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+outs = [None] * size
+flow.comm.gather(x, outs, 0)
+""",
+    notes=(
+        (
+            "**Every rank that gives a list gets all tensors**, whatever `dst` says: it is an all_gather. A "
+            "program that tells the root by its filled list breaks."
+        ),
+        "The entries of the list are replaced, as by `all_gather`.",
+    ),
+)
+_SCATTER = _spelled(
+    "scatter",
+    {"tensor": "written but None", "scatter_list": "exact list of parts@root", "src": "root"},
+    result="tensor",
+    only_root=("scatter_list",),
+    shares_own=True,
+    admits=_PARTS,
+    example="""\
+parts = [flow.tensor([1, 2]), flow.tensor([3, 4])] if rank == 0 else None
+out = flow.zeros(2, dtype=flow.int64)
+flow.comm.scatter(out, parts, 0)
+""",
+    notes=(
+        (
+            "On the root the output is one memory with its part of the list from then on: a change of one is "
+            "a change of the other."
+        ),
+        "Other ranks may give a list, which is not read.",
+    ),
+)
+_REDUCE_SCATTER_INTO = _spelled(
+    "reduce_scatter_tensor",
+    {"output_tensor": "out", "input_tensor": "array of whole"},
+    "reduce_scatter",
+    result="output_tensor",
+    arrangement="joined",
+    admits=replace(_SUMS, least_ndim=1),
+)
+_OF_WHOLE_TENSORS = tuple(
+    replace(one, form=form, arrangement=form, admits=replace(one.admits, least_ndim=0))
+    for one in (_ALL_GATHER_INTO, _REDUCE_SCATTER_INTO)
+    for form in ("stacked", "flat")
+)
+_COLLECTIVES = (
+    _ALL_GATHER,
+    _ALL_GATHER_INTO,
+    _spelled(
+        "all_reduce",
+        {"tensor": "inout"},
+        result="tensor",
+        admits=_SUMS,
+        refused=(_NO_ARRAY,),
+        example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+flow.comm.all_reduce(x)
+""",
+        notes=(
+            "It always sums; of bool it is the logical or. For a mean divide afterwards.",
+            "It is unseen by autograd.",
+        ),
+    ),
+    _spelled(
+        "all_to_all",
+        {"output_tensor_list": "exact list of places", "input_tensor_list": "exact list of parts"},
+        result="output_tensor_list",
+        shares_own=True,
+        admits=replace(_CONCATENATED, layouts=("contiguous",)),
+        refused=_BAD_LISTS,
+        example="""\
+parts = [flow.tensor([1, 2]) + 10 * rank, flow.tensor([3, 4]) + 10 * rank]
+outs = [flow.zeros(2, dtype=flow.int64) for _ in range(size)]
+flow.comm.all_to_all(outs, parts)
+""",
+        notes=(
+            "The output that comes from the rank itself is one memory with its input from then on.",
+            "Unlike in `all_gather` the list's tensors are written, and must be there.",
+        ),
+    ),
+    _spelled(
+        "reduce",
+        {"tensor": "inout", "dst": "root"},
+        result="tensor",
+        admits=_SUMS,
+        refused=(_NO_RANK, _NO_ARRAY),
+        example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+flow.comm.reduce(x, 0)
+""",
+        notes=("It always sums.",),
+    ),
+    _spelled(
+        "broadcast",
+        {"tensor": "inout", "src": "root"},
+        result="tensor",
+        admits=_SUMS,
+        refused=(_NO_RANK, _NO_ARRAY),
+        example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+flow.comm.broadcast(x, 0)
+""",
+        notes=("`src` has no default.",),
+    ),
+    _GATHER_LIST,
+    replace(_GATHER_LIST, form="everywhere", only_root=()),
+    _SCATTER,
+    replace(_SCATTER, form="everywhere", only_root=()),
+    _spelled(
+        "reduce_scatter",
+        {"output": "rebound", "input_list": "exact list of equal parts"},
+        result="output",
+        memory="replaced",
+        admits=replace(_PARTS, least_ndim=1),
+        refused=_BAD_LISTS,
+        example="""\
+parts = [flow.tensor([1, 2]) + 10 * rank, flow.tensor([3, 4]) + 10 * rank]
+out = flow.zeros(2, dtype=flow.int64)
+flow.comm.reduce_scatter(out, parts)
+""",
+        notes=(
+            "`output` is given other memory: a tensor that it was a view of keeps its values.",
+            "`reduce_scatter_tensor` takes any shapes whose numbers of elements fit.",
+        ),
+    ),
+    _REDUCE_SCATTER_INTO,
+    *_OF_WHOLE_TENSORS,
+)
+
+
+def _discovering(asked: Neighbours) -> Tree:
+    send, recv = asked.place.function(_COMM + "send"), asked.place.function(_COMM + "recv")
+    return asked.in_turn(lambda: send(asked.given, asked.to), lambda: recv(asked.source))
+
+
+def _filling(asked: Neighbours) -> Tree:
+    send, recv = asked.place.function(_COMM + "send"), asked.place.function(_COMM + "recv")
+    return asked.in_turn(lambda: send(asked.given, asked.to), lambda: recv(asked.source, out=asked.buffer))
+
+
+def _received(received: Any, source: int) -> Tree:
+    return {"send": None, "recv": received}
+
+
+def _no_group(group: Any) -> Mapping[str, Any]:
+    return {}
+
+
+_RING = Ring(
+    framework=FRAMEWORK,
+    path=_COMM + "recv",
+    form="out",
+    admits=replace(_SUMS, least_size=2),
+    speak=_filling,
+    returns=_received,
+    example="""\
+x = flow.tensor([1, 2]) + 10 * rank
+flow.comm.send(x, 1) if rank == 0 else flow.comm.recv(0)
+""",
+    notes=(
+        (
+            "`recv` needs no tensor: shape and dtype come with the message. Where it is told `shape`, `dtype` "
+            "and `device`, the sender says `send_meta=False`. It fills and returns `out`, where there is one."
+        ),
+        "A `send` to the rank itself loses the message in OneFlow; here it is refused.",
+    ),
+)
+SPELLINGS: tuple[Binding, ...] = (
+    *_COLLECTIVES,
+    Barrier(
+        framework=FRAMEWORK,
+        path=_COMM + "barrier",
+        with_group=_no_group,
+        admits=_SUMS,
+        example="""\
+flow.comm.barrier()
+""",
+    ),
+    replace(_RING, form="", admits=replace(_RING.admits, kinds=("torch",)), speak=_discovering, fills=False),
+    _RING,
+)

@@ -1,0 +1,16 @@
+"""PyTorch: ``torch.distributed``, and its differentiable twin ``torch.distributed.nn.functional``.
+
+From torch 2.13.0 run with gloo, and where gloo refuses what torch documents (unequal parts in ``all_gather`` and
+``all_to_all``, the stacked forms of ``all_gather_into_tensor`` and ``reduce_scatter_tensor``, averages,
+``nn.functional``'s gradients other than of sums) from the documentation. A call returns None, or a work whose
+``wait()`` returns True; what is given as output is written, never replaced.
+"""
+
+from __future__ import annotations
+
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.spellings.torch.functional import FUNCTIONAL
+from collshim.conformance.spellings.torch.messages import MESSAGES_AND_OBJECTS
+from collshim.conformance.spellings.torch.written import WRITTEN
+
+SPELLINGS: tuple[Binding, ...] = (*WRITTEN, *MESSAGES_AND_OBJECTS, *FUNCTIONAL)

@@ -1,0 +1,73 @@
+"""The programs of README.md and of the pages that one begins with: each is run as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collshim
+
+ROOT = Path(collshim.__file__).resolve().parents[1]
+PAGES = ("README.md", "docs/start.md", "docs/hangs.md", "docs/porting.md")
+SECTIONS = {"MindSpore": "mindspore", "OneFlow": "oneflow", "TensorFlow": "tensorflow", "MegEngine": "megengine"}
+RANKS = """\
+import collshim, sys
+code = compile(open(sys.argv[1]).read(), sys.argv[1], "exec")
+line = lambda *parts: sys.stdout.write(" ".join(map(str, parts)) + chr(10))  # in one piece, whoever prints meanwhile
+with collshim.stand_in(*sys.argv[2:]):
+    collshim.launch(lambda: exec(code, {"__name__": "__main__", "print": line}), 2)
+"""
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """The page's programs, each with the heading that it stands under."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [(re.findall(r"^#+ (.+)$", text[: one.start()], re.MULTILINE)[-1], one[1]) for one in found]
+
+
+PROGRAMS = {f"{page}, {place}": code for page in PAGES[:-1] for place, (_, code) in enumerate(blocks(page))}
+PAIRS = dict(blocks(PAGES[-1]))
+
+
+def run(folder: Path, code: str, *before: str, after: tuple[str, ...] = ()) -> str:
+    (folder / "program.py").write_text(code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, *before, "program.py", *after],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_a_page_runs_and_prints_what_it_says(name: str, tmp_path: Path) -> None:
+    printed = run(tmp_path, PROGRAMS[name])
+    said = re.findall(r"^print\(.*\)  # (.+)$", PROGRAMS[name], re.MULTILINE)
+    assert printed.splitlines() == said or not said
+    assert "RankError" not in PROGRAMS[name] or "MismatchError" in printed
+
+
+def test_the_page_on_porting_has_every_framework() -> None:
+    assert PAIRS.keys() == {"What all of them become", *SECTIONS}
+
+
+@pytest.mark.parametrize("section", PAIRS)
+def test_a_program_and_what_it_is_ported_to_print_the_same(section: str, tmp_path: Path) -> None:
+    framework = SECTIONS.get(section)
+    if framework == "megengine":  # its launcher starts the ranks itself
+        printed = run(tmp_path, PAIRS[section], "-m", "collshim", "run", "--no-prefix", "--as", framework, "-n", "1")
+    else:
+        printed = run(tmp_path, PAIRS[section], "-c", RANKS, after=(framework or "oneflow",))
+    rows = "[[1.5, 3.0]] [[1.0, 2.0], [2.0, 4.0]]"
+    assert sorted(printed.splitlines()) == [f"0 {rows}", f"1 {rows}"]

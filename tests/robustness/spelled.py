@@ -1,0 +1,96 @@
+"""Spellings of the suite as functions to call badly: their arguments and right answers come from the suite's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from collshim.conformance import bindings
+from collshim.conformance.bindings.answers import seen
+from collshim.conformance.bindings.arguments import Asker, role_of
+from collshim.conformance.bindings.rank_context import RankContext as Caller
+from collshim.conformance.bindings.spelling import Spelling as Suite
+from collshim.conformance.cases import Case
+from collshim.conformance.comparison import differences
+from tests.robustness.context import SIZE, RankContext
+from tests.robustness.spelling import Arguments, Call, Spelling
+
+_SAME = ("rows", "dtype")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelled(Spelling):
+    """A function that the suite has a spelling of, ``suite``."""
+
+    suite: Suite
+    kept: tuple[str, ...] = ()
+
+    def run(self, context: RankContext) -> str:
+        """A good call as the suite makes it; what differs from what the suite expects."""
+        asker = _asker(self.suite, context, self.kept)
+        answer = self.suite.call(asker.context, asker.case, context.group)
+        read = replace(answer, returned=seen(answer.returned), arguments=seen(dict(answer.arguments)))
+        found = differences(self.suite, asker.case, asker.context.rank, read)
+        return "; ".join(f"{what} is {actual}, should be {expected}" for what, actual, expected in found)
+
+    def made(self, context: RankContext, arguments: Arguments) -> Any:
+        """Call it."""
+        if self.call is not None:
+            return self.call(context, arguments)
+        return self.suite.speak(self.suite.invocation(_asker(self.suite, context, self.kept), arguments))
+
+
+def _asker(suite: Suite, context: RankContext, kept: tuple[str, ...]) -> Asker:
+    memory: dict[Any, Any] = {kept: context.group} if kept else {}
+    caller = Caller(context.ranks[context.rank], SIZE, memory=memory)
+    return Asker(caller, suite.framework, _case(suite, context), context.rank, context.group)
+
+
+def _case(suite: Suite, context: RankContext) -> Case:
+    """Of the two reductions that ranks may disagree on, the second is one that the function has."""
+    ops = suite.admits.reduce_ops
+    op, root = context.op if context.op in ops else ops[-1], context.root if suite.admits.roots else 0
+    case = context._replace(op=op, root=root).case(suite.collective)
+    counts_rows = "optional rows to each" in suite.takes.values()
+    return replace(case, lengths=((context.rows,) * SIZE,) * SIZE) if counts_rows else case
+
+
+def spelled(
+    name: str,
+    *,
+    agreed: Sequence[str] | None = None,
+    more: Mapping[str, str] | None = None,
+    call: Call | None = None,
+    kept: tuple[str, ...] = (),
+) -> Spelled:
+    """The suite's spelling of this name.
+
+    Args:
+        agreed: the fields of ``RankContext`` that ranks must agree on, where these are not what the collective says.
+        more: the roles of further arguments, which a good call does without.
+        call: how a bad call is made, where it is not as the suite makes it.
+        kept: the key by which the suite's calls find the surface's group, where that is no argument.
+    """
+    suite = bindings.find(name)
+    assert isinstance(suite, Suite)
+    roles = {parameter: role for parameter, role in suite.takes.items() if role_of(role) != "ignored root"}
+    return Spelled(
+        path=suite.path,
+        roles={**roles, **(more or {})},
+        good=lambda context: suite.arguments(_asker(suite, context, kept)),
+        op="all_gather" if suite.holders == "all" else suite.collective,
+        differs=_agreed(suite) if agreed is None else tuple(agreed),
+        call=call,
+        groups="group" in suite.takes,
+        suite=suite,
+        kept=kept,
+    )
+
+
+def _agreed(suite: Suite) -> tuple[str, ...]:
+    """What the calls of all ranks have in common."""
+    roles = {role_of(role) for role in suite.takes.values()}
+    root = {"root", "root in the group"} & roles and suite.collective in ("reduce", "broadcast")
+    op = any(role in ("ReduceOp", "op") or role.endswith("'s op") for role in roles)
+    return (*_SAME, *(["root"] if root else []), *(["op"] if op else []))
