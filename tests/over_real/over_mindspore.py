@@ -25,6 +25,7 @@ import collshim
 from collshim.adapting.over_mindspore import table
 from collshim.conformance.deviations import declared
 from collshim.conformance.recorder import recordings
+from collshim.conformance.recorder.jobs import free_port
 from collshim.conformance.recorder.recordings import Recording
 from collshim.conformance.replay import sentences
 from tests.over_real.carried import answered, failing
@@ -294,6 +295,23 @@ MIXED = """
 
 def test_mindspore_and_torch_meet_in_one_world(tmp_path: Path) -> None:
     assert sorted(ran(MIXED, tmp_path).splitlines()) == ["mindspore [11.0, 22.0]", "torch [11.0, 22.0]"]
+
+
+BY_ADDRESS = """
+    import os
+    import mindspore as ms
+    import mindspore.mint.distributed as dist
+
+    rank = int(os.environ["RANK"])
+    dist.init_process_group(init_method=f"tcp://127.0.0.1:{os.environ['FREE']}", world_size=2, rank=rank)
+    x = ms.ops.ones(2)
+    dist.all_reduce(x)
+    print(x.asnumpy().tolist())
+"""
+
+
+def test_ranks_meet_at_an_address_by_mindspores_own_store(tmp_path: Path) -> None:
+    assert ran(BY_ADDRESS, tmp_path, "--patch", "mindspore", FREE=str(free_port())).splitlines() == ["[2.0, 2.0]"] * 2
 
 
 EXAMPLE = """
