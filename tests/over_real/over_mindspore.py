@@ -387,8 +387,8 @@ MINDONE = """
 def test_mindones_zero_communicates(tmp_path: Path) -> None:
     """mindone 0.5.0 of PyPI, unmodified.
 
-    Its stages 1 to 3 do not train with MindSpore 2.10.0, which refuses the gradient of a Parameter whose shape has
-    changed, without any collective; so their collectives are asked alone.
+    Its stages 1 to 3 did not train with MindSpore 2.10.0, stage 3 because that refuses the gradient of a Parameter
+    whose shape has changed, without any collective; so their collectives are asked alone.
     """
     ran(MINDONE, tmp_path, "--patch", "mindspore")
     mean = [[1.5] * 3] * 2
