@@ -50,6 +50,7 @@ RANKS = {"threads": "threads", "processes": "processes", "unchecked": "processes
 
 SLOW = """
     demo/test_demo.py::test_a_result_that_differs_is_named_and_ends_it_with_1
+    docs/test_conformance_page.py::*says?[234]?
     docs/test_*_examples.py::*4?
     meta/test_plugin.py::test_one_dialect_of_collshims_own_may_be_asked_for
     meta/test_plugin.py::test_what_is_known_to_fail_does_not_fail_the_run
