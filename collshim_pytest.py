@@ -48,11 +48,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the options to the suite, where one is used."""
     adapter, backend = config.getoption("adapter"), config.getoption("collshim_backend")
+    registers = config.getoption("collshim_import")
     dialect = config.getoption("dialect") or ("torch" if backend else None)
+    wrong = ""
     if adapter and not dialect:
+        wrong = f"--adapter {adapter} needs --dialect, the framework whose functions it has"
+    elif registers and not backend:
+        wrong = f"--collshim-import {registers} needs --collshim-backend, the name of the backend that it registers"
+    if wrong:
         import pytest
 
-        raise pytest.UsageError(f"--adapter {adapter} needs --dialect, the framework whose functions it has")
+        raise pytest.UsageError(wrong)
     if dialect:
         from collshim.conformance.plugin import configure
 

@@ -7,10 +7,12 @@ alone is imported, for the list is read under the interpreter of a real framewor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import NamedTuple
+
+GROUP = "collshim.frameworks"
 
 
 class FrameworkEntry(NamedTuple):
@@ -120,8 +122,46 @@ rank, size = dist.get_rank(), dist.get_world_size()
 """collshim's own."""
 
 
+class _Known(Mapping[str, FrameworkEntry]):
+    """collshim's own entries, and by name those of other distributions, which are loaded when they are asked for."""
+
+    def __init__(self) -> None:
+        self._others = {point.name: point for point in entry_points(group=GROUP) if point.name not in FRAMEWORKS}
+        self._loaded: dict[str, FrameworkEntry] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*FRAMEWORKS, *self._others))
+
+    def __len__(self) -> int:
+        return len(FRAMEWORKS) + len(self._others)
+
+    def __contains__(self, name: object) -> bool:
+        return name in FRAMEWORKS or name in self._others
+
+    def __getitem__(self, name: str) -> FrameworkEntry:
+        if name in FRAMEWORKS:
+            return FRAMEWORKS[name]
+        if name not in self._loaded:
+            self._loaded[name] = _load(self._others[name])
+        return self._loaded[name]
+
+
+def _load(point: EntryPoint) -> FrameworkEntry:
+    try:
+        entry = point.load()
+    except Exception as error:
+        text = f"{point.name}: its entry {point.value} cannot be loaded: {type(error).__name__}: {error}"
+        raise ImportError(text) from error
+    if not isinstance(entry, FrameworkEntry):
+        raise ImportError(f"{point.name}: its entry {point.value} is {entry!r}, should be a FrameworkEntry")
+    return entry
+
+
 @cache
 def known() -> Mapping[str, FrameworkEntry]:
-    """collshim's own, and those that other distributions add."""
-    others = (point.load() for point in entry_points(group="collshim.frameworks"))
-    return {**{entry.name: entry for entry in others}, **FRAMEWORKS}
+    """collshim's own, and those that other distributions add.
+
+    Raises:
+        ImportError: by a look-up: the entry of another distribution cannot be loaded, or is none.
+    """
+    return _Known()

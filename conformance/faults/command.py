@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from collshim import ArgumentError, ArgumentValueError
+from collshim.conformance.faults.job import NotStartedError
 from collshim.conformance.faults.page import merged, page
 from collshim.conformance.faults.program import Program, programs
 from collshim.conformance.faults.rank import FACES, face_of
@@ -31,7 +32,11 @@ def start(options: argparse.Namespace) -> int:
         program for program in programs_by_name.values() if program.name in (options.names or programs_by_name)
     ]
     faces = _faces(options)
-    results = _scored(selection, faces, options.jobs)
+    try:
+        results = _scored(selection, faces, options.jobs)
+    except NotStartedError as error:
+        first, *_, last = str(error).strip().splitlines()
+        raise ArgumentError(f"nothing can be asked: {first} {last}") from error
     if options.texts:
         _print_texts(results)
     show(results, faces)

@@ -54,12 +54,14 @@ def run(face: str, name: str, part: str, *, deadline: float, patience: float) ->
     Raises:
         NotStartedError: ranks could not make a world, several times.
     """
-    for _ in range(_STARTS - 1):
+    failures = 0
+    while True:
         try:
             return _run(face, name, part, deadline, patience)
         except NotStartedError:
-            continue
-    return _run(face, name, part, deadline, patience)
+            failures += 1
+            if failures == _STARTS:
+                raise
 
 
 def _run(face: str, name: str, part: str, deadline: float, patience: float) -> Run:

@@ -113,7 +113,10 @@ def _adapters(options: argparse.Namespace) -> Subject:
     if len(options.framework) > 1:
         names = " ".join(options.framework)
         raise ArgumentError(f"--framework is {names}, should be {others[0]} alone: collshim has no adapter of that")
-    return adapter(others[0], options.timeout)
+    try:
+        return adapter(others[0], options.timeout)
+    except ImportError as error:
+        raise ArgumentError(str(error)) from error
 
 
 def _interpreter(path: str) -> str:

@@ -78,3 +78,12 @@ def test_it_is_asked_alone(toy: Path) -> None:
     done = run(toy, "--framework", "toy", "torch")
     assert (done.returncode, done.stdout) == (2, "")
     assert "--framework is toy torch, should be toy alone" in done.stderr
+
+
+def test_an_entry_that_cannot_be_loaded_is_told_where_it_is_asked_for_and_disturbs_nobody_else(toy: Path) -> None:
+    (toy / "toy_port" / "entry.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
+    done = run(toy)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "toy: its entry toy_port.entry:ENTRY cannot be loaded: ModuleNotFoundError" in done.stderr
+    other = run(toy, "--framework", "oneflow", "--collective", "barrier", "--transport", "threads")
+    assert other.returncode == 0, other.stderr

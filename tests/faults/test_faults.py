@@ -112,3 +112,15 @@ def test_a_module_and_a_backend_are_scored_as_collshim_is(capsys: pytest.Capture
     assert "classes caught 1 of 1 by torch.distributed:collshim" in capsys.readouterr().out
     assert main(["faults", "reduce_op_max", "--adapter", "torch.distributed"]) == 1
     assert "missed: reduce_op_max, torch.distributed:gloo: silent" in capsys.readouterr().out
+
+
+def test_a_module_that_cannot_start_its_ranks_is_exit_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "from torch.distributed import *\n\ndef init_process_group(*args, **kwargs):\n    raise OSError('no fabric')\n"
+    )
+    (tmp_path / "without_fabric.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["faults", "reduce_op_max", "--adapter", "without_fabric"]) == 2
+    assert "nothing can be asked: rank" in capsys.readouterr().err

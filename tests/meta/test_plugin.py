@@ -96,6 +96,18 @@ def test_a_module_that_is_not_there_is_a_usage_error(project: Path) -> None:
     assert "mypkg.gone cannot be imported: ModuleNotFoundError: No module named 'mypkg.gone'" in done.stderr
 
 
+def test_a_backend_that_gives_wrong_numbers_fails(project: Path) -> None:
+    done = _suite(project, "--collshim-backend", "fake", "-k", "distributed.broadcast- and corner")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "DifferenceError: torch.distributed.broadcast" in done.stdout
+
+
+def test_what_registers_a_backend_without_its_name_is_a_usage_error(project: Path) -> None:
+    done = _suite(project, "--collshim-import", "mypkg.backend")
+    assert done.returncode == 4
+    assert "--collshim-import mypkg.backend needs --collshim-backend" in done.stderr
+
+
 def test_one_dialect_of_collshims_own_may_be_asked_for(project: Path) -> None:
     options = ("--dialect", "megengine", "--transport", "threads", "-k", "barrier and corner")
     done = _suite(project, *options)

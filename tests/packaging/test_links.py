@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from collshim.frameworks import FRAMEWORKS
+
 if TYPE_CHECKING:
     from tests.packaging.conftest import Run
 
@@ -65,6 +67,14 @@ def test_nothing_is_read_twice_through_a_link(links: dict[str, Path], settings: 
         "pyright": settings["tool"]["pyright"]["exclude"],
     }[tool]
     assert {path.lstrip("/") for path in left_out} - {"**/__pycache__"} == {f"collshim/{name}" for name in links}
+
+
+def test_the_settings_that_name_frameworks_name_every_one(settings: dict[str, Any]) -> None:
+    banned = settings["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-module-level-imports"]
+    assert set(banned) == {*FRAMEWORKS, "cupy"}
+    overrides = [override["module"] for override in settings["tool"]["mypy"]["overrides"]]
+    (untyped,) = (names for names in overrides if "cupy.*" in names)
+    assert {f"{name}.*" for name in FRAMEWORKS if name != "torch"} <= set(untyped)
 
 
 def test_adapters_holds_folders_alone(root: Path) -> None:

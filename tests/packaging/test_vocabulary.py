@@ -6,7 +6,9 @@ import ast
 import re
 from pathlib import Path
 
-FRAMEWORKS_AND_SUITE = {"torch", "oneflow", "mindspore", "tensorflow", "megengine", "conformance", "demo"}
+from collshim.frameworks import FRAMEWORKS
+
+FRAMEWORKS_AND_SUITE = {*FRAMEWORKS, "conformance", "demo"}
 
 
 def _engine(root: Path) -> dict[str, Path]:

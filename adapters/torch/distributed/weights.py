@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import inspect
 import io
+import pickle
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed
 
-from collshim.errors import CollshimError, MismatchError, also
+from collshim.errors import ArgumentTypeError, CollshimError, MismatchError, also
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,12 +22,19 @@ _MARK = b"collshim weights_only\n"
 
 
 def saved(value: Any, weights_only: bool) -> Any:
-    """What is sent of an object."""
+    """What is sent of an object.
+
+    Raises:
+        AttributeError, TypeError, pickle.PicklingError: (CollshimErrors too) ``torch.save``'s, where it cannot save it.
+    """
     if not weights_only:
         return value
     buffer = io.BytesIO()
     buffer.write(_MARK)
-    torch.save(value, buffer)
+    try:
+        torch.save(value, buffer)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        raise also(ArgumentTypeError, type(error))(*error.args) from error
     return buffer.getvalue()
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.packages import installed
+
 PINS = ("basecore==0.1.10", "megfile==2.0.5")
 
 SCRIPT = """
@@ -45,16 +47,7 @@ with collshim.stand_in("megengine"):
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package and what it needs; skipped where pip cannot have them."""
-    folder = tmp_path_factory.mktemp("packages")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:", "--target", str(folder), *PINS]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"pip did not have {', '.join(PINS)} within 90 s")
-    if done.returncode != 0:
-        told = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        pytest.skip(f"pip cannot have {', '.join(PINS)}: {' '.join(told[-1:])}")
-    return folder
+    return installed(tmp_path_factory.mktemp("packages"), PINS, "--only-binary=:all:")
 
 
 def test_basecore_reduces_and_gathers(packages: Path) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.packages import installed
+
 PIN = "mindone==0.5.0"
 
 SCRIPT = """
@@ -56,16 +58,7 @@ with collshim.stand_in("mindspore"):
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package alone; skipped where pip cannot have it."""
-    folder = tmp_path_factory.mktemp("package")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), PIN]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"pip did not have {PIN} within 90 s")
-    if done.returncode != 0:
-        told = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        pytest.skip(f"pip cannot have {PIN}: {' '.join(told[-1:])}")
-    return folder
+    return installed(tmp_path_factory.mktemp("package"), [PIN], "--no-deps")
 
 
 def test_mindone_gathers_parameters_and_scatters_their_gradients(package: Path) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.packages import installed
+
 PINS = (
     *("flowvision==0.2.2", "six==1.17.0", "tqdm==4.67.1", "requests==2.32.5", "pillow==12.0.0", "tabulate==0.9.0"),
     *("urllib3==2.5.0", "idna==3.11", "certifi==2025.10.5", "charset-normalizer==3.4.4"),
@@ -71,17 +73,7 @@ TRAINS = """
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package and what it needs; skipped where pip cannot have them."""
     folder = tmp_path_factory.mktemp("packages")
-    (folder / "constraints.txt").write_text("setuptools<75")  # which its setup.py imports pkg_resources of
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), *PINS]
-    environment = {**os.environ, "PIP_CONSTRAINT": str(folder / "constraints.txt")}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False, env=environment)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"pip did not have {', '.join(PINS)} within 90 s")
-    if done.returncode != 0:
-        told = [line for line in done.stderr.splitlines() if line.startswith(("ERROR", "error"))]
-        pytest.skip(f"pip cannot have {', '.join(PINS)}: {' '.join(told[-1:])}")
-    return folder
+    return installed(folder, PINS, "--no-deps", constraint="setuptools<75")  # its setup.py imports pkg_resources
 
 
 def run_on_the_stand_in(text: str, packages: Path, folder: Path, ranks: int) -> str:

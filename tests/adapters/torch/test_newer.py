@@ -120,6 +120,16 @@ def test_weights_only_refuses_a_class_of_the_senders(run: Run, refused: Refused)
     run(lambda: refused(pickle.UnpicklingError, lambda: dist.all_gather_object([0, 0], Mine(), weights_only=True)), 2)
 
 
+def test_weights_only_refuses_what_cannot_be_saved_before_anything_is_sent(run: Run, refused: Refused) -> None:
+    def rank() -> int:
+        every = [0, 0]
+        refused(Exception, lambda: dist.all_gather_object(every, lambda: 1, weights_only=True))
+        dist.all_gather_object(every, 1, weights_only=True)
+        return sum(every)
+
+    assert run(rank, 2) == [2, 2]
+
+
 def test_ranks_that_disagree_on_weights_only_are_told(run: Run, refused: Refused) -> None:
     def rank() -> None:
         given = dist.get_rank() == 0
