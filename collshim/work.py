@@ -133,11 +133,12 @@ class Work(Generic[T]):
                 self._keep(failure)
             self._settled = True
         pending = self._pending
-        if pending is not None:
-            if pending.latest is not None and pending.latest[0] is self:
+        if pending is not None:  # in this order, as another thread of the rank may be about to enter the call
+            self._pending, latest = None, pending.latest
+            if latest is not None and latest[0] is self:
                 pending.latest = None
             else:
-                self.free()
+                pending.entries.pop(self._number, None)
         if self._failure is not None:
             self._raise(self._failure)
         return self._result  # type: ignore[no-any-return]
@@ -156,7 +157,8 @@ class Work(Generic[T]):
         """Nobody will wait for it, as with MPI_Request_free: the call completes, and no warning names it."""
         pending, self._pending = self._pending, None
         if pending is not None:
-            if pending.latest is not None and pending.latest[0] is self:
+            latest = pending.latest
+            if latest is not None and latest[0] is self:
                 pending.latest = None
             pending.entries.pop(self._number, None)
 

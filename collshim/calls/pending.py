@@ -66,6 +66,8 @@ class PendingCalls:
             work, key, plan, caller = latest
             work._number = next(self._numbers)
             self.entries[work._number] = ref(work), key, plan, caller
+            if work._pending is None:  # another thread has waited for it meanwhile
+                self.entries.pop(work._number, None)
 
     def _forget_dropped(self) -> None:
         """The program let go of a work that it did not wait for: what is to be told of it takes no more room."""

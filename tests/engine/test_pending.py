@@ -238,6 +238,22 @@ def keeps_a_subgroup() -> None:
 KEPT: dict[int, Any] = {}
 
 
+def _entered_while_another_thread_waits() -> int:
+    """A post of one thread takes note of the call before it, which another thread waits for at that moment."""
+    comm = world()
+    work = comm.all_reduce(torch.ones(LARGE))
+    pending = comm._pending
+    latest = pending.latest
+    work.wait()
+    pending.latest = latest  # as the post had read it before the wait
+    pending._enter_latest()
+    return len(pending.entries)
+
+
+def test_a_call_that_another_thread_waits_for_while_one_is_posted_is_not_left() -> None:
+    assert on_ranks(_entered_while_another_thread_waits, 2, "threads") == [0, 0]
+
+
 def test_a_subgroup_that_was_never_closed_is_named_when_the_world_is() -> None:
     try:
         texts = warnings_of(keeps_a_subgroup, "threads", kind=ResourceWarning)
