@@ -29,6 +29,7 @@ from collshim.transports.processes.progress import PROGRESS
 from collshim.transports.processes.store import ProcessWorld, nccl_is_there, reach_store
 from collshim.transports.threads.group import ThreadWorld
 from collshim.transports.threads.transport import ThreadTransport
+from collshim.transports.threads.turns import Turns
 
 
 class World:
@@ -245,21 +246,23 @@ def use(world: World) -> Iterator[World]:
         _thread.world = before
 
 
-def local_worlds(size: int) -> LocalWorlds:
+def local_worlds(size: int, turns: Turns | None = None) -> LocalWorlds:
     """A fresh world of ``size`` ranks that are threads of this process; see ``LocalWorlds``."""
-    return LocalWorlds(size)
+    return LocalWorlds(size, turns)
 
 
 class LocalWorlds(Sequence[World]):
     """The worlds of ranks that are threads: the r-th is rank r's; each thread enters its own with ``use``.
 
-    Close it when the threads are done, or use it as a context manager.
+    Close it when the threads are done, or use it as a context manager. With ``turns`` each thread takes its turn before
+    its first call, and has it until it waits for a call.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, turns: Turns | None = None) -> None:
         if size < 1:
             raise WorldError(f"size of a world is {size}, should be at least 1")
         self._shared = ThreadWorld(size, compares_sites=current_options().check == "sites")
+        self._shared.turns = turns
         ranks = range(size)
         group = self._shared.group(tuple(ranks), f"world{next(_Process.generations)}")
         self._worlds = [World(ThreadTransport(group, rank), rank, size, ranks) for rank in ranks]
@@ -282,6 +285,8 @@ class LocalWorlds(Sequence[World]):
     def leave(self, rank: int, why: str) -> None:
         """Rank ``rank`` makes no further call: ranks that wait for it get ``why`` at once."""
         self._shared.leave(rank, why)
+        if self._shared.turns is not None:
+            self._shared.turns.leave(rank)
 
     def where(self, rank: int) -> str:
         """Where rank ``rank`` is, in words."""

@@ -24,7 +24,8 @@ int32, 64, else TypeError; ``all_reduce``: those and bfloat16, else InvalidArgum
 ``all_gather``; ``Strategy.reduce`` between workers as ``all_reduce``, under ``MirroredStrategy`` all but bool;
 ``all_gather`` and ``all_reduce`` over ``cross_device_ops`` every dtype and all but bool), gradients
 (``all_gather``: all replicas' gradients summed and cut; ``all_reduce``: the same reduction; nests are one
-operation, so unused outputs send zeros), wrong-context errors.
+operation, so unused outputs send zeros), wrong-context errors, and that replicas of a ``MirroredStrategy`` run one at a
+time: 0 up to its first collective or merge call, then 1, and so on, also in the backward.
 
 What differs, and why:
 
@@ -53,9 +54,7 @@ What differs, and why:
   does. ``gather`` of ``PerReplica`` slices is refused, where TensorFlow makes them dense.
 - What ``run`` returns on one replica is what the function returned; TensorFlow makes lists of list's subclasses there
   too, under some strategies. A defaultdict stays one; TensorFlow raises TypeError under ``MirroredStrategy``.
-- Replicas of a ``MirroredStrategy`` run at the same time; TensorFlow runs one after the other up to each
-  merge call. So side effects of different replicas come in any order between two merge calls; results are the
-  same. What a replica raises is raised by ``run`` itself, and wakes the others.
+- What a replica raises is raised by ``run`` itself, and wakes the others; those that have not begun do not.
 - ``MirroredStrategy.reduce``, ``gather`` and ``extended.reduce_to`` are ordinary torch arithmetic: gradients
   pass through all of them. TensorFlow has none for ``gather``.
 - Gradients between replicas are torch's: every replica must ask its tape for them, or call ``backward``, inside the

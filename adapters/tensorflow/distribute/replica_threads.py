@@ -1,8 +1,10 @@
 """One ``MirroredStrategy.run``: a thread for each replica, and their merge calls.
 
-The caller's thread waits meanwhile; it is the one that runs merge functions. Each replica lives in a world of
-its own, made for this run, so that a replica that returns or fails is missed at once by those who wait for
-it.
+The caller's thread waits meanwhile; it is the one that runs merge functions. Replicas run one at a time, in order, each
+until it waits for the others. Each lives in a world of its own, made for this run, so that a replica that returns or
+fails is missed at once by those who wait for it.
+
+Source: TensorFlow 2.21, whose replicas run one after the other up to each merge call, run on two CPUs.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from collshim.tensorflow.distribute.replica_context import ReplicaContext
 from collshim.tensorflow.distribute.strategy import Strategy
 from collshim.tensorflow.distribute.values import regroup, select
 from collshim.tensorflow.errors import as_tensorflow
+from collshim.transports.threads.turns import Turns
 
 _UNEQUAL_CALLS = "Some replicas made a different number of replica_context().merge_call() calls."
 
@@ -66,7 +69,8 @@ class ReplicaThreads:
     """
 
     def __init__(self, strategy: Strategy, devices: Sequence[str]) -> None:
-        self.worlds = world.local_worlds(len(devices))
+        self._turns = Turns(len(devices))
+        self.worlds = world.local_worlds(len(devices), self._turns)
         self.agreement = Agreement(len(devices))
         self._strategy = strategy
         self._devices = devices
@@ -96,12 +100,18 @@ class ReplicaThreads:
         with self._changed:
             self._merging[replica] = call
             self._changed.notify_all()
-            self._changed.wait_for(lambda: replica in self._merged or self._failures, timeout)
-            if replica in self._merged:
+        with self._turns.paused(replica, lambda: self._is_answered(replica)), self._changed:
+            if not self._changed.wait_for(lambda: self._is_answered(replica), timeout):
+                self._turns.end()
+        with self._changed:
+            if replica in self._merged and not self._failures:
                 return self._merged.pop(replica)
             failure = self._unanswered(timeout)
             self._merging.pop(replica, None)
             raise failure
+
+    def _is_answered(self, replica: int) -> bool:
+        return replica in self._merged or bool(self._failures)
 
     def _thread(
         self, replica: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -116,6 +126,10 @@ class ReplicaThreads:
         """The body of a replica's thread."""
         context_of_replica = MirroredReplicaContext(self._strategy, replica, self)
         try:
+            self._turns.take(replica)
+            if self._failures:
+                self._ended(replica, "has not begun")
+                return
             with (
                 settings.applied(),
                 world.use(self.worlds[replica]),
@@ -144,6 +158,7 @@ class ReplicaThreads:
             with self._changed:
                 self._failures.append(error)
                 self._changed.notify_all()
+            self._turns.end()
             raise
 
     def _serve(self) -> None:

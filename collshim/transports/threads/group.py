@@ -11,7 +11,7 @@ from typing import Any
 from collshim.calls.agreement import unlike_sites
 from collshim.calls.pending import PendingCalls
 from collshim.calls.site import warn_at
-from collshim.errors import CommunicationError, PeerError
+from collshim.errors import CommunicationError, DeadlineError, PeerError
 from collshim.transports.matching import MessageQueues, never_closed, warn_of
 from collshim.transports.threads.exchange import Arrival, Exchange
 from collshim.transports.threads.members import Members, Stalls
@@ -112,6 +112,8 @@ class ThreadGroup(Members):
                 queues.clear()
         for exchange in unfinished:
             exchange.fail(failure)
+        if isinstance(failure, DeadlineError) and self.world.turns is not None:
+            self.world.turns.end()
 
     def fail_the_hopeless(self) -> None:
         """A rank has left: the exchanges that miss it can never be complete."""

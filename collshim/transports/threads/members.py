@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from collshim.errors import CommunicationError
+from collshim.transports.threads.turns import Turns
 
 
 class Stalls:
@@ -14,7 +16,10 @@ class Stalls:
         waiting: by global rank, what it waits in; None where it does not.
         gave_up: by global rank, what it waited in last, where that failed.
         left: why a global rank comes to no further call.
+        turns: in which their threads run; None where all run at the same time.
     """
+
+    turns: Turns | None = None
 
     def __init__(self, size: int) -> None:
         self.waiting: list[Any] = [None] * size
@@ -37,6 +42,10 @@ class Stalls:
         if exchange is None or rank in self.left:
             return []
         return [exchange.group.ranks[other] for other in exchange.missing() or exchange.candidates()]
+
+    def paused(self, rank: int, exchange: Any) -> AbstractContextManager[None]:
+        """A block in which global ``rank`` waits for an exchange; where there are turns, another one has its turn."""
+        return nullcontext() if self.turns is None else self.turns.paused(rank, lambda: bool(exchange.finished))
 
 
 class Members:

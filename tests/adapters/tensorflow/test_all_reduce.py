@@ -145,7 +145,7 @@ def test_a_replica_that_does_not_come_is_an_exceeded_deadline() -> None:
     gate = threading.Event()
 
     def reduce() -> Any:
-        if replica() == 0:
+        if replica() == 1:
             gate.wait(30)
             return None
         try:
@@ -153,6 +153,6 @@ def test_a_replica_that_does_not_come_is_an_exceeded_deadline() -> None:
         finally:
             gate.set()
 
-    with pytest.raises(tf.errors.DeadlineExceededError, match="rank 0") as caught:
+    with pytest.raises(tf.errors.DeadlineExceededError, match="rank 1") as caught:
         mirrored(2).run(reduce)
     assert isinstance(caught.value, collshim.DeadlineError)

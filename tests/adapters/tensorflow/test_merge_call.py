@@ -100,7 +100,7 @@ def test_a_replica_that_does_not_come_to_a_merge_call_is_an_exceeded_deadline() 
     gate = threading.Event()
 
     def fn() -> Any:
-        if replica() == 0:
+        if replica() == 1:
             gate.wait(30)
             return None
         try:
@@ -110,6 +110,6 @@ def test_a_replica_that_does_not_come_to_a_merge_call_is_an_exceeded_deadline() 
 
     with (
         collshim.options(timeout=0.2),
-        pytest.raises(tf.errors.DeadlineExceededError, match=r"replicas \[0\] did not come within 0.2 s"),
+        pytest.raises(tf.errors.DeadlineExceededError, match=r"replicas \[1\] did not come within 0.2 s"),
     ):
         mirrored(2).run(fn)
