@@ -1,6 +1,7 @@
-"""``tf.nest``: nested structures. Source: TensorFlow 2.21, run on CPU.
+"""``tf.nest``: nested structures. Source: TensorFlow 2.21, run on CPU, and dm-tree 0.1.10.
 
-Lists, tuples, named tuples and mappings are structures; a mapping's leaves come in the order of its sorted keys.
+Sequences but text and bytes, mappings, their views and objects of ``attrs`` are structures; a mapping's leaves come in
+the order of its sorted keys.
 """
 
 from __future__ import annotations
@@ -123,33 +124,29 @@ def _difference(first: Any, second: Any, check_types: bool) -> tuple[type[Except
             f"The two namedtuples don't have the same sequence type. First structure {_text(first)} has type "
             f"{type(first).__name__}, while second structure {_text(second)} has type {type(second).__name__}"
         )
-    if isinstance(first, Mapping) and isinstance(second, Mapping) and set(first) != set(second):
+    both_are_mappings = isinstance(first, Mapping) and isinstance(second, Mapping)
+    if check_types and both_are_mappings and set(first) != set(second):
         return ArgumentValueError, (
             "The two dictionaries don't have the same set of keys. First structure has keys "
             f"{_text(list(first))}, while second structure has keys {_text(list(second))}"
         )
-    if len(first) != len(second):
+    one_has, other_has = nest.children_of(first), nest.children_of(second)
+    if len(one_has) != len(other_has):
         return ArgumentValueError, (
             "The two structures don't have the same number of elements. "
             f"First structure: {_text(first)}. Second structure: {_text(second)}"
         )
-    pairs = zip(_children(first), _children(second), strict=True)
+    pairs = zip(one_has, other_has, strict=True)
     return next((found for one, two in pairs if (found := _difference(one, two, check_types)) is not None), None)
 
 
 def _same_type(first: Any, second: Any) -> bool:
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
+    if any(isinstance(first, kind) and isinstance(second, kind) for kind in (Mapping, list)):
         return True
     fields = [getattr(one, "_fields", None) for one in (first, second)]
     if None not in fields:
         return type(first).__name__ == type(second).__name__ and fields[0] == fields[1]
     return type(first) is type(second)
-
-
-def _children(structure: Any) -> list[Any]:
-    return (
-        [structure[key] for key in nest.sorted_keys(structure)] if isinstance(structure, Mapping) else list(structure)
-    )
 
 
 def _text(value: Any) -> str:

@@ -67,7 +67,7 @@ def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_w
         _require_same_keys(values)
         columns = {key: [value[key] for value in values] for key in first}
         return nest.mapping_like(first, {key: regroup(column, wrap, always_wrap) for key, column in columns.items()})
-    if nest.is_nested(first):
+    if isinstance(first, list | tuple):
         _require_same_length(values)
         return _plain_like(first, [regroup(column, wrap, always_wrap) for column in zip(*values, strict=True)])
     if not always_wrap and all(value is first for value in values):
