@@ -159,7 +159,6 @@ from collshim.tensorflow.control import (
     group,
     init_scope,
     is_tensor,
-    name_scope,
     no_op,
     while_loop,
 )
@@ -188,15 +187,19 @@ from collshim.tensorflow.dtypes import (
 from collshim.tensorflow.functions import function, identity
 from collshim.tensorflow.gradient_tape import GradientTape
 from collshim.tensorflow.indexed_slices import IndexedSlices
+from collshim.tensorflow.module import Module
+from collshim.tensorflow.name_scopes import name_scope
 from collshim.tensorflow.tensor import Tensor
 from collshim.tensorflow.tensor_shape import TensorShape
 from collshim.tensorflow.variable import Variable
+from collshim.tensorflow.variable_creators import variable_creator_scope
 from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization
 
 __all__ = [
     "DType",
     "GradientTape",
     "IndexedSlices",
+    "Module",
     "Tensor",
     "TensorShape",
     "Variable",
@@ -308,6 +311,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unstack",
+    "variable_creator_scope",
     "where",
     "while_loop",
     "zeros",

@@ -14,6 +14,7 @@ import torch
 
 from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.data_types import DType
 from collshim.tensorflow.python_numbers import tensor_of
 from collshim.tensorflow.tensor import Tensor, adopt
 
@@ -50,6 +51,10 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
 
 def torch_dtype(dtype: Any) -> torch.dtype:
     """The torch dtype that a torch dtype, a NumPy dtype or the name of one means; ArgumentTypeError for others."""
+    if isinstance(dtype, torch.dtype):
+        return dtype
+    if isinstance(dtype, DType):
+        return dtype.torch_dtype
     if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
         return _PYTHON_TYPES[dtype]
     name = dtype if isinstance(dtype, str) else str(dtype).removeprefix("torch.")

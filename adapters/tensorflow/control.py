@@ -42,12 +42,6 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     yield
 
 
-@contextmanager
-def name_scope(name: str) -> Iterator[str]:
-    """A block whose operations have a name: none has one here."""
-    yield f"{name}/"
-
-
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
     """What one of the functions returns: the first where ``pred`` holds."""
     return true_fn() if bool(pred) else false_fn()

@@ -8,6 +8,7 @@ import torch
 
 from collshim.tensorflow.arithmetic import cast
 from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.data_types import DType
 
 __all__ = [
     "DType",
@@ -32,7 +33,6 @@ __all__ = [
     "uint64",
 ]
 
-DType = torch.dtype
 bfloat16 = torch.bfloat16
 bool = torch.bool
 complex128 = torch.complex128
@@ -52,6 +52,6 @@ uint64 = torch.uint64
 uint8 = torch.uint8
 
 
-def as_dtype(type_value: Any) -> torch.dtype:
-    """The dtype that a torch dtype, a NumPy dtype, Python's float or bool, or a name means; TypeError for others."""
-    return torch_dtype(type_value)
+def as_dtype(type_value: Any) -> DType:
+    """What a torch dtype, a NumPy dtype, Python's float or bool, or a name means, described; TypeError for others."""
+    return DType(torch_dtype(type_value))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import update_wrapper
+from types import MethodType
 from typing import Any, TypeVar, cast, overload
 
 from collshim.errors import ArgumentValueError
@@ -67,12 +68,24 @@ def _refuse_in_replica(value: Components) -> None:
         )
 
 
-def _decorated(func: F) -> F:
-    @wraps(func)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with stack.in_function():
-            return func(*args, **kwargs)
+class Function:
+    """A function, or a method, that ``tf.function`` was given; calling it calls that.
 
-    found: Any = call
-    found.python_function = func
-    return cast(F, found)
+    Attributes:
+        python_function: that function.
+    """
+
+    def __init__(self, python_function: Callable[..., Any]) -> None:
+        update_wrapper(self, python_function)
+        self.python_function = python_function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102
+        with stack.in_function():
+            return self.python_function(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+
+def _decorated(func: F) -> F:
+    return cast(F, Function(func))

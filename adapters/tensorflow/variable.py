@@ -7,35 +7,48 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
 
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow import gradient_tape
+from collshim.tensorflow import gradient_tape, name_scopes
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context
 from collshim.tensorflow.operators import Operators
 from collshim.tensorflow.tensor import Reference, Tensor, adopt, dtype_name, plain
 from collshim.tensorflow.tensor_shape import TensorShape
+from collshim.tensorflow.variable_creators import created_by_all
 from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization, require_modes
 
 
 class _Creation(type):
-    """Lets a strategy make the variables that are made in its scope."""
+    """Lets the blocks around, and a strategy, make the variables that are made inside."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        strategy = context.get_strategy()
-        if cls is Variable and strategy.extended._makes_variables:
-            return strategy.extended._variable(partial(_created, cls, args, kwargs))
-        return type.__call__(cls, *args, **kwargs)
+        if cls is not Variable:
+            return type.__call__(cls, *args, **kwargs)
+        given = signature(Variable.__init__).bind(None, *args, **kwargs)
+        given.apply_defaults()
+        arguments = {name: value for name, value in given.arguments.items() if name != "self"}
+        return created_by_all(partial(_created, name_scopes.current()), arguments)
 
 
-def _created(kind: type, args: tuple[Any, ...], kwargs: dict[str, Any], **more: Any) -> Any:
-    """A plain variable; what ``more`` says comes before the arguments."""
-    given = {**dict(zip(("initial_value", "trainable"), args, strict=False)), **kwargs, **more}
-    return type.__call__(kind, **given)
+def _created(scope: str, **arguments: Any) -> Any:
+    """A variable of the caller's strategy; ``scope`` goes before its name."""
+    if scope:
+        arguments["name"] = f"{scope}{arguments['name'] or 'Variable'}"
+    strategy = context.get_strategy()
+    if strategy.extended._makes_variables:
+        return strategy.extended._variable(partial(_plain, arguments))
+    return _plain(arguments)
+
+
+def _plain(arguments: dict[str, Any], **more: Any) -> Any:
+    """A variable of one replica; what ``more`` says comes before the arguments."""
+    return type.__call__(Variable, **{**arguments, **more})
 
 
 class Variable(Operators, metaclass=_Creation):
@@ -44,7 +57,7 @@ class Variable(Operators, metaclass=_Creation):
     Args:
         initial_value: what ``tf.convert_to_tensor`` takes, or a function that returns it.
         trainable: whether tapes watch it when it is read; True, but for ON_READ.
-        name: ``name`` gives it back with ``:0``.
+        name: ``name`` gives it back with ``:0``, and with the ``tf.name_scope`` before it.
         dtype: what the value is converted to.
         synchronization: see ``tf.VariableSynchronization``.
         aggregation: see ``tf.VariableAggregation``.

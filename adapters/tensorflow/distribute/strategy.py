@@ -70,7 +70,8 @@ class Strategy:
         stack.require_cross_replica(self)
         if not isinstance(args, list | tuple):
             raise ArgumentValueError(f"positional args must be a list or tuple, got {type(args)}")
-        return self._extended._call_for_each_replica(_undecorated(fn), tuple(args), dict(kwargs or {}))
+        with self.scope():  # which a subclass may have more to do for
+            return self._extended._call_for_each_replica(_undecorated(fn), tuple(args), dict(kwargs or {}))
 
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: int | tuple[int, ...] | None) -> Any:
         """The sum or mean over all replicas, and over ``axis`` of each where one is given; one array on every process.

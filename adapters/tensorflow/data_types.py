@@ -1,0 +1,120 @@
+"""``tf.DType``: what TensorFlow says of a dtype. Source: TensorFlow 2.21, run on CPU."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import Any
+
+import numpy as np
+import torch
+
+
+class DType(ABC):  # noqa: B024
+    """One dtype as TensorFlow describes it, equal to torch's object, which is a ``tf.DType`` too.
+
+    ``tf.as_dtype`` makes it; every ``dtype=`` takes it.
+
+    Attributes:
+        torch_dtype: torch's object.
+    """
+
+    def __init__(self, torch_dtype: torch.dtype) -> None:
+        self.torch_dtype = torch_dtype
+
+    @property
+    def name(self) -> str:
+        """``float32`` for ``tf.float32``."""
+        return str(self.torch_dtype).removeprefix("torch.")
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether its numbers are floats."""
+        return self.torch_dtype.is_floating_point
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether its numbers are complex."""
+        return self.torch_dtype.is_complex
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether it is bool."""
+        return self.torch_dtype is torch.bool
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its numbers are integers; bool is none."""
+        return not (self.is_floating or self.is_complex or self.is_bool)
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether they are integers without a sign."""
+        return self.is_integer and not self.torch_dtype.is_signed
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """Bytes of one number."""
+        return self.torch_dtype.itemsize
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """NumPy's type; of bfloat16, which NumPy has not, that of float32."""
+        return np.dtype("float32" if self.name == "bfloat16" else self.name).type
+
+    @property
+    def base_dtype(self) -> DType:
+        """Itself: there are no references to variables here."""
+        return self
+
+    @property
+    def real_dtype(self) -> DType:
+        """Of complex numbers that of their parts; else itself."""
+        return DType(self.torch_dtype.to_real()) if self.is_complex else self
+
+    @property
+    def min(self) -> Any:
+        """The least number.
+
+        Raises:
+            TypeError: bool or complex.
+        """
+        return self._range().min
+
+    @property
+    def max(self) -> Any:
+        """The greatest number.
+
+        Raises:
+            TypeError: bool or complex.
+        """
+        return self._range().max
+
+    def _range(self) -> Any:
+        if self.is_bool or self.is_complex:
+            raise TypeError(f"Cannot find minimum or maximum value of {self}.")
+        return torch.finfo(self.torch_dtype) if self.is_floating else torch.iinfo(self.torch_dtype)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether it is the same."""
+        return bool(self == other)
+
+    def __eq__(self, other: object) -> bool:
+        found = str(getattr(other, "torch_dtype", other))
+        return found.removeprefix("torch.") == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.torch_dtype)
+
+    def __str__(self) -> str:
+        return f"<dtype: '{self.name}'>"
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+
+DType.register(torch.dtype)
