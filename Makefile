@@ -58,7 +58,7 @@ faults: .venv/.installed-test ## mistakes across ranks: collshim's errors, and t
 mutants: .venv/.installed-test ## small faults put into copies of the code, each of which the suite must catch; up to half an hour
 	@$(call within,3300) $(BIN)/python -m collshim.conformance.mutants
 
-over-real: .venv/.installed-test ## the real MegEngine, MindSpore and OneFlow, each in an environment of its own, carried by collshim; downloads
+over-real: .venv/.installed-test ## the real MegEngine, MindSpore, OneFlow and TensorFlow, each in an environment of its own; downloads
 	@$(call within,3000) $(BIN)/python -m tests.over_real; status=$$?; test $$status -eq 77 || exit $$status
 
 upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, on 2 and 4 ranks, some minutes

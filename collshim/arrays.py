@@ -1,7 +1,8 @@
 """Any kind of array to a torch tensor and back: a result is of the kind of the caller's array.
 
 Zero-copy wherever memory permits. Kinds are recognised by their type and by what they offer, never by importing the
-package that they come from; so CuPy is imported by the program that makes a CuPy array, not by collshim.
+package that they come from; so CuPy is imported by the program that makes a CuPy array, not by collshim. TensorFlow's
+tensors take gradients along too (``collshim.eager_tensors``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import optree
 import torch
 from torch import Tensor
 
+from collshim import eager_tensors
 from collshim.dlpack import memory
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
@@ -281,7 +283,8 @@ def _from_dlpack(array: Array, what: str) -> Tensor:
         if any(step < 0 for step in strides):
             kind = type(array).__qualname__
             raise ArgumentValueError(f"{what} is a {kind} with strides {strides}, none may be negative")
-        return torch.from_dlpack(array)
+        tensor = torch.from_dlpack(array)
+        return eager_tensors.as_leaf(array, tensor) if eager_tensors.is_eager_tensor(array) else tensor
     except ArgumentValueError:
         raise
     except Exception as error:  # whatever a foreign __dlpack__ raises
@@ -291,6 +294,8 @@ def _from_dlpack(array: Array, what: str) -> Tensor:
 def _way_back(array: Array) -> FromTorch:
     if (registered := _registered(type(array))) is not None:
         return registered
+    if eager_tensors.is_eager_tensor(array):
+        return eager_tensors.from_torch
     if hasattr(array, "__array_namespace__"):
         from_dlpack: FromTorch = array.__array_namespace__().from_dlpack
         return lambda tensor: from_dlpack(tensor.detach())

@@ -1,8 +1,8 @@
-"""Run the tests over the real MegEngine, MindSpore and OneFlow, each in an environment of its own.
+"""Run the tests over the real MegEngine, MindSpore, OneFlow and TensorFlow, each in an environment of its own.
 
-python -m tests.over_real [megengine] [mindspore] [oneflow] makes ``.venv-over-megengine`` and so on, with Python 3.10
-(``python3.10``, or PYTHON310 says which), the framework, what it needs, and torch. The exit status is pytest's, or 77
-where an environment cannot be made, with the reason.
+python -m tests.over_real [megengine] [mindspore] [oneflow] [tensorflow] makes ``.venv-over-megengine`` and so on, with
+Python 3.10 (``python3.10``, or PYTHON310 says which), the framework, what it needs, and torch. The exit status is
+pytest's, or 77 where an environment cannot be made, with the reason.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ PINS = {
     "megengine": ("megengine==1.13.0", "numpy==1.23.5"),
     "mindspore": ("mindspore==2.10.0", "numpy==1.26.4", *MINDONE_NEEDS),
     "oneflow": ("oneflow==0.9.0", "numpy==1.23.5", "nvidia-cudnn-cu11==8.6.0.163", "nvidia-cublas-cu11==11.11.3.6"),
+    "tensorflow": ("tensorflow-cpu==2.21.0",),
 }
 """PyPI's OneFlow is built with CUDA 11, whose libraries it looks for on a machine without a GPU too."""
 

@@ -21,7 +21,7 @@ FRAMEWORKS = tuple(frameworks.FRAMEWORKS)
 
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
-    ("accelerator", "errors", "frameworks", "layout", "dlpack", "compiling", "pickling"),
+    ("accelerator", "errors", "frameworks", "layout", "dlpack", "eager_tensors", "compiling", "pickling"),
     ("adapting.absent", "adapting.fall_through", "adapting.importers", "adapting.replacing"),
     ("adapting.stand_in",),
     ("adapting.startup.sitecustomize",),
