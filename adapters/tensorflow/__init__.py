@@ -70,7 +70,7 @@ What differs, and why:
 - ``IndexedSlices.shape`` is a ``torch.Size`` or None. ``MultiWorkerMirroredStrategy.cluster_resolver`` is a
   ``TFConfigClusterResolver`` where there is a ``TF_CONFIG``, else what was given.
 
-Not here, so that the names do not resolve: datasets (``experimental_run`` too), ``Strategy.configure`` and
+Not here, so that the names do not resolve: ``Strategy.experimental_run``, ``Strategy.configure`` and
 ``update_config_proto``, strategies for parameter servers, cluster resolvers of clouds, ``CrossDeviceOps`` of one's own,
 and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
 """
@@ -78,7 +78,7 @@ and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
 from __future__ import annotations
 
 from collshim.adapting.absent import saying
-from collshim.tensorflow import config, distribute, dtypes, errors, linalg, math, nest, nn, random, tpu, train
+from collshim.tensorflow import config, data, distribute, dtypes, errors, linalg, math, nest, nn, random, tpu, train
 from collshim.tensorflow.arithmetic import (
     abs,
     add,
@@ -224,6 +224,7 @@ __all__ = [
     "constant",
     "control_dependencies",
     "convert_to_tensor",
+    "data",
     "device",
     "distribute",
     "divide",

@@ -188,6 +188,11 @@ def shape_mismatch(message: str) -> CollshimError:
     return mismatch(f"Shape mismatch in the collective: {message}")
 
 
+def end_of_sequence() -> CollshimError:
+    """An iterator has no element more."""
+    return OutOfRangeError(None, None, "End of sequence")
+
+
 def mismatch(message: str) -> CollshimError:
     """What the replicas give does not belong together."""
     return also(MismatchError, InvalidArgumentError)(None, None, message)

@@ -16,7 +16,8 @@ import torch
 
 from collshim.arrays import as_torch
 from collshim.errors import ArgumentError, also
-from collshim.tensorflow.distribute import context, nest
+from collshim.tensorflow import structures
+from collshim.tensorflow.distribute import context
 from collshim.tensorflow.distribute.values import DistributedValues
 from collshim.tensorflow.tensor import Tensor, adopt, plain
 
@@ -51,7 +52,7 @@ class GradientTape:
 
     def watch(self, tensor: Any) -> None:
         """Let a tensor, a variable or a nest of them have gradients from now on; integers have none."""
-        for leaf in nest.flatten(tensor):
+        for leaf in structures.flatten(tensor):
             found = component_here(leaf)
             if hasattr(found, "_as_tensor"):
                 self._variables[id(found)] = found
@@ -88,13 +89,13 @@ class GradientTape:
         if self._used and not self._persistent:
             raise also(ArgumentError, RuntimeError)(_USED)
         self._used = True
-        leaves = nest.flatten(sources)
+        leaves = structures.flatten(sources)
         inputs = [self._inputs_of(component_here(leaf)) for leaf in leaves]
         found = iter(_gradients(target, [one for several in inputs for one in several], output_gradients))
         results = [_added([next(found) for _ in several]) for several in inputs]
         if str(getattr(unconnected_gradients, "value", unconnected_gradients)).lower() == "zero":
             results = [_zeros(leaf) if one is None else one for leaf, one in zip(leaves, results, strict=True)]
-        return nest.pack_sequence_as(sources, results)
+        return structures.pack_sequence_as(sources, results)
 
     def _inputs_of(self, source: Any) -> list[torch.Tensor]:
         """The tensors in the graph that stand for a source: of a variable, what was read of it."""
@@ -133,8 +134,8 @@ def component_here(value: Any) -> Any:
 
 
 def _gradients(target: Any, inputs: list[torch.Tensor], output_gradients: Any) -> list[Any]:
-    targets = [component_here(leaf) for leaf in nest.flatten(target)]
-    given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
+    targets = [component_here(leaf) for leaf in structures.flatten(target)]
+    given = [None] * len(targets) if output_gradients is None else structures.flatten(output_gradients)
     outputs, seeds = [], []
     for one, seed in zip(targets, given, strict=True):
         if isinstance(one, torch.Tensor) and one.requires_grad:

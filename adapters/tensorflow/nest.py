@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.tensorflow.distribute import nest
-from collshim.tensorflow.distribute.nest import is_nested
+from collshim.tensorflow import structures
 from collshim.tensorflow.indexed_slices import IndexedSlices
+from collshim.tensorflow.structures import is_nested
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
@@ -28,7 +28,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     Raises:
         TypeError: a mapping whose keys have no order.
     """
-    leaves = nest.flatten(structure)
+    leaves = structures.flatten(structure)
     return [part for leaf in leaves for part in _components(leaf)] if expand_composites else leaves
 
 
@@ -57,8 +57,8 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
         )
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types)
-    columns = zip(*[nest.flatten(one) for one in structure], strict=True)
-    return nest.pack_sequence_as(structure[0], [func(*leaves) for leaves in columns])
+    columns = zip(*[structures.flatten(one) for one in structure], strict=True)
+    return structures.pack_sequence_as(structure[0], [func(*leaves) for leaves in columns])
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
@@ -83,13 +83,13 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
                 "is safe to map one to the other."
             )
         return leaves[0]
-    atoms = len(nest.flatten(structure))
+    atoms = len(structures.flatten(structure))
     if atoms != len(leaves):
         raise ArgumentValueError(
             f"Could not pack sequence. Structure had {atoms} atoms, but flat_sequence had {len(leaves)} items.  "
             f"Structure: {structure}, flat_sequence: {flat_sequence}."
         )
-    return nest.pack_sequence_as(structure, leaves)
+    return structures.pack_sequence_as(structure, leaves)
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
@@ -130,7 +130,7 @@ def _difference(first: Any, second: Any, check_types: bool) -> tuple[type[Except
             "The two dictionaries don't have the same set of keys. First structure has keys "
             f"{_text(list(first))}, while second structure has keys {_text(list(second))}"
         )
-    one_has, other_has = nest.children_of(first), nest.children_of(second)
+    one_has, other_has = structures.children_of(first), structures.children_of(second)
     if len(one_has) != len(other_has):
         return ArgumentValueError, (
             "The two structures don't have the same number of elements. "
@@ -157,7 +157,7 @@ def _dots(structure: Any) -> str:
     """The structure with a dot for each leaf."""
     if not is_nested(structure):
         return "."
-    return str(nest.map_structure(lambda _: _Dot(), structure))
+    return str(structures.map_structure(lambda _: _Dot(), structure))
 
 
 class _Dot:

@@ -12,6 +12,7 @@ import torch
 
 import collshim
 import collshim.tensorflow as stand_in
+from collshim.arrays import as_torch
 from collshim.communicator import Communicator
 
 tf: Any = import_module("tensorflow")
@@ -110,7 +111,7 @@ def test_gradients_of_gradients_pass() -> None:
 
 def test_without_a_tape_nothing_is_recorded() -> None:
     for result in on_ranks(lambda communicator: communicator.all_reduce(tf.ones(2)).wait()):
-        assert collshim.arrays.as_torch(result).requires_grad is False
+        assert as_torch(result).requires_grad is False
 
 
 def test_a_world_may_mix_tensorflow_torch_and_numpy() -> None:

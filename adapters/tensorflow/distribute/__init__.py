@@ -20,6 +20,7 @@ from collshim.tensorflow.distribute.cross_device_ops import (
     NcclAllReduce,
     ReductionToOneDevice,
 )
+from collshim.tensorflow.distribute.datasets import DistributedDataset, DistributedIterator
 from collshim.tensorflow.distribute.extended import StrategyExtended
 from collshim.tensorflow.distribute.input_context import InputContext
 from collshim.tensorflow.distribute.mirrored import MirroredStrategy
@@ -33,6 +34,8 @@ from collshim.tensorflow.distribute.values import DistributedValues
 
 __all__ = [
     "CrossDeviceOps",
+    "DistributedDataset",
+    "DistributedIterator",
     "DistributedValues",
     "HierarchicalCopyAllReduce",
     "InputContext",
@@ -57,5 +60,5 @@ __all__ = [
 ]
 
 
-_INSTEAD = "datasets and strategies for parameter servers are TensorFlow's alone"
+_INSTEAD = "strategies for parameter servers are TensorFlow's alone"
 __getattr__ = saying(__name__, ", ".join(sorted(__all__)), _INSTEAD)

@@ -16,9 +16,11 @@ import torch
 
 from collshim.arrays import as_torch, like
 from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.tensorflow import distributed_variables
-from collshim.tensorflow.distribute import collectives, dtypes, in_process, leaves, nest, stack
+from collshim.tensorflow import distributed_variables, structures
+from collshim.tensorflow.distribute import collectives, dtypes, in_process, leaves, stack
+from collshim.tensorflow.distribute.datasets import DistributedDataset, DistributedDatasetsFromFunction
 from collshim.tensorflow.distribute.experimental import Options, ValueContext
+from collshim.tensorflow.distribute.input_context import InputContext
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
 from collshim.tensorflow.distribute.strategy import Extended
@@ -124,7 +126,7 @@ class StrategyExtended(Extended):
         return found.variable
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
-        return nest.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
+        return structures.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
 
     def _reduce_along(self, op: ReduceOp, value: Any, axis: int | tuple[int, ...], timeout: float | None) -> Any:
         """Sums along ``axis`` first, then over the replicas; a mean divides by what the same does to the counts."""
@@ -142,13 +144,22 @@ class StrategyExtended(Extended):
         return [leaves.leaf_of(value, place) for place in range(len(self._local_replicas))]
 
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
-        return nest.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
+        return structures.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
 
     def _reduce_to(self, op: ReduceOp, value: Any, destinations: Any, timeout: float | None) -> Any:
         return self._reduce(op, value, timeout)
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
         return tuple(select(place, value) for place in range(len(self._local_replicas)))
+
+    def _distribute_dataset(self, dataset: Any) -> Any:
+        return DistributedDataset(dataset, self)
+
+    def _distribute_datasets(self, dataset_fn: Callable[[Any], Any]) -> Any:
+        workers = self._num_replicas // len(self._local_replicas)
+        worker = self._local_replicas[0] // len(self._local_replicas)
+        context = InputContext(workers, worker, self._num_replicas)
+        return DistributedDatasetsFromFunction(dataset_fn(context), self)
 
     def _distribute_values(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         values = [value_fn(ValueContext(replica, self._num_replicas)) for replica in self._local_replicas]

@@ -7,8 +7,8 @@ from typing import Any
 
 from collshim.arrays import is_array
 from collshim.errors import ArgumentError, ArgumentValueError, also
+from collshim.tensorflow import structures
 from collshim.tensorflow.constants import constant
-from collshim.tensorflow.distribute import nest
 from collshim.tensorflow.distribute.values import component
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
@@ -33,7 +33,7 @@ def leaf_of(value: Any, index: int) -> Any:
 
 def leaves_of(structure: Any, index: int) -> list[Any]:
     """The leaves of a nest as collectives take them."""
-    return [leaf_of(leaf, index) for leaf in nest.flatten(structure)]
+    return [leaf_of(leaf, index) for leaf in structures.flatten(structure)]
 
 
 def refuse_slices(leaves: Sequence[Any], what: str) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
-from collshim.tensorflow.distribute import dtypes, in_process, nest
+from collshim.tensorflow import structures
+from collshim.tensorflow.distribute import dtypes, in_process
 from collshim.tensorflow.distribute.cross_device_ops import CrossDeviceOps
 from collshim.tensorflow.distribute.devices import canonical, visible
 from collshim.tensorflow.distribute.extended import StrategyExtended
@@ -60,9 +61,9 @@ class _MirroredExtended(StrategyExtended):
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         if self._num_replicas == 1:
-            tensors = nest.map_structure(lambda leaf: leaf_of(leaf, 0), value) if op is ReduceOp.SUM else value
+            tensors = structures.map_structure(lambda leaf: leaf_of(leaf, 0), value) if op is ReduceOp.SUM else value
             return super()._reduce(op, tensors, timeout)
-        return nest.map_structure(lambda leaf: self._leaf_reduced(op, leaf), value)
+        return structures.map_structure(lambda leaf: self._leaf_reduced(op, leaf), value)
 
     def _leaf_reduced(self, op: ReduceOp, value: Any) -> Any:
         if op is ReduceOp.MEAN and _is_the_same_everywhere(value):
@@ -78,7 +79,7 @@ class _MirroredExtended(StrategyExtended):
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
         if self._num_replicas == 1:
             return super()._gather(value, axis, timeout)
-        return nest.map_structure(lambda leaf: self._leaf_gathered(leaf, axis), value)
+        return structures.map_structure(lambda leaf: self._leaf_gathered(leaf, axis), value)
 
     def _leaf_gathered(self, value: Any, axis: int) -> Any:
         if not isinstance(value, DistributedValues):
@@ -98,7 +99,7 @@ class _MirroredExtended(StrategyExtended):
 
 
 def _is_the_same_everywhere(value: Any) -> bool:
-    return isinstance(value, Mirrored) or not (isinstance(value, DistributedValues) or nest.is_nested(value))
+    return isinstance(value, Mirrored) or not (isinstance(value, DistributedValues) or structures.is_nested(value))
 
 
 def _distinct(devices: Sequence[str] | None) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from collshim.communicator import Communicator
-from collshim.tensorflow.distribute import collectives, dtypes, nest, sparse
+from collshim.tensorflow import structures
+from collshim.tensorflow.distribute import collectives, dtypes, sparse
 from collshim.tensorflow.distribute.cluster import world_of
 from collshim.tensorflow.distribute.cluster_resolver import TFConfigClusterResolver
 from collshim.tensorflow.distribute.experimental import Options
@@ -52,10 +53,10 @@ class _MultiWorkerExtended(StrategyExtended):
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         if self._communicator is None:
-            return super()._reduce(op, nest.map_structure(lambda leaf: leaf_of(leaf, 0), value), timeout)
+            return super()._reduce(op, structures.map_structure(lambda leaf: leaf_of(leaf, 0), value), timeout)
         leaves = leaves_of(value, 0)
         dtypes.require_reduced("reduce", leaves, self._communicator.rank, self._communicator.size)
-        return nest.pack_sequence_as(value, sparse.all_reduce(self._communicator, op, leaves, timeout))
+        return structures.pack_sequence_as(value, sparse.all_reduce(self._communicator, op, leaves, timeout))
 
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
         if self._communicator is None:
@@ -63,7 +64,7 @@ class _MultiWorkerExtended(StrategyExtended):
         leaves = leaves_of(value, 0)
         refuse_slices(leaves, "gather/all_gather")
         dtypes.require_gathered("gather", leaves, self._communicator.rank, self._communicator.size)
-        return nest.pack_sequence_as(value, collectives.all_gather(self._communicator, leaves, axis, timeout))
+        return structures.pack_sequence_as(value, collectives.all_gather(self._communicator, leaves, axis, timeout))
 
 
 def _device(world: World) -> str:

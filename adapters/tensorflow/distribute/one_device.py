@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.devices import canonical
 from collshim.tensorflow.distribute.extended import StrategyExtended
+from collshim.tensorflow.distribute.input_context import InputContext
 from collshim.tensorflow.distribute.replica_context import DefaultReplicaContext
 from collshim.tensorflow.distribute.strategy import Strategy
 
@@ -39,6 +43,12 @@ class _DefaultStrategy(Strategy):
 
 
 class _DefaultExtended(_OneReplicaExtended):
+    def _distribute_dataset(self, dataset: Any) -> Any:
+        return dataset
+
+    def _distribute_datasets(self, dataset_fn: Callable[[Any], Any]) -> Any:
+        return dataset_fn(InputContext())
+
     @property
     def worker_devices(self) -> tuple[str, ...]:
         raise _unsupported("worker_devices")

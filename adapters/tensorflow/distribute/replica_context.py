@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from collshim.communicator import Communicator
-from collshim.tensorflow.distribute import collectives, dtypes, nest, sparse, stack
+from collshim.tensorflow import structures
+from collshim.tensorflow.distribute import collectives, dtypes, sparse, stack
 from collshim.tensorflow.distribute.experimental import Options
 from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
@@ -57,12 +58,12 @@ class ReplicaContext:
         timeout = self._strategy.extended._timeout(options)
         communicator = self._communicator()
         if communicator is None:
-            return nest.pack_sequence_as(value, collectives.copies(leaves))
+            return structures.pack_sequence_as(value, collectives.copies(leaves))
         if self._strategy.extended._limits_dtypes:
             dtypes.require_gathered("all_gather", leaves, communicator.rank, communicator.size)
         axis = collectives.axis_of_all(communicator, leaves, axis)
         self._agree("all_gather", len(leaves), axis)
-        return nest.pack_sequence_as(value, collectives.all_gather(communicator, leaves, axis, timeout))
+        return structures.pack_sequence_as(value, collectives.all_gather(communicator, leaves, axis, timeout))
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Options | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, the sum or the mean of all replicas' leaves.
@@ -90,7 +91,7 @@ class ReplicaContext:
         self._require_place()
         op = reduce_op_of(reduce_op)
         leaves = self._leaves(value)
-        return nest.pack_sequence_as(value, self._reduced(op, leaves, self._strategy.extended._timeout(options)))
+        return structures.pack_sequence_as(value, self._reduced(op, leaves, self._strategy.extended._timeout(options)))
 
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

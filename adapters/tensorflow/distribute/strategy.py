@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow.distribute import in_process, leaves, nest, stack
+from collshim.tensorflow import structures
+from collshim.tensorflow.distribute import in_process, leaves, stack
 from collshim.tensorflow.distribute.experimental import Options, ValueContext, timeout_of
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.scope import Scope
@@ -92,7 +93,7 @@ class Strategy:
         timeout = self._extended._timeout(None)
         if axis is None:
             return self._extended._reduce(op, value, timeout)
-        return nest.map_structure(lambda leaf: self._extended._reduce_along(op, leaf, axis, timeout), value)
+        return structures.map_structure(lambda leaf: self._extended._reduce_along(op, leaf, axis, timeout), value)
 
     def gather(self, value: Any, axis: int) -> Any:
         """All replicas' values behind each other along ``axis``; one array on every process, for each leaf of a nest.
@@ -110,7 +111,7 @@ class Strategy:
             "tf.distribute.Strategy.gather method requires cross-replica context, "
             "use get_replica_context().all_gather() instead",
         )
-        leaves.refuse_slices(nest.flatten(self._extended._local_results(value)), "gather")
+        leaves.refuse_slices(structures.flatten(self._extended._local_results(value)), "gather")
         return self._extended._gather(value, axis, self._extended._timeout(None))
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
@@ -120,7 +121,7 @@ class Strategy:
         """
         if isinstance(value, DistributedValues):
             return value.values
-        return self._extended._local_results(value) if nest.is_nested(value) else (value,)
+        return self._extended._local_results(value) if structures.is_nested(value) else (value,)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
         """``value_fn(ValueContext)`` for each replica of this process, as ``PerReplica`` leaves.
@@ -130,13 +131,29 @@ class Strategy:
         """
         return self._extended._distribute_values(value_fn)
 
+    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+        """A dataset each element of which has one part of a batch of ``dataset`` for each replica: batch it globally.
+
+        The default strategy gives ``dataset`` itself. See ``DistributedDataset``; ``options`` change nothing.
+        """
+        return self._extended._distribute_dataset(dataset)
+
+    def distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any = None) -> Any:
+        """A dataset whose elements the replicas take in turn of ``dataset_fn(InputContext)``: batch it for a replica.
+
+        ``dataset_fn`` is called once in each process, at once. ``options`` change nothing.
+        """
+        return self._extended._distribute_datasets(dataset_fn)
+
+    experimental_distribute_datasets_from_function = distribute_datasets_from_function
+
     def unwrap(self, value: Any) -> tuple[Any, ...]:
         """``experimental_local_results`` under its older name."""
         return self.experimental_local_results(value)
 
     def group(self, value: Any, name: str | None = None) -> Any:
         """``value`` where it is a single leaf that no ``name`` is given for; else None: nothing waits to be run."""
-        results = nest.flatten(list(self.experimental_local_results(value)))
+        results = structures.flatten(list(self.experimental_local_results(value)))
         return results[0] if len(results) == 1 and name is None else None
 
 
@@ -280,6 +297,14 @@ class Extended(ABC):
     @abstractmethod
     def _local_results(self, value: Any) -> tuple[Any, ...]:
         """``value`` as each replica of this process has it."""
+
+    @abstractmethod
+    def _distribute_dataset(self, dataset: Any) -> Any:
+        """What ``Strategy.experimental_distribute_dataset`` returns."""
+
+    @abstractmethod
+    def _distribute_datasets(self, dataset_fn: Callable[[Any], Any]) -> Any:
+        """What ``Strategy.distribute_datasets_from_function`` returns."""
 
     @abstractmethod
     def _distribute_values(self, value_fn: Callable[[ValueContext], Any]) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from collshim.errors import ArgumentError, ArgumentIndexError, CollshimError, also
-from collshim.tensorflow.distribute import nest
+from collshim.tensorflow import structures
 
 
 class DistributedValues:
@@ -66,7 +66,9 @@ def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_w
     if isinstance(first, Mapping):
         _require_same_keys(values)
         columns = {key: [value[key] for value in values] for key in first}
-        return nest.mapping_like(first, {key: regroup(column, wrap, always_wrap) for key, column in columns.items()})
+        return structures.mapping_like(
+            first, {key: regroup(column, wrap, always_wrap) for key, column in columns.items()}
+        )
     if isinstance(first, list | tuple):
         _require_same_length(values)
         return _plain_like(first, [regroup(column, wrap, always_wrap) for column in zip(*values, strict=True)])
@@ -77,7 +79,7 @@ def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_w
 
 def select(index: int, structure: Any) -> Any:
     """``structure`` as the ``index``-th replica of this process sees it: its component of every distributed leaf."""
-    return nest.map_structure(lambda leaf: component(leaf, index), structure)
+    return structures.map_structure(lambda leaf: component(leaf, index), structure)
 
 
 def component(value: Any, index: int) -> Any:
@@ -97,11 +99,11 @@ def component(value: Any, index: int) -> Any:
 
 
 def _plain_like(structure: Any, children: list[Any]) -> Any:
-    if nest.is_proxy(structure):
-        return nest.like(structure, children)
+    if structures.is_proxy(structure):
+        return structures.like(structure, children)
     if isinstance(structure, list):
         return children
-    return nest.like(structure, children) if hasattr(structure, "_fields") else tuple(children)
+    return structures.like(structure, children) if hasattr(structure, "_fields") else tuple(children)
 
 
 def _require_same_keys(values: Sequence[Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 import collshim
 import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import Program
+from tests.adapters.tensorflow.test_data import WORKERS
 from tests.robustness.scripts import Script, ended, free_port, scripts
 
 LAUNCHED = """
@@ -113,3 +114,18 @@ def test_a_resolver_that_contradicts_the_world_is_refused() -> None:
 def test_that_there_are_no_tpus_is_told_once(program: Program) -> None:
     done = program("import collshim.tensorflow as tf\ntf.distribute.TPUStrategy()\ntf.distribute.TPUStrategy()")
     assert (done.returncode, done.stderr.count("there are no TPUs here: TPUStrategy is a MirroredStrategy")) == (0, 1)
+
+
+DATASETS = """
+import json, collshim
+from tests.adapters.tensorflow.test_data import of_worker
+
+if __name__ == "__main__":
+    print(json.dumps(collshim.launch(of_worker, 2, ranks="processes", timeout=80)))
+"""
+
+
+def test_processes_share_the_batches_of_a_dataset(program: Program) -> None:
+    done = program(DATASETS)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == WORKERS

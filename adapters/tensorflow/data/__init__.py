@@ -1,0 +1,21 @@
+"""``tf.data``: what a training loop reads from memory. Source: TensorFlow 2.21, run eagerly on CPU."""
+
+from __future__ import annotations
+
+from collshim.adapting.absent import saying
+from collshim.tensorflow.data import experimental
+from collshim.tensorflow.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
+from collshim.tensorflow.data.iterator import Iterator
+from collshim.tensorflow.data.options import Options
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "Iterator",
+    "Options",
+    "experimental",
+]
+
+__getattr__ = saying(__name__, f"{', '.join(sorted(__all__))}")

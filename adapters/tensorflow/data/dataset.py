@@ -1,0 +1,300 @@
+"""``tf.data.Dataset``: elements that are made when they are asked for, each time anew.
+
+Source: TensorFlow 2.21, run eagerly on CPU.
+"""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterator as PythonIterator
+from typing import Any
+
+import torch
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.constants import constant
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.data.iterator import Iterator, as_element, components, mapped
+from collshim.tensorflow.data.options import Options
+from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.tensor import Tensor, adopt, plain
+
+AUTOTUNE = -1
+INFINITE_CARDINALITY = -1
+UNKNOWN_CARDINALITY = -2
+
+
+class Dataset(Iterable[Any]):
+    """Elements: tensors, or tuples and mappings of them. The class methods make one, the others one of another.
+
+    ``num_parallel_calls``, ``deterministic`` and ``name`` are accepted everywhere and change nothing.
+    """
+
+    def __init__(self, elements: Callable[[], Iterable[Any]], length: int, options: Options | None = None) -> None:
+        """``elements`` gives them anew at each call; ``length`` is how many, or one of the ``_CARDINALITY``."""
+        self._elements = elements
+        self._length = length
+        self._options = options or Options()
+
+    def _of(self, elements: Callable[[], Iterable[Any]], length: int) -> Dataset:
+        return Dataset(elements, length, self._options)
+
+    def _counted(self, count: Callable[[int], int]) -> int:
+        return count(self._length) if self._length >= 0 else self._length
+
+    @staticmethod
+    def range(*args: Any, output_type: Any = torch.int64, name: str | None = None) -> Dataset:
+        """The integers that Python's ``range`` has.
+
+        Raises:
+            ValueError: no argument, or more than three.
+        """
+        if not 1 <= len(args) <= 3:
+            raise ArgumentValueError(
+                f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}."
+            )
+        numbers = builtins.range(*map(int, args))
+        return Dataset(lambda: (constant(number, output_type) for number in numbers), len(numbers))
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+        """One element."""
+        element = mapped(convert_to_tensor, tensors)
+        return Dataset(lambda: [element], 1)
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+        """The slices along axis 0 of all components together.
+
+        Raises:
+            ValueError: a scalar, or components of other lengths.
+        """
+        whole = mapped(convert_to_tensor, tensors)
+        parts = components(whole)
+        if any(part.dim() == 0 for part in parts):
+            raise ArgumentValueError("Unbatching a tensor is only supported for rank >= 1")
+        lengths = [part.shape[0] for part in parts]
+        for length in lengths:
+            if length != lengths[0]:
+                raise ArgumentValueError(f"Dimensions {lengths[0]} and {length} are not compatible")
+        places = builtins.range(lengths[0])
+        return Dataset(lambda: (_slice(whole, place) for place in places), lengths[0])
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+        """Tuples of the elements of several datasets, given one by one or in a tuple, as long as all have one."""
+        several: Any = datasets if datasets is not None else args if len(args) > 1 else next(iter(args))
+        known = [one._length for one in several if one._length != INFINITE_CARDINALITY]
+        length = UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in known else min(known, default=INFINITE_CARDINALITY)
+        return Dataset(lambda: builtins.zip(*several, strict=False), length)
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """What ``map_func`` returns of each element; a tuple is given as several arguments."""
+        return self._of(lambda: (as_element(_called(map_func, element)) for element in self), self._length)
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements of which ``predicate`` is true."""
+        return self._of(lambda: (element for element in self if bool(_called(predicate, element))), UNKNOWN_CARDINALITY)
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """So many elements at a time, stacked along a new axis 0; the last batch may have fewer.
+
+        Raises:
+            InvalidArgumentError: a size below 1.
+        """
+        size = _positive(batch_size, "Batch size must be greater than zero.")
+        length = self._counted(lambda count: count // size if drop_remainder else math.ceil(count / size))
+        return self._of(lambda: _batches(self, size, drop_remainder), length)
+
+    def unbatch(self, name: str | None = None) -> Dataset:
+        """The slices of each element along axis 0."""
+        return self._of(
+            lambda: itertools.chain.from_iterable(map(Dataset.from_tensor_slices, self)), UNKNOWN_CARDINALITY
+        )
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> Dataset:
+        """The elements in random order: each is drawn of the next ``buffer_size``; in another order at each iteration.
+
+        Without a ``seed`` it is drawn of torch's random numbers, which ``tf.random.set_seed`` begins anew.
+
+        Raises:
+            InvalidArgumentError: ``buffer_size`` below 1.
+        """
+        size = _positive(buffer_size, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
+        first = int(torch.randint(1 << 62, ())) if seed is None else int(seed)
+        iterations = itertools.count() if reshuffle_each_iteration in (None, True) else itertools.repeat(0)
+        return self._of(lambda: _shuffled(self, size, random.Random(f"{first}/{next(iterations)}")), self._length)
+
+    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
+        """The dataset so many times; for ever without a number."""
+        if count is None or int(count) < 0:
+            return self._of(lambda: _repeated(self, itertools.count()), INFINITE_CARDINALITY)
+        times = int(count)
+        return self._of(lambda: _repeated(self, builtins.range(times)), self._counted(lambda length: length * times))
+
+    def take(self, count: Any, name: str | None = None) -> Dataset:
+        """The first elements; all for -1."""
+        limit = None if int(count) < 0 else int(count)
+        if limit is None:
+            return self
+        length = limit if self._length == INFINITE_CARDINALITY else self._counted(lambda known: min(known, limit))
+        return self._of(lambda: itertools.islice(self, limit), length)
+
+    def skip(self, count: Any, name: str | None = None) -> Dataset:
+        """The elements after the first; none for -1."""
+        if int(count) < 0:
+            return self.take(0)
+        return self._of(
+            lambda: itertools.islice(self, int(count), None), self._counted(lambda known: max(0, known - int(count)))
+        )
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
+        """Every ``num_shards``-th element, from the one at ``index`` on.
+
+        Raises:
+            InvalidArgumentError: no such number or index.
+        """
+        step = _positive(
+            num_shards, f"Number of shards must be greater than zero (currently num_shards = {num_shards})."
+        )
+        if not 0 <= int(index) < step:
+            raise invalid_argument(f"Index must be between 0 and {step - 1} (currently index = {index}).")
+        length = self._counted(lambda known: len(builtins.range(int(index), known, step)))
+        return self._of(lambda: itertools.islice(self, int(index), None, step), length)
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
+        """The same elements: nothing is read ahead."""
+        return self
+
+    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
+        """The same elements, kept in memory once all were asked for.
+
+        Raises:
+            TypeError: a file.
+        """
+        if filename:
+            raise ArgumentTypeError(f"cache: filename is {filename!r}, should be empty: elements are kept in memory")
+        kept: list[list[Any]] = []
+        return self._of(lambda: iter(kept[0]) if kept else _keeping(self, kept), self._length)
+
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
+        """These elements, then the other's."""
+        special = [one for one in (self._length, dataset._length) if one < 0]
+        return self._of(lambda: itertools.chain(self, dataset), max(special, default=self._length + dataset._length))
+
+    def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
+        """Pairs of a number, int64, and an element."""
+        return self._of(
+            lambda: ((constant(number, torch.int64), one) for number, one in builtins.enumerate(self, start)),
+            self._length,
+        )
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
+        """The last state: ``reduce_func`` of the state before and an element."""
+        state = as_element(initial_state)
+        for element in self:
+            state = as_element(reduce_func(state, element))
+        return state
+
+    def with_options(self, options: Options, name: str | None = None) -> Dataset:
+        """The same elements with these options."""
+        return Dataset(self._elements, self._length, options)
+
+    def options(self) -> Options:
+        """Its options."""
+        return self._options
+
+    def cardinality(self, name: str | None = None) -> Tensor:
+        """How many elements there are, int64; below 0 where there is no end, or nobody knows."""
+        return constant(self._length, torch.int64)
+
+    def as_numpy_iterator(self) -> PythonIterator[Any]:
+        """Its elements with NumPy's arrays and scalars."""
+        return (mapped(lambda part: part.numpy(), element) for element in self)
+
+    def __iter__(self) -> Iterator:
+        return Iterator(self._elements())
+
+    def __len__(self) -> int:
+        if self._length < 0:
+            kind = "infinite" if self._length == INFINITE_CARDINALITY else "unknown"
+            raise ArgumentTypeError(f"The dataset {'is' if kind == 'infinite' else 'length is'} {kind}.")
+        return self._length
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def _slice(whole: Any, place: int) -> Any:
+    return mapped(lambda part: part[place], whole)
+
+
+def _called(function: Callable[..., Any], element: Any) -> Any:
+    """Of a tuple each component is an argument; named tuples and mappings are one."""
+    if isinstance(element, tuple) and not isinstance(element, Mapping):
+        return function(*element)
+    return function(element)
+
+
+def _positive(number: Any, said: str) -> int:
+    if int(number) < 1:
+        raise invalid_argument(said)
+    return int(number)
+
+
+def _batches(elements: Iterable[Any], size: int, drops: bool) -> PythonIterator[Any]:
+    waiting = iter(elements)
+    while several := list(itertools.islice(waiting, size)):
+        if len(several) == size or not drops:
+            yield mapped(lambda *parts: adopt(torch.stack([plain(part) for part in parts])), *several)
+
+
+def _shuffled(elements: Iterable[Any], size: int, draw: random.Random) -> PythonIterator[Any]:
+    waiting = iter(elements)
+    buffer = list(itertools.islice(waiting, size))
+    while buffer:
+        place = draw.randrange(len(buffer))
+        yield buffer[place]
+        following = list(itertools.islice(waiting, 1))
+        buffer[place : place + 1] = following
+
+
+def _repeated(elements: Iterable[Any], times: Iterable[int]) -> PythonIterator[Any]:
+    for _ in times:
+        found = False
+        for element in elements:
+            found = True
+            yield element
+        if not found:
+            return
+
+
+def _keeping(elements: Iterable[Any], kept: list[list[Any]]) -> PythonIterator[Any]:
+    found = []
+    for element in elements:
+        found.append(element)
+        yield element
+    kept[:] = [found]

@@ -1,0 +1,111 @@
+"""Datasets of a strategy: each element is one part for each replica.
+
+Source: TensorFlow 2.21, on 1 to 3 CPUs and on two workers.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from collshim.errors import ArgumentIndexError, ArgumentTypeError
+from collshim.tensorflow.data.dataset import Dataset
+from collshim.tensorflow.data.iterator import Iterator as DatasetIterator
+from collshim.tensorflow.data.iterator import components, mapped
+from collshim.tensorflow.data.options import AutoShardPolicy
+from collshim.tensorflow.distribute.values import regroup
+
+
+class DistributedIterator(DatasetIterator):
+    """Gives what each replica reads next: distributed values, or plain ones where this process has the only replica."""
+
+
+class DistributedDataset(collections.abc.Iterable[Any]):
+    """A dataset whose batches are shared by the replicas, in their order; each takes as many rows as the others.
+
+    Where a batch has too few rows, the last replicas get fewer, or none. Between workers each reads its replicas'
+    rows of every batch, or, without sharding, takes the parts of all batches one after the other.
+    """
+
+    def __init__(self, dataset: Any, extended: Any) -> None:
+        """``extended`` is the strategy's."""
+        self._dataset, self._extended = _checked(dataset), extended
+
+    def __iter__(self) -> DistributedIterator:
+        return DistributedIterator(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
+        size, own = self._extended._num_replicas, self._extended._local_replicas
+        is_shared = self._dataset.options().experimental_distribute.auto_shard_policy is not AutoShardPolicy.OFF
+        for batch in self._dataset:
+            parts = [batch] if size == 1 else _parts(batch, size)
+            if is_shared or len(own) == size:
+                yield _of_replicas(self._extended, [parts[replica] for replica in own])
+                continue
+            for place in range(0, size, len(own)):
+                yield _of_replicas(self._extended, parts[place : place + len(own)])
+
+
+class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
+    """A dataset of each process, whose elements its replicas take in turn; empty ones where it has no more.
+
+    Between workers it is over when no worker has an element more: every worker takes part in each step.
+    """
+
+    def __init__(self, dataset: Any, extended: Any) -> None:
+        """``extended`` is the strategy's."""
+        self._dataset, self._extended = _checked(dataset), extended
+
+    def __iter__(self) -> DistributedIterator:
+        return DistributedIterator(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
+        waiting, own = iter(self._dataset), self._extended._local_replicas
+        example: Any = None
+        while True:
+            found = [element for _, element in zip(own, waiting, strict=False)]
+            if not self._someone_has(found):
+                return
+            example = found[0] if found else example
+            if example is None:
+                example = next(iter(self._dataset))
+            found += [mapped(_without_rows, example)] * (len(own) - len(found))
+            yield _of_replicas(self._extended, found)
+
+    def _someone_has(self, found: list[Any]) -> bool:
+        communicator = self._extended._communicator
+        if communicator is None:
+            return bool(found)
+        return bool(communicator.all_reduce(torch.tensor(len(found)), "max").wait())
+
+
+def _checked(dataset: Any) -> Dataset:
+    if not isinstance(dataset, Dataset):
+        raise ArgumentTypeError(f"dataset is a {type(dataset).__name__}, should be a tf.data.Dataset")
+    return dataset
+
+
+def _of_replicas(extended: Any, parts: list[Any]) -> Any:
+    """``PerReplica`` leaves; plain ones where there is one replica in all."""
+    return parts[0] if extended._num_replicas == 1 else regroup(parts, always_wrap=True)
+
+
+def _parts(batch: Any, size: int) -> list[Any]:
+    leaves = components(batch)
+    if any(leaf.dim() == 0 for leaf in leaves):
+        raise ArgumentIndexError(
+            f"the dataset's elements are scalars, which {size} replicas cannot share: batch it before it is distributed"
+        )
+    rows = math.ceil(leaves[0].shape[0] / size)
+    return [
+        mapped(lambda leaf: leaf[place * rows : (place + 1) * rows], batch)  # noqa: B023
+        for place in range(size)
+    ]
+
+
+def _without_rows(leaf: Any) -> Any:
+    return leaf[:0] if leaf.dim() else torch.zeros_like(leaf)

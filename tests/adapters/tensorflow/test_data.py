@@ -1,0 +1,182 @@
+"""``tf.data.Dataset`` and datasets of strategies; outcomes are those of TensorFlow 2.21 on CPUs and on two workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import collshim
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import mirrored
+
+Dataset = tf.data.Dataset
+
+
+def shown(value: Any) -> Any:
+    """Elements with lists of numbers; of distributed ones a list of what each replica has."""
+    if isinstance(value, tf.distribute.DistributedValues):
+        return [shown(part) for part in value.values]
+    if isinstance(value, dict):
+        return {key: shown(part) for key, part in value.items()}
+    return tuple(map(shown, value)) if isinstance(value, tuple) else np.asarray(value).tolist()
+
+
+def ten(batch: int, **more: Any) -> Any:
+    return Dataset.range(10).batch(batch, **more)
+
+
+ELEMENTS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
+    "range": (lambda: Dataset.range(2, 7, 2), [2, 4, 6]),
+    "slices": (lambda: Dataset.from_tensor_slices(([1, 2], [[3.0], [4.0]])), [(1, [3.0]), (2, [4.0])]),
+    "mapping": (lambda: Dataset.from_tensor_slices({"a": [1, 2], "b": [3, 4]}), [{"a": 1, "b": 3}, {"a": 2, "b": 4}]),
+    "tensors": (lambda: Dataset.from_tensors([1, 2]), [[1, 2]]),
+    "batch": (lambda: Dataset.range(5).batch(2), [[0, 1], [2, 3], [4]]),
+    "drop": (lambda: Dataset.range(5).batch(2, drop_remainder=True), [[0, 1], [2, 3]]),
+    "batches": (lambda: Dataset.range(4).batch(2).batch(2), [[[0, 1], [2, 3]]]),
+    "unbatch": (lambda: Dataset.range(3).batch(2).unbatch(), [0, 1, 2]),
+    "map": (lambda: Dataset.range(3).map(lambda x: x * 2), [0, 2, 4]),
+    "arguments": (lambda: Dataset.from_tensor_slices(([1], [3])).map(lambda a, b: (a + b, a)), [(4, 1)]),
+    "list": (lambda: Dataset.range(1).map(lambda x: [x, 1.5]), [(0, 1.5)]),
+    "repeat": (lambda: Dataset.range(2).repeat(2), [0, 1, 0, 1]),
+    "for ever": (lambda: Dataset.range(2).repeat().take(3), [0, 1, 0]),
+    "never": (lambda: Dataset.range(0).repeat(), []),
+    "take": (lambda: Dataset.range(5).take(2), [0, 1]),
+    "take all": (lambda: Dataset.range(2).take(-1), [0, 1]),
+    "skip": (lambda: Dataset.range(5).skip(3), [3, 4]),
+    "shard": (lambda: Dataset.range(6).shard(3, 1), [1, 4]),
+    "prefetch": (lambda: Dataset.range(2).prefetch(tf.data.AUTOTUNE).cache(), [0, 1]),
+    "zip": (lambda: Dataset.zip((Dataset.range(2), Dataset.range(2, 9))), [(0, 2), (1, 3)]),
+    "concatenate": (lambda: Dataset.range(2).concatenate(Dataset.range(1)), [0, 1, 0]),
+    "filter": (lambda: Dataset.range(6).filter(lambda x: x % 2 == 0), [0, 2, 4]),
+    "enumerate": (lambda: Dataset.from_tensor_slices([5, 6]).enumerate(), [(0, 5), (1, 6)]),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_a_dataset_has_its_elements_at_every_iteration(name: str) -> None:
+    make, wanted = ELEMENTS[name]
+    dataset = make()
+    assert [shown(element) for element in dataset] == wanted
+    assert [shown(element) for element in dataset.as_numpy_iterator()] == wanted
+    if name not in ("unbatch", "filter", "never"):
+        assert len(dataset) == len(wanted)
+
+
+def test_elements_are_tensors() -> None:
+    first: Any = next(iter(Dataset.range(3)))
+    assert repr(first) == "<tf.Tensor: shape=(), dtype=int64, numpy=0>"
+    assert next(iter(Dataset.from_tensor_slices([1.5]))).dtype is tf.float32
+    assert next(iter(Dataset.from_tensor_slices(np.array([1.5])))).dtype is tf.float64
+
+
+def test_elements_are_shuffled_within_the_buffer() -> None:
+    for element, place in zip(Dataset.range(50).shuffle(4), range(50), strict=True):
+        assert int(element) <= place + 3
+    seeded = [Dataset.range(9).shuffle(4, seed=3) for _ in range(2)]
+    found = [[shown(list(one.as_numpy_iterator())) for _ in range(2)] for one in seeded]
+    assert found[0] == found[1]
+    assert found[0][0] != found[0][1]
+    assert sorted(found[0][0]) == list(range(9))
+    kept = Dataset.range(9).shuffle(9, seed=3, reshuffle_each_iteration=False)
+    assert list(kept.as_numpy_iterator()) == list(kept.as_numpy_iterator())
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (lambda: Dataset.range(3).shard(2, 2), tf.errors.InvalidArgumentError, "between 0 and 1 .currently index = 2"),
+        (lambda: Dataset.range(3).shard(0, 0), tf.errors.InvalidArgumentError, "num_shards = 0"),
+        (lambda: Dataset.range(3).batch(0), tf.errors.InvalidArgumentError, "Batch size must be greater than zero"),
+        (lambda: Dataset.range(3).shuffle(0), tf.errors.InvalidArgumentError, "buffer_size must be greater than zero"),
+        (lambda: Dataset.from_tensor_slices(([1, 2], [3])), ValueError, "Dimensions 2 and 1 are not compatible"),
+        (lambda: Dataset.from_tensor_slices(3), ValueError, "only supported for rank >= 1"),
+        (lambda: Dataset.range(1, 2, 3, 4), ValueError, "between 1 and 3 but was 4"),
+        (lambda: len(Dataset.range(3).repeat()), TypeError, "The dataset is infinite"),
+        (lambda: len(Dataset.range(3).filter(bool)), TypeError, "The dataset length is unknown"),
+        (lambda: Dataset.range(3).cache("file"), TypeError, "kept in memory"),
+        (lambda: iter(Dataset.range(0)).get_next(), tf.errors.OutOfRangeError, "End of sequence"),
+        (lambda: mirrored(2).experimental_distribute_dataset([1]), TypeError, "should be a tf.data.Dataset"),
+        (lambda: list(mirrored(2).experimental_distribute_dataset(Dataset.range(2))), IndexError, "batch it before"),
+    ],
+)
+def test_what_there_is_not_is_refused(call: Callable[[], Any], kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        call()
+
+
+SHARED: dict[tuple[int, int, int], list[list[list[int]]]] = {
+    (2, 10, 4): [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8], [9]]],
+    (2, 9, 4): [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8], []]],
+    (3, 10, 4): [[[0, 1], [2, 3], []], [[4, 5], [6, 7], []], [[8], [9], []]],
+    (3, 5, 4): [[[0, 1], [2, 3], []], [[4], [], []]],
+}
+
+
+@pytest.mark.parametrize(("case", "wanted"), SHARED.items())
+def test_replicas_share_each_batch(case: tuple[int, int, int], wanted: list[Any]) -> None:
+    size, count, batch = case
+    strategy = mirrored(size)
+    dataset = strategy.experimental_distribute_dataset(Dataset.range(count).batch(batch))
+    for _ in range(2):
+        assert [shown(element) for element in dataset] == wanted
+    sums = [strategy.reduce("SUM", strategy.run(tf.reduce_sum, (part,)), axis=None) for part in dataset]
+    assert int(sum(sums)) == sum(range(count))
+
+
+def test_each_component_is_shared() -> None:
+    pairs = Dataset.from_tensor_slices(([1, 2, 3], [4.0, 5.0, 6.0])).batch(2)
+    found = [shown(element) for element in mirrored(2).experimental_distribute_dataset(pairs)]
+    assert found == [([[1], [2]], [[4.0], [5.0]]), ([[3], []], [[6.0], []])]
+
+
+def test_replicas_take_the_elements_of_a_function_in_turn() -> None:
+    contexts: list[Any] = []
+
+    def make(context: Any) -> Any:
+        contexts.append((context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync))
+        return Dataset.range(5).batch(2)
+
+    found = {size: mirrored(size).distribute_datasets_from_function(make) for size in (1, 2, 3)}
+    assert contexts == [(1, 0, 1), (1, 0, 2), (1, 0, 3)]
+    assert [shown(element) for element in found[1]] == [[0, 1], [2, 3], [4]]
+    assert [shown(element) for element in found[2]] == [[[0, 1], [2, 3]], [[4], []]]
+    assert [shown(element) for element in found[3]] == [[[0, 1], [2, 3], [4]]]
+
+
+def test_with_one_replica_elements_are_plain() -> None:
+    batches = Dataset.range(3).batch(2)
+    assert tf.distribute.get_strategy().experimental_distribute_dataset(batches) is batches
+    for strategy in (tf.distribute.OneDeviceStrategy("CPU:0"), mirrored(1)):
+        iterator: Any = iter(strategy.experimental_distribute_dataset(batches))
+        assert shown(iterator.get_next()) == [0, 1]
+        assert shown(next(iterator)) == [2]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            iterator.get_next()
+
+
+def of_worker() -> Any:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+    def all_of(dataset: Any) -> Any:
+        return [shown(element) for element in strategy.experimental_distribute_dataset(dataset)]
+
+    off = tf.data.Options()
+    off.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    own = strategy.distribute_datasets_from_function(
+        lambda context: Dataset.range(3 + 2 * context.input_pipeline_id).batch(2)
+    )
+    shared = [all_of(Dataset.range(9).batch(4)), all_of(Dataset.range(6).batch(3))]
+    return [*shared, all_of(Dataset.range(4).batch(2).with_options(off)), [shown(element) for element in own]]
+
+
+WORKERS = [
+    [[[[0, 1]], [[4, 5]], [[8]]], [[[0, 1]], [[3, 4]]], [[[0]], [[1]], [[2]], [[3]]], [[[0, 1]], [[2]], [[]]]],
+    [[[[2, 3]], [[6, 7]], [[]]], [[[2]], [[5]]], [[[0]], [[1]], [[2]], [[3]]], [[[0, 1]], [[2, 3]], [[4]]]],
+]
+
+
+def test_workers_share_each_batch_and_end_together() -> None:
+    assert collshim.launch(of_worker, 2, timeout=60) == WORKERS
