@@ -1,4 +1,4 @@
-"""Data parallel training in the style of TensorFlow's custom training loop: every replica takes its part of a batch.
+"""Data parallel training in the style of TensorFlow's custom training loop: every replica takes its rows of a batch.
 
     collshim run --as tensorflow -n 2 docs/examples/tensorflow_data_parallel.py
     python docs/examples/tensorflow_data_parallel.py
@@ -14,17 +14,6 @@ STEPS = 60
 BATCH = 4
 INPUTS = [[1.0, 2.0], [2.0, 3.0], [4.0, 6.0], [3.0, 1.0]]
 WANTED = [[8.5], [13.5], [26.5], [9.5]]  # of the weight (2, 3) and the bias 0.5
-
-
-def part_of(strategy: Any, values: list[list[float]]) -> Any:
-    """Each replica's rows of a batch."""
-    size = BATCH // strategy.num_replicas_in_sync
-
-    def rows(context: Any) -> Any:
-        first = context.replica_id_in_sync_group * size
-        return tf.constant(values[first : first + size])
-
-    return strategy.experimental_distribute_values_from_function(rows)
 
 
 def replica() -> Any:
@@ -53,8 +42,8 @@ def main() -> None:
         return strategy.reduce("SUM", strategy.run(step, args=(x, y)), axis=None)
 
     is_first = int(strategy.run(replica)) == 0
-    x, y = part_of(strategy, INPUTS), part_of(strategy, WANTED)
-    for number in range(1, STEPS + 1):
+    batches = tf.data.Dataset.from_tensor_slices((INPUTS, WANTED)).batch(BATCH).repeat(STEPS)
+    for number, (x, y) in enumerate(strategy.experimental_distribute_dataset(batches), start=1):
         loss = distributed_step(x, y)
         if number % 20 == 0 and is_first:
             print(f"{number}/{STEPS} loss: {float(loss):.7f}", flush=True)
