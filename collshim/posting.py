@@ -22,8 +22,8 @@ from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts
 from collshim.nan import nan_in
-from collshim.options import block_options
-from collshim.options import get as current_options
+from collshim.settings import block_options
+from collshim.settings import get as current_options
 from collshim.transports import Transport
 from collshim.work import DeferredErrors, Work
 

@@ -21,8 +21,8 @@ from collshim.accelerator import module
 from collshim.calls.site import traceback_of
 from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError
-from collshim.options import Options, options
-from collshim.options import get as current_options
+from collshim.settings import Options, options
+from collshim.settings import get as current_options
 from collshim.transports.processes.store import reach_store, serve_store
 
 _HOST = "127.0.0.1"

@@ -22,7 +22,7 @@ from collshim.communicator import Communicator
 from collshim.environment import LaunchedRank, read
 from collshim.errors import WorldError
 from collshim.forks import INHERITED, no_rank
-from collshim.options import get as current_options
+from collshim.settings import get as current_options
 from collshim.transports import Transport
 from collshim.transports.processes.nccl import LAUNCH_WATCH
 from collshim.transports.processes.progress import PROGRESS

@@ -33,7 +33,7 @@ from collshim import world
 from collshim.accelerator import ACCELERATOR, module
 from collshim.environment import read
 from collshim.errors import ArgumentValueError, CollshimError, also
-from collshim.options import get as current_options
+from collshim.settings import get as current_options
 
 _ACCELERATORS = ("cuda", "gpu", "xpu", "rocm", "hip", "npu", "ascend", "mlu", "dcu", "cambricon")
 _NAME = re.compile(

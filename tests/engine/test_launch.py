@@ -42,7 +42,7 @@ def options_here() -> Any:
 
 
 def _chosen() -> str:
-    from collshim.options import get
+    from collshim.settings import get
 
     return get().mindspore_gather
 
