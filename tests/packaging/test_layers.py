@@ -25,7 +25,7 @@ LEVELS = (
     ("adapting.absent", "adapting.fall_through", "adapting.importers", "adapting.replacing"),
     ("adapting.stand_in",),
     ("adapting.startup.sitecustomize",),
-    ("arithmetic", "arrays", "environment", "forks", "nan", "settings"),
+    ("arithmetic", "arrays", "environment", "forks", "log", "nan", "settings"),
     ("work",),
     ("calls", "calls.collective", "calls.site"),
     ("calls.call", "calls.aliasing"),
