@@ -58,6 +58,16 @@ COUNTS = """
     with open(f"{sys.argv[1]}/{world.rank}", "w") as told:
         told.write(f"{world.rank} of {total}")
 """
+WRITES = """
+    import os
+    reading, writing = os.pipe2(os.O_DIRECT)  # what is written at once is read at once
+    own = os.dup(1)
+    os.dup2(writing, 1)
+    print("a line", "of", 4, "words")
+    first = os.read(reading, 100)
+    os.dup2(own, 1)
+    print(first)
+"""
 LISTENS = """
     import json, os, sys, numpy as np, collshim
 
@@ -188,6 +198,11 @@ def test_what_ranks_print_has_the_rank_in_front_and_the_first_failure_is_told_la
     assert not [line for line in lines if "runpy" in line or "worker.py" in line], seen.errors
     assert lines[-3].startswith("collshim run: rank 1 failed first (pid ")
     assert lines[-2:] == ["  ValueError: what rank 1 got wrong", "  2 more ranks failed after it"]
+
+
+def test_a_line_that_is_printed_is_written_at_once(tmp_path: Path) -> None:
+    seen = _ended(_run(tmp_path, WRITES, "--no-prefix"))
+    assert (seen.code, seen.out) == (0, repr(b"a line of 4 words\n") + "\n"), seen
 
 
 def test_a_signal_is_named_and_its_exit_code_is_a_shells(tmp_path: Path) -> None:
