@@ -8,8 +8,9 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from collshim import __version__
@@ -19,11 +20,19 @@ EXTRAS = "cli,examples"
 
 
 class _Command(NamedTuple):
-    """A command: its help, what adds its options, and the packages that it needs, by the modules that they bring."""
+    """A command.
+
+    Attributes:
+        help: what it does.
+        add_options: adds its options.
+        needs: the packages that it needs, by the modules that they bring.
+        parsers: makes parsers whose options it has too.
+    """
 
     help: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    needs: dict[str, str]
+    needs: Mapping[str, str] = MappingProxyType({})
+    parsers: Callable[[], list[argparse.ArgumentParser]] = list
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +62,10 @@ def _parser(called: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"collshim {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name, command in _COMMANDS.items():
-        options = commands.add_parser(name, help=command.help, description=command.help)
+        others = command.parsers() if name == called else []
+        options = commands.add_parser(
+            name, help=command.help, description=command.help, parents=others, conflict_handler="resolve"
+        )
         if name == called:
             command.add_options(options)
     return parser
@@ -87,6 +99,12 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
     run.add_arguments(parser)
     parser.set_defaults(run=run.start)
+
+
+def _torchruns() -> list[argparse.ArgumentParser]:
+    from collshim import run
+
+    return run.parsers()
 
 
 def _conformance(parser: argparse.ArgumentParser) -> None:
@@ -127,18 +145,18 @@ _COMMANDS = {
         _demo,
         {"rich": "rich", "sklearn": "scikit-learn", "matplotlib": "matplotlib"},
     ),
-    "run": _Command("run a script as the ranks of one world, with every framework's environment set", _run, {}),
+    "run": _Command(
+        "run a script as the ranks of one world, with every framework's environment set", _run, parsers=_torchruns
+    ),
     "conformance": _Command(
         "ask the adapters, or a real framework, every case of the suite, and show a grid of what came of it",
         _conformance,
-        {},
     ),
     "faults": _Command(
         "run programs that are wrong across ranks, and score the errors that collshim, torch or a module gives",
         _faults,
-        {},
     ),
-    "info": _Command("versions, backends, devices, and what the launcher says", _info, {}),
+    "info": _Command("versions, backends, devices, and what the launcher says", _info),
 }
 
 
