@@ -48,6 +48,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """The options of ``collshim run`` that torchrun has not, or understands otherwise."""
     command.usage = "%(prog)s [-n N] [OPTION ...] SCRIPT [ARGUMENT ...]"
     parser = command.add_argument_group("most used, and collshim's own")
+    command._action_groups.insert(0, command._action_groups.pop())  # the first in the help
     ranks = 'ranks on this machine; "gpu", "cpu" or "auto": as many as there are of these'
     names = ("-n", "-np", "--nproc-per-node", "--nproc_per_node")
     parser.add_argument(*names, type=_ranks, default="1", metavar="N", help=ranks)
