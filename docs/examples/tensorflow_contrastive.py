@@ -25,8 +25,8 @@ def main() -> None:
     """Train; the first worker prints the mean loss of all rows every 10 steps."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
-        of_images = tf.Variable([[1.0, 0.0], [0.0, 1.0], [0.5, -0.5]], name="of_images")
-        of_texts = tf.Variable([[0.3, 1.0], [1.0, -0.3]], name="of_texts")
+        of_images = tf.Variable(tf.constant([[1.0, 0.0], [0.0, 1.0], [0.5, -0.5]]), name="of_images")
+        of_texts = tf.Variable(tf.constant([[0.3, 1.0], [1.0, -0.3]]), name="of_texts")
 
     def step(images: Any, texts: Any) -> Any:
         """This replica's share of the loss; the gradients of what was gathered come from all replicas."""
