@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,44 +13,6 @@ import collshim.oneflow as flow
 
 if TYPE_CHECKING:
     from tests.adapters.oneflow.conftest import Run
-
-# As OneFlow 0.9.0 has them; those of send and recv, which Python cannot tell there, as its manual writes them.
-SIGNATURES = {
-    "comm.all_gather": "(tensor_list, tensor)",
-    "comm.all_gather_into_tensor": "(output_tensor, input_tensor)",
-    "comm.all_reduce": "(tensor)",
-    "comm.all_to_all": "(output_tensor_list, input_tensor_list)",
-    "comm.barrier": "()",
-    "comm.broadcast": "(tensor, src)",
-    "comm.gather": "(tensor, gather_list=None, dst=0)",
-    "comm.recv": "(src, shape=None, dtype=None, device=None, *, out=None)",
-    "comm.reduce": "(tensor, dst)",
-    "comm.reduce_scatter": "(output, input_list)",
-    "comm.reduce_scatter_tensor": "(output_tensor, input_tensor)",
-    "comm.scatter": "(tensor, scatter_list=None, src=0)",
-    "comm.send": "(input, dst, send_meta=True)",
-    "env.get_local_rank": "()",
-    "env.get_node_size": "()",
-    "env.get_rank": "()",
-    "env.get_world_size": "()",
-}
-
-
-def bare(function: Callable[..., Any]) -> str:
-    """A signature without annotations."""
-    signature = inspect.signature(function)
-    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
-    return str(inspect.Signature(plain))
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_every_signature_is_oneflows(name: str) -> None:
-    module, _, function = name.partition(".")
-    assert bare(getattr(getattr(flow, module), function)) == SIGNATURES[name]
-
-
-def test_comm_offers_its_thirteen_functions_and_nothing_else() -> None:
-    assert sorted(flow.comm.__all__) == sorted(name[5:] for name in SIGNATURES if name.startswith("comm."))
 
 
 def test_env_tells_where_a_rank_stands(run: Run, size: int) -> None:
