@@ -71,3 +71,12 @@ def test_a_message_carries_no_gradient(run: Run) -> None:
         return received.requires_grad, x.grad.tolist()
 
     assert run(rank, 2) == [None, (False, [3.0, 3.0])]
+
+
+def test_a_shape_may_be_told_by_a_tensor(run: Run) -> None:
+    def rank() -> Any:
+        outputs, _ = comm.all_to_all_with_output_shape([torch.zeros(1, 2), (1, 2)], [torch.ones(1, 2)] * 2)
+        whole, _ = comm.all_to_all_single_with_output_shape(torch.zeros(2, 3), torch.ones(2, 3))
+        return [tuple(output.shape) for output in (*outputs, whole)]
+
+    assert run(rank, 2) == [[(1, 2), (1, 2), (2, 3)]] * 2

@@ -70,6 +70,17 @@ def test_a_manager_that_is_not_waited_for_by_itself_is_waited_for_by_its_user(ru
     assert run(rank, 2) == [[[1.0] * 4, [[0.0] * 3, [1.0] * 3]]] * 2
 
 
+def test_reduce_scatters_inside_are_one_call(run: Run) -> None:
+    def rank() -> Any:
+        outputs = [torch.zeros(1), torch.zeros(2)]
+        with dist._coalescing_manager():
+            for output in outputs:
+                dist.reduce_scatter_single(output, torch.arange(2.0 * output.numel()))
+        return [output.tolist() for output in outputs]
+
+    assert run(rank, 2) == [[[0.0], [0.0, 2.0]], [[2.0], [4.0, 6.0]]]
+
+
 def test_other_groups_and_other_functions_do_not_wait_for_a_managers_end(run: Run) -> None:
     def rank() -> Any:
         other = dist.new_group()
