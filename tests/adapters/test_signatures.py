@@ -43,7 +43,11 @@ def bare(function: Callable[..., Any]) -> str:
 
 
 def found(framework: str, path: str) -> Any:
-    return reduce(getattr, path.split("."), import_module(f"collshim.{framework}"))
+    return below(import_module(f"collshim.{framework}"), path)
+
+
+def below(module: Any, path: str) -> Any:
+    return reduce(getattr, path.split("."), module)
 
 
 @pytest.mark.parametrize("framework", sorted(path.stem for path in FOLDER.iterdir()))
@@ -65,7 +69,7 @@ def test_the_table_is_torchs() -> None:
     private = ("_all_gather_base", "_reduce_scatter_base", "_coalescing_manager", "P2POp")
     paths = {*table("torch"), *(f"distributed.{name}" for name in private)} - {f"distributed.{name}" for name in NEWER}
     ours = {path: bare(found("torch", path)) for path in paths}
-    assert ours == {path: bare(reduce(getattr, path.split("."), torch)) for path in paths}
+    assert ours == {path: bare(below(torch, path)) for path in paths}
 
 
 @pytest.mark.skipif(not hasattr(torch.distributed, "gather_single"), reason="torch before 2.14")

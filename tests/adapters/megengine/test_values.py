@@ -90,7 +90,8 @@ def test_collective_comm_has_an_output_on_every_rank(run: Run) -> None:
 
 
 def exchanged(name: str, axis: int) -> Any:
-    return F.all_to_all(torch.arange(8.0).reshape(4, 2) + dist.get_rank(), **{name: axis}).tolist()
+    axes: dict[str, Any] = {name: axis}
+    return F.all_to_all(torch.arange(8.0).reshape(4, 2) + dist.get_rank(), **axes).tolist()
 
 
 @pytest.mark.parametrize("name", ["split_axis", "concat_axis"])

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
 import collshim.torch.distributed as dist
+from tests.adapters.torch.calls.each import EACH
 
 if TYPE_CHECKING:
     from tests.adapters.torch.conftest import Run
 
-ONE = torch.ones(1)
-CALLS: dict[str, Callable[[Any], Any]] = {
-    "all_reduce": lambda group: dist.all_reduce(ONE, group=group),
-    "reduce": lambda group: dist.reduce(ONE, 0, group=group),
-    "broadcast": lambda group: dist.broadcast(ONE, 0, group),
-    "all_gather": lambda group: dist.all_gather([ONE], ONE, group),
-    "all_gather_single": lambda group: dist.all_gather_single(ONE, ONE, group),
-    "gather": lambda group: dist.gather(ONE, None, 0, group),
-    "scatter": lambda group: dist.scatter(ONE, None, 0, group),
-    "reduce_scatter": lambda group: dist.reduce_scatter(ONE, [ONE], group=group),
-    "reduce_scatter_single": lambda group: dist.reduce_scatter_single(ONE, ONE, group=group),
-    "all_to_all": lambda group: dist.all_to_all([ONE], [ONE], group),
-    "all_to_all_single": lambda group: dist.all_to_all_single(ONE, ONE, group=group),
-}
 
-
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", EACH)
 def test_outside_the_group_a_call_warns_and_does_nothing(run: Run, name: str) -> None:
     def rank() -> Any:
         group = dist.new_group([0])
-        return CALLS[name](group) if dist.get_rank() == 1 else None
+        one, two, whole = torch.ones(1), [torch.ones(1), torch.ones(1)], torch.ones(2)
+        return EACH[name](one, two, whole, group) if dist.get_rank() == 1 else None
 
     what = rf"Running {name} on global rank 1 which does not belong to the given group\."
     with pytest.warns(UserWarning, match=what):
