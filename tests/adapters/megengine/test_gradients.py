@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,9 +11,9 @@ import collshim
 import collshim.megengine as mge
 from collshim.megengine.autodiff import GradManager
 from collshim.megengine.functional import distributed as F
+from tests.adapters.conftest import Run
 
 dist = mge.distributed
-Run = Callable[..., list[Any]]
 
 
 def attached_on_the_root_alone(name: str) -> Any:

@@ -14,9 +14,9 @@ import collshim
 import collshim.megengine as mge
 from collshim.megengine.autodiff import GradManager
 from collshim.megengine.distributed import helper
+from tests.adapters.conftest import Run
 
 dist = mge.distributed
-Run = Callable[..., list[Any]]
 
 
 def broadcast_list() -> list[Any]:

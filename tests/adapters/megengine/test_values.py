@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ import torch
 
 import collshim.megengine as mge
 from collshim.megengine.functional import distributed as F
+from tests.adapters.conftest import Run
 
 dist = mge.distributed
-Run = Callable[..., list[Any]]
 
 
 def order(size: int, backwards: bool) -> list[int]:

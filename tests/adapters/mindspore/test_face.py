@@ -13,7 +13,7 @@ import torch
 import collshim.mindspore as ms
 from collshim.mindspore import Parameter, Tensor, nn
 from collshim.mindspore.common.initializer import One, initializer
-from tests.adapters.mindspore.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from collshim.mindspore import communication as ms_comm
 from collshim.mindspore.communication import GlobalComm, comm_func
 
 if TYPE_CHECKING:
-    from tests.adapters.mindspore.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 comm: Any = ms_comm  # what types forbid is tried too
 LAUNCHERS_VARIABLES = (

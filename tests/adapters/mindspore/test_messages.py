@@ -11,7 +11,7 @@ import torch
 from collshim.mindspore.communication import comm_func, get_group_size, get_rank
 
 if TYPE_CHECKING:
-    from tests.adapters.mindspore.conftest import Run
+    from tests.adapters.conftest import Run
 
 comm: Any = comm_func  # what types forbid is tried too
 

@@ -13,7 +13,7 @@ from collshim.mindspore.communication import comm_func
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.adapters.mindspore.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 comm: Any = comm_func  # what types forbid is tried too
 x, scalar = torch.zeros(4), torch.tensor(1.0)

@@ -11,7 +11,7 @@ import collshim
 from collshim.mindspore.communication import comm_func, get_rank
 
 if TYPE_CHECKING:
-    from tests.adapters.mindspore.conftest import Run
+    from tests.adapters.conftest import Run
 
 gather: Any = comm_func.all_gather_into_tensor  # what types forbid is tried too
 

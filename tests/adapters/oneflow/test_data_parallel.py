@@ -16,7 +16,7 @@ from collshim.oneflow.nn.parallel import DistributedDataParallel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.adapters.oneflow.conftest import Run
+    from tests.adapters.conftest import Run
 
 
 class Product(flow.nn.Module):

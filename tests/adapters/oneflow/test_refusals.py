@@ -14,7 +14,7 @@ import collshim.oneflow as flow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.adapters.oneflow.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 comm: Any = flow.comm  # what types forbid is tried too
 

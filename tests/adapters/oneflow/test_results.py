@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import collshim.oneflow as flow
 
 if TYPE_CHECKING:
-    from tests.adapters.oneflow.conftest import Run
+    from tests.adapters.conftest import Run
 
 comm: Any = flow.comm  # what types forbid is tried too
 

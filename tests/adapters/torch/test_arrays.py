@@ -10,7 +10,7 @@ import torch
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 
 def test_kinds_may_be_mixed_in_a_call_and_between_ranks(run: Run) -> None:

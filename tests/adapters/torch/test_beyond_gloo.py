@@ -11,7 +11,7 @@ from torch.distributed import _make_nccl_premul_sum
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 UNASKED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "bfloat16")  # by the suite, for NumPy's sake

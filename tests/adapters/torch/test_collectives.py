@@ -11,7 +11,7 @@ import collshim.torch.distributed as dist
 from tests.adapters.torch.calls.each import EACH
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Run
+    from tests.adapters.conftest import Run
 
 
 @pytest.mark.parametrize("name", EACH)

@@ -11,7 +11,7 @@ import torch
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 F, INT, C = torch.zeros(2), torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.complex64)
 ROW, OTHER_ROW = torch.zeros(1, 2), torch.zeros(1, 2)

@@ -15,7 +15,7 @@ import torch
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 
 def test_ranks_in_a_group_and_global_ranks(run: Run, refused: Refused) -> None:

@@ -15,7 +15,7 @@ from collshim.torch.distributed import nn
 from collshim.torch.distributed.nn import functional as F
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated, use:FutureWarning")

@@ -16,7 +16,7 @@ import collshim.torch.distributed as dist
 from collshim.torch.distributed.nn import functional as F
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Run
+    from tests.adapters.conftest import Run
 
 SIZE, ROOT = 3, 1
 Op = torchs.ReduceOp

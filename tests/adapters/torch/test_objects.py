@@ -11,7 +11,7 @@ import collshim
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 
 def test_objects_of_unequal_size_meet_in_a_subgroup_under_its_own_ranks(run: Run) -> None:

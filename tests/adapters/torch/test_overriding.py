@@ -13,7 +13,7 @@ from collshim import ArgumentTypeError
 from tests.adapters.torch.calls.each import EACH
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Run
+    from tests.adapters.conftest import Run
 
 
 class _Plain(torch.Tensor):

@@ -11,7 +11,7 @@ import torch
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Run
+    from tests.adapters.conftest import Run
 
 
 pytestmark = pytest.mark.skipif(

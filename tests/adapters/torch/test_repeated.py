@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import collshim.torch.distributed as dist
-from tests.adapters.torch.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run
 
 
 def _rank() -> int:

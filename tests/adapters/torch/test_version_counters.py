@@ -15,7 +15,7 @@ from tests.adapters.torch.calls.each import EACH
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.adapters.torch.conftest import Run
+    from tests.adapters.conftest import Run
 
 SECONDS = 60
 

@@ -13,7 +13,7 @@ import collshim.torch.distributed as dist
 from tests.adapters.torch.calls.each import EACH
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Run
+    from tests.adapters.conftest import Run
 
 CALLS: dict[str, Callable[..., Any]] = {**EACH, "send": lambda t, two, whole: dist.send(t, 1 - dist.get_rank())}
 
