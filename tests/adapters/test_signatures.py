@@ -1,7 +1,7 @@
 """Names, kinds and defaults of parameters as the frameworks have them: ``signatures/<framework>.txt``.
 
 As ``inspect.signature`` told them in MegEngine 1.13.0, MindSpore 2.10.0, OneFlow 0.9.0 (``send`` and ``recv`` by its
-manual) and torch 2.13.0 (``gather_single``, ``gather_into_tensor``, ``get_backend_impl``, ``set_timeout``: 2.15.0).
+manual), TensorFlow 2.21.0 and torch 2.13.0 (the functions in ``NEWER``: 2.15.0).
 """
 
 from __future__ import annotations
