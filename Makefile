@@ -12,7 +12,8 @@ GPU_REPORT ?= dist/gpu.md
 # torch's stores look up the name of every address that connects: let one without an answer cost one second and not
 # five.
 PYTEST := env RES_OPTIONS="$${RES_OPTIONS:-timeout:1}" $(BIN)/python -m pytest
-WORKERS ?= 2
+# Tests of ranks wait half of their time: for a deadline, or for each other.
+WORKERS ?= 4
 SIDE_BY_SIDE := $(PYTEST) --numprocesses=$(WORKERS)
 
 .DEFAULT_GOAL := help
@@ -49,7 +50,7 @@ gpu: ## the tests that need a GPU, and figures; needs no network: GPU_PYTHON=pyt
 
 # 77: the environment cannot be made here; what is missing has been told, and there is nothing that could fail.
 gpu-model: ## the tests for GPUs, on simulated ones, without any; the first time a download of 530 MB; 2 to 12 minutes
-	@$(call within,1500) $(PYTHON) -m tests.cuda_model --workers $(WORKERS) $(if $(ARGS),-- $(ARGS)); \
+	@$(call within,1500) $(PYTHON) -m tests.cuda_model --workers $(or $(MODEL_WORKERS),2) $(if $(ARGS),-- $(ARGS)); \
 	    status=$$?; test $$status -eq 77 || exit $$status
 
 faults: .venv/.installed-test ## mistakes across ranks: collshim's errors, and torch's beside them

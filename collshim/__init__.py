@@ -4,34 +4,50 @@ Put ``collshim.`` in front of the import: ``import collshim.torch.distributed as
 ``import collshim.oneflow as flow``, ``from collshim.mindspore.communication import comm_func``,
 ``import collshim.tensorflow as tf``, ``import collshim.megengine as mge``.
 
-This module binds no framework's name: ``from collshim import torch`` is the adapter.
+This module binds no framework's name: ``from collshim import torch`` is the adapter. Its own names are imported when
+they are first used, so that the command line answers without torch.
 """
 
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from collshim import compiling
-from collshim.adapting.patching import patch
-from collshim.adapting.stand_in import stand_in
-from collshim.communicator import Communicator
-from collshim.errors import (
-    ArgumentError,
-    ArgumentIndexError,
-    ArgumentTypeError,
-    ArgumentValueError,
-    BrokenCommunicatorError,
-    CollshimError,
-    CommunicationError,
-    DeadlineError,
-    MismatchError,
-    NotANumberError,
-    PeerError,
-    RankError,
-    UsageWarning,
-    WorldError,
-)
-from collshim.launch import launch
-from collshim.messages import Recv, Send
-from collshim.options import Options, options
-from collshim.work import Work
-from collshim.world import World, close, current, init
+
+if TYPE_CHECKING:
+    from collshim.adapting.patching import patch
+    from collshim.adapting.stand_in import stand_in
+    from collshim.communicator import Communicator
+    from collshim.errors import (
+        ArgumentError,
+        ArgumentIndexError,
+        ArgumentTypeError,
+        ArgumentValueError,
+        BrokenCommunicatorError,
+        CollshimError,
+        CommunicationError,
+        DeadlineError,
+        MismatchError,
+        NotANumberError,
+        PeerError,
+        RankError,
+        UsageWarning,
+        WorldError,
+    )
+    from collshim.launching import launch
+    from collshim.messages import Recv, Send
+    from collshim.settings import Options, options
+    from collshim.work import Work
+    from collshim.world import World, close, current, init
+
+if not hasattr(os, "register_at_fork"):
+    raise ImportError("collshim runs on Linux, and macOS has not been tested; Windows has no fork: use WSL there")
+if not os.path.isdir(os.path.join(os.path.dirname(__file__), "torch")):
+    raise ImportError(
+        f"{os.path.join(os.path.dirname(__file__), 'torch')} is no folder: the adapters are reached by symbolic links, "
+        "which this checkout or archive was unpacked without. Run `pip install .` in it and import collshim from "
+        "elsewhere, or check out again after `git config core.symlinks true`"
+    )
 
 compiling.leave_alone()
 
@@ -67,3 +83,32 @@ __all__ = [
     "patch",
     "stand_in",
 ]
+
+_MODULES = {
+    "Communicator": "communicator",
+    "Options": "settings",
+    "Recv": "messages",
+    "Send": "messages",
+    "Work": "work",
+    "World": "world",
+    "close": "world",
+    "current": "world",
+    "init": "world",
+    "launch": "launching",
+    "options": "settings",
+    "patch": "adapting.patching",
+    "stand_in": "adapting.stand_in",
+}
+"""Where a public name is defined, if not among the errors."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'collshim' has no attribute {name!r}", name=name)
+    value = getattr(import_module(f"collshim.{_MODULES.get(name, 'errors')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,26 +1,50 @@
-"""``collshim`` at the command line, and ``python -m collshim``."""
+"""``collshim`` at the command line, and ``python -m collshim``.
+
+A command's options are added when it is called: they import torch, which takes two seconds.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
-from collshim import ArgumentError, CollshimError, __version__, info, run
+from collshim import __version__
+from collshim.errors import ArgumentError, CollshimError
 
 EXTRAS = "cli,examples"
 
 
+class _Command(NamedTuple):
+    """A command.
+
+    Attributes:
+        help: what it does.
+        add_options: adds its options.
+        needs: the packages that it needs, by the modules that they bring.
+        parsers: makes parsers whose options it has too.
+    """
+
+    help: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    needs: Mapping[str, str] = MappingProxyType({})
+    parsers: Callable[[], list[argparse.ArgumentParser]] = list
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code: 0, 1 where something it checks is not so, 2 where it cannot start."""
-    parser = _parser()
-    chosen = parser.parse_args(arguments)
-    if "run" not in chosen:
+    words = sys.argv[1:] if arguments is None else arguments
+    parser = _parser(next((word for word in words if not word.startswith("-")), ""))
+    chosen = parser.parse_args(words)
+    if not chosen.command:
         parser.print_help()
         return 0
-    missing = [name for module, name in chosen.needs.items() if importlib.util.find_spec(module) is None]
+    needs = _COMMANDS[chosen.command].needs
+    missing = [name for module, name in needs.items() if importlib.util.find_spec(module) is None]
     if missing:
         text = f"needs {' and '.join(missing)}, not installed here: pip install 'collshim[{EXTRAS}]'"
         print(f"collshim {chosen.command}: {text}", file=sys.stderr)
@@ -32,84 +56,108 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, ArgumentError) else 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(called: str) -> argparse.ArgumentParser:
+    """All commands, and the options of the one that is called."""
     parser = argparse.ArgumentParser(prog="collshim", description="The collectives of five frameworks over one engine.")
     parser.add_argument("--version", action="version", version=f"collshim {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="", dest="command")
-    _add_demo(commands)
-    _add_run(commands)
-    _add_conformance(commands)
-    _add_faults(commands)
-    text = "versions, backends, devices, and what the launcher says"
-    commands.add_parser("info", help=text, description=text).set_defaults(run=_info, needs={})
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for name, command in _COMMANDS.items():
+        others = command.parsers() if name == called else []
+        options = commands.add_parser(
+            name, help=command.help, description=command.help, parents=others, conflict_handler="resolve"
+        )
+        if name == called:
+            command.add_options(options)
     return parser
 
 
-def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    text = "run the frameworks' documented examples, and one training in five dialects, on four ranks of this machine"
-    demo = commands.add_parser("demo", help=text, description=text)
-    demo.add_argument(
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--picture",
         type=Path,
         default=Path("collshim-demo.png"),
         metavar="PATH",
         help="where the picture of the loss curves goes (default: %(default)s)",
     )
-    demo.add_argument(
+    parser.add_argument(
         "--expected",
         type=Path,
         metavar="DIR",
         help="compare with the results in DIR, a copy of collshim/demo/expected, instead of the documented ones",
     )
-    demo.set_defaults(run=_demo, needs={"rich": "rich", "sklearn": "scikit-learn", "matplotlib": "matplotlib"})
+    parser.set_defaults(run=_start_demo)
 
 
-def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    text = "run a script as the ranks of one world, with every framework's environment set"
-    ranks = commands.add_parser("run", help=text, description=text)
-    run.add_arguments(ranks)
-    ranks.set_defaults(run=run.start, needs={})
-
-
-def _add_conformance(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    from collshim.conformance.report import options
-
-    text = "ask the adapters, or a real framework, every case of the suite, and show a grid of what came of it"
-    suite = commands.add_parser("conformance", help=text, description=text, epilog=options.EPILOG)
-    options.add_arguments(suite)
-    suite.set_defaults(run=_conformance, needs={})
-
-
-def _add_faults(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    from collshim.conformance.faults import options
-
-    text = "run programs that are wrong across ranks, and score the errors that collshim, torch or a module gives"
-    faults = commands.add_parser("faults", help=text, description=text)
-    options.add_arguments(faults)
-    faults.set_defaults(run=_faults, needs={})
-
-
-def _demo(chosen: argparse.Namespace) -> int:
+def _start_demo(chosen: argparse.Namespace) -> int:
     from collshim.demo.command import run  # after the look at what it needs
 
     return run(chosen.picture, chosen.expected)
 
 
-def _info(chosen: argparse.Namespace) -> int:
-    print("\n".join(info.lines(__version__)))
-    return 0
+def _run(parser: argparse.ArgumentParser) -> None:
+    from collshim import run
+
+    run.add_arguments(parser)
+    parser.set_defaults(run=run.start)
 
 
-def _conformance(chosen: argparse.Namespace) -> int:
+def _torchruns() -> list[argparse.ArgumentParser]:
+    from collshim import run
+
+    return run.parsers()
+
+
+def _conformance(parser: argparse.ArgumentParser) -> None:
+    from collshim.conformance.report import options
+
+    parser.epilog = options.EPILOG
+    options.add_arguments(parser)
+    parser.set_defaults(run=_start_conformance)
+
+
+def _start_conformance(chosen: argparse.Namespace) -> int:
     from collshim.conformance.report.command import start  # it imports what asks and compares
 
     return start(chosen)
 
 
-def _faults(chosen: argparse.Namespace) -> int:
-    from collshim.conformance.faults.command import start
+def _faults(parser: argparse.ArgumentParser) -> None:
+    from collshim.conformance.faults import command, options
 
-    return start(chosen)
+    options.add_arguments(parser)
+    parser.set_defaults(run=command.start)
+
+
+def _info(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_show_info)
+
+
+def _show_info(chosen: argparse.Namespace) -> int:
+    from collshim import info
+
+    print("\n".join(info.lines(__version__)))
+    return 0
+
+
+_COMMANDS = {
+    "demo": _Command(
+        "run the frameworks' documented examples, and one training in five dialects, on four ranks of this machine",
+        _demo,
+        {"rich": "rich", "sklearn": "scikit-learn", "matplotlib": "matplotlib"},
+    ),
+    "run": _Command(
+        "run a script as the ranks of one world, with every framework's environment set", _run, parsers=_torchruns
+    ),
+    "conformance": _Command(
+        "ask the adapters, or a real framework, every case of the suite, and show a grid of what came of it",
+        _conformance,
+    ),
+    "faults": _Command(
+        "run programs that are wrong across ranks, and score the errors that collshim, torch or a module gives",
+        _faults,
+    ),
+    "info": _Command("versions, backends, devices, and what the launcher says", _info),
+}
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ _BACKENDS = {"cuda": "NCCL", "xpu": "XCCL", "npu": "HCCL"}
 
 
 def _type() -> str:
-    found = torch.accelerator.current_accelerator()
+    try:
+        found = torch.accelerator.current_accelerator()
+    except RuntimeError:  # in torch 2.6, where there is none
+        found = None
     return found.type if found is not None and found.type in _BACKENDS else "cuda"
 
 

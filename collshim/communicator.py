@@ -263,6 +263,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
     def close(self) -> None:
         """Leave the group; later calls raise ``BrokenCommunicatorError``."""
+        self._log("closed")
         self._plans.clear()
         self._transport.close()
 

@@ -8,9 +8,6 @@ from weakref import WeakSet
 
 from collshim.errors import WorldError
 
-if not hasattr(os, "register_at_fork"):
-    raise ImportError("collshim runs on Linux, and macOS has not been tested; Windows has no fork: use WSL there")
-
 _LIVING: WeakSet[Any] = WeakSet()
 INHERITED: list[Any] = []
 """Kept: gloo's destructors would wait for threads that are in the parent alone."""

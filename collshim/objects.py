@@ -18,9 +18,9 @@ from torch import Tensor
 from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError
-from collshim.options import get as current_options
 from collshim.pickling import restored
 from collshim.posting import Posting, shapes_of
+from collshim.settings import get as current_options
 from collshim.work import Work
 
 _CONTENT = "object"

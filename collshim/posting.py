@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -21,9 +22,10 @@ from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts
+from collshim.log import LOG, show_as_asked
 from collshim.nan import nan_in
-from collshim.options import block_options
-from collshim.options import get as current_options
+from collshim.settings import block_options
+from collshim.settings import get as current_options
 from collshim.transports import Transport
 from collshim.work import DeferredErrors, Work
 
@@ -47,6 +49,12 @@ class Posting:
         self.ranks = tuple(ranks)
         self.name = name
         self.timeout = current_options().timeout if timeout is None else timeout
+        show_as_asked()
+        self._logs_calls = LOG.isEnabledFor(logging.DEBUG)
+        self._log("made, of ranks %s of the world; calls are %scompared", self.ranks, "" if self.checks else "not ")
+
+    def _log(self, text: str, *values: object, level: int = logging.INFO) -> None:
+        LOG.log(level, f"rank %d of %d in %s: {text}", self.rank, self.size, self.name, *values)
 
     def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
         """The result of a call, a part of the graph because some rank needs a gradient; ``parts`` is what was given."""
@@ -178,6 +186,8 @@ class Posting:
             site = caller()
             if pending.latest is not None or pending.entries:
                 pending.compare(plan, inputs, outputs, site)
+        if self._logs_calls:
+            self._log("%s", plan.call._replace(site=(site or caller()).site()), level=logging.DEBUG)
         work = start(plan, inputs, outputs, site)
         if site is not None:
             work._pending = pending

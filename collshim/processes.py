@@ -21,8 +21,8 @@ from collshim.accelerator import module
 from collshim.calls.site import traceback_of
 from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError
-from collshim.options import Options, options
-from collshim.options import get as current_options
+from collshim.settings import Options, options
+from collshim.settings import get as current_options
 from collshim.transports.processes.store import reach_store, serve_store
 
 _HOST = "127.0.0.1"
@@ -136,13 +136,34 @@ class Ranks:
 
 
 def _packed(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
+    dumps = _by_value() if getattr(fn, "__module__", None) == "__main__" and _is_interactive() else pickle.dumps
     try:
-        return pickle.dumps((fn, tuple(args)))
+        return dumps((fn, tuple(args)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ArgumentTypeError(
             f"launch: {fn!r} or its arguments cannot be sent to another process ({error}), should be a function of a "
             'module, not a lambda or a local one; ranks="threads" takes any'
         ) from error
+
+
+def _is_interactive() -> bool:
+    """Whether this is a notebook or a session: the ranks cannot import its functions."""
+    main = sys.modules["__main__"]
+    return main.__spec__ is None and not os.path.isfile(getattr(main, "__file__", None) or "")
+
+
+def _by_value() -> Callable[[Any], bytes]:
+    """What pickles functions with their code, for where they have no module that could be imported."""
+    where = "the function is defined in a notebook or a session, which the ranks cannot import"
+    if hasattr(sys.modules["__main__"], "__file__"):  # the ranks would look for that file
+        raise ArgumentTypeError("launch: the program came by standard input, should be a file: the ranks import it")
+    try:
+        import cloudpickle  # type: ignore[import-untyped, unused-ignore]
+    except ModuleNotFoundError as error:
+        remedy = 'install cloudpickle, which sends it, or write it into a module; ranks="threads" takes any'
+        raise ArgumentTypeError(f"launch: {where}: {remedy}") from error
+    dumps: Callable[[Any], bytes] = cloudpickle.dumps
+    return dumps
 
 
 def _context() -> Any:

@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,40 +27,48 @@ LOOPBACK = "127.0.0.1"
 SIGNALLED = 128
 """Added to a signal's number it is the exit code, as in shells."""
 
-_BOTH_STREAMS = "3"
+_NEITHER_STREAM, _BOTH_STREAMS = "0", "3"
 """Of torch's agent: standard output and standard error."""
+
+_COUNTED = ("auto", "cpu", "gpu")
+"""What torchrun may start a rank for each of."""
 
 _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that the agent takes."""
 
-_MACHINES = ("nnodes", "node_rank", "master_addr", "master_port")
+
+def parsers() -> list[argparse.ArgumentParser]:
+    """Whose options the command has beside its own: torchrun."""
+    from torch.distributed.run import get_args_parser
+
+    return [get_args_parser()]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``collshim run``; the names are torchrun's."""
-    number, count = partial(_at_least, 0), partial(_at_least, 1)
-    parser.add_argument(
-        "-n", "-np", "--nproc-per-node", type=count, default=1, metavar="N", help="ranks on this machine"
-    )
-    parser.add_argument("--nnodes", type=count, default=1, metavar="N", help="machines (default: 1)")
-    parser.add_argument("--node-rank", type=number, default=0, metavar="R", help="this machine among them, from 0")
-    parser.add_argument("--master-addr", default=LOOPBACK, metavar="HOST", help="machine 0, as the others reach it")
-    port = "a port of it (default: a free one)"
-    parser.add_argument("--master-port", type=number, default=0, metavar="PORT", help=port)
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of ``collshim run`` that torchrun has not, or understands otherwise."""
+    command.usage = "%(prog)s [-n N] [OPTION ...] SCRIPT [ARGUMENT ...]"
+    parser = command.add_argument_group("most used, and collshim's own")
+    command._action_groups.insert(0, command._action_groups.pop())  # the first in the help
+    ranks = 'ranks on this machine; "gpu", "cpu" or "auto": as many as there are of these'
+    names = ("-n", "-np", "--nproc-per-node", "--nproc_per_node")
+    parser.add_argument(*names, type=_ranks, default="1", metavar="N", help=ranks)
+    machines = "machines (default: 1), or LEAST:MOST"
+    parser.add_argument("--nnodes", type=_machines, default="1", metavar="N", help=machines)
+    number = partial(_at_least, 0)
+    parser.add_argument("--node-rank", "--node_rank", type=number, default=0, metavar="R", help="this machine, from 0")
+    port = "of machine 0 (default: on one machine a free one)"
+    parser.add_argument("--master-port", "--master_port", type=number, metavar="PORT", help=port)
     _add_frameworks(parser)
     parser.add_argument("--device", choices=["cpu"], help="what accelerators' names stand for where there are none")
-    parser.add_argument("--devices", type=count, metavar="N", help="how many accelerators there then seem to be")
+    devices = "how many accelerators there then seem to be"
+    parser.add_argument("--devices", type=partial(_at_least, 1), metavar="N", help=devices)
     logs = "keep what each rank prints in files below DIR"
-    parser.add_argument("--log-dir", type=Path, metavar="DIR", help=logs)
-    parser.add_argument(
-        "--no-prefix", action="store_true", help="what ranks print comes as it is, without the rank in front"
-    )
-    parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
-    parser.add_argument("script", metavar="SCRIPT", help="what every rank runs")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
+    parser.add_argument("--log-dir", "--log_dir", type=Path, metavar="DIR", help=logs)
+    plain = "what ranks print comes as it is, without the rank in front"
+    parser.add_argument("--no-prefix", action="store_true", help=plain)
 
 
-def _add_frameworks(parser: argparse.ArgumentParser) -> None:
+def _add_frameworks(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument(
         "--as",
         dest="frameworks",
@@ -90,15 +98,23 @@ def _at_least(least: int, text: str) -> int:
     return number
 
 
+def _ranks(text: str) -> str:
+    return text if text in _COUNTED else str(_at_least(1, text))
+
+
+def _machines(text: str) -> str:
+    return ":".join(str(_at_least(1, part)) for part in text.split(":", 1))
+
+
 def start(chosen: argparse.Namespace) -> int:
     """Start the ranks and wait for them; 0, or the exit code of the first failure.
 
     Raises:
-        ArgumentValueError: there is no such script or module.
+        ArgumentValueError: there is no such script or module, or it is no Python.
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.run import main as agent
+    from torch.distributed.run import run as agent
 
     if chosen.frameworks:
         stand_in.require(chosen.frameworks)
@@ -108,7 +124,7 @@ def start(chosen: argparse.Namespace) -> int:
     _set_environment(chosen)
     try:
         with _quiet_agent(), _logs(chosen) as logs:
-            agent([f"--log-dir={logs}", *_agent_arguments(chosen)])
+            agent(argparse.Namespace(**vars(chosen) | _agent_options(chosen) | {"log_dir": logs}))
     except ChildFailedError as error:
         return _told(error, chosen)
     except SignalException as error:
@@ -129,27 +145,42 @@ def _set_environment(chosen: argparse.Namespace) -> None:
     for name in ("device", "devices"):
         if getattr(chosen, name) is not None:
             os.environ[f"COLLSHIM_{name.upper()}"] = str(getattr(chosen, name))
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // chosen.nproc_per_node)))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // _count(chosen))))
     os.environ["PYTHONUNBUFFERED"] = "1"
-    if chosen.nnodes == 1:
+    if _is_one_machine(chosen):
         register()
         os.environ["COLLSHIM_SECRET"] = os.environ.get("COLLSHIM_SECRET") or token_hex(32)
 
 
+def _count(chosen: argparse.Namespace) -> int:
+    from torch.distributed.run import determine_local_world_size
+
+    return int(determine_local_world_size(chosen.nproc_per_node))
+
+
+def _is_one_machine(chosen: argparse.Namespace) -> bool:
+    """Whether the ranks meet on loopback: no rendezvous of the user's own was asked for."""
+    return chosen.standalone or (chosen.nnodes in ("1", "1:1") and chosen.rdzv_backend == "static")
+
+
 def _require_script(chosen: argparse.Namespace) -> None:
+    for option in ("no_python", "run_path"):
+        if getattr(chosen, option):
+            text = "every rank is a Python script or module, which finds each framework's environment"
+            raise ArgumentValueError(f"--{option.replace('_', '-')} is torchrun's alone: {text}")
     if not chosen.module:
-        if not Path(chosen.script).is_file():
-            raise ArgumentValueError(f"there is no script {chosen.script} in {os.getcwd()}")
+        if not Path(chosen.training_script).is_file():
+            raise ArgumentValueError(f"there is no script {chosen.training_script} in {os.getcwd()}")
         return
     sys.path.insert(0, os.getcwd())
     try:
-        found = importlib.util.find_spec(chosen.script)
+        found = importlib.util.find_spec(chosen.training_script)
     except ModuleNotFoundError:  # of the package that it is in
         found = None
     finally:
         del sys.path[0]
     if found is None:
-        raise ArgumentValueError(f"there is no module {chosen.script} in {os.getcwd()}, nor on sys.path")
+        raise ArgumentValueError(f"there is no module {chosen.training_script} in {os.getcwd()}, nor on sys.path")
 
 
 @contextmanager
@@ -195,16 +226,24 @@ def _told(error: Any, chosen: argparse.Namespace) -> int:
     return int(code) if code > 0 else SIGNALLED - int(code)
 
 
-def _agent_arguments(chosen: argparse.Namespace) -> Sequence[str]:
+def _agent_options(chosen: argparse.Namespace) -> dict[str, Any]:
+    """What torchrun's options are beneath the command's."""
     from collshim.rendezvous import BACKEND
 
-    machines = [f"--{name.replace('_', '-')}={getattr(chosen, name)}" for name in _MACHINES]
-    alone = ["--nnodes=1", f"--rdzv-backend={BACKEND}", f"--rdzv-endpoint={LOOPBACK}:{chosen.master_port}"]
-    where = [*alone, f"--local-addr={LOOPBACK}"] if chosen.nnodes == 1 else machines
-    script = ["-m", chosen.script] if chosen.module else [chosen.script]
-    number = f"--nproc-per-node={chosen.nproc_per_node}"
-    tags = chosen.nproc_per_node * chosen.nnodes > 1 and not chosen.no_prefix
-    if tags:
-        os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "  # the agent reads it
-    logged = f"--tee={_BOTH_STREAMS}" if tags else f"--redirects={_BOTH_STREAMS if chosen.log_dir is not None else '0'}"
-    return [number, logged, *where, "--module", "collshim.worker", *script, *chosen.arguments]
+    script = [*(["-m"] if chosen.module else []), chosen.training_script, *chosen.training_script_args]
+    options: dict[str, Any] = {"module": True, "training_script": "collshim.worker", "training_script_args": script}
+    if _is_one_machine(chosen):
+        endpoint = f"{LOOPBACK}:{chosen.master_port or 0}"
+        options |= {"standalone": False, "nnodes": "1", "local_addr": LOOPBACK}
+        options |= {"rdzv_backend": BACKEND, "rdzv_endpoint": endpoint}
+    if chosen.tee == chosen.redirects == _NEITHER_STREAM:
+        options |= _shown(chosen)
+    return options
+
+
+def _shown(chosen: argparse.Namespace) -> dict[str, str]:
+    """How the ranks' lines are shown where no option of torchrun's says it."""
+    if chosen.no_prefix or (_count(chosen) == 1 and chosen.nnodes in ("1", "1:1")):
+        return {"redirects": _NEITHER_STREAM if chosen.log_dir is None else _BOTH_STREAMS}
+    os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "  # the agent reads it
+    return {"tee": _BOTH_STREAMS}

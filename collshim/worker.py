@@ -6,6 +6,7 @@ reads too; the rest is derived from them here.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import runpy
@@ -42,6 +43,7 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
 
 def main() -> None:
     """Run ``sys.argv[1]``, a script, or the module behind ``-m``, as ``__main__`` with the arguments that follow."""
+    _write_whole_lines()
     forget_others(os.environ)  # of the launcher that started the agent: a task of Slurm, say
     os.environ.update(environment(os.environ))
     for framework in filter(None, os.environ.get(patching.VARIABLE, "").split(",")):
@@ -59,6 +61,13 @@ def main() -> None:
         sys.last_value = error  # as the interpreter has it; the other ranks are told at the exit
         sys.stderr.write(_report(error))
         sys.exit(1)
+
+
+def _write_whole_lines() -> None:
+    """Unbuffered, as the agent starts ranks, ``print(a, b)`` writes twice, between which another rank may write."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def _run() -> None:

@@ -22,7 +22,8 @@ from collshim.communicator import Communicator
 from collshim.environment import LaunchedRank, read
 from collshim.errors import WorldError
 from collshim.forks import INHERITED, no_rank
-from collshim.options import get as current_options
+from collshim.log import LOG, show_as_asked
+from collshim.settings import get as current_options
 from collshim.transports import Transport
 from collshim.transports.processes.nccl import LAUNCH_WATCH
 from collshim.transports.processes.progress import PROGRESS
@@ -304,6 +305,8 @@ def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str 
         alone = World(ThreadTransport(ThreadWorld(1).group((0,), "world"), 0), 0, 1, (0,))
         alone.store = HashStore() if store is None else store
         return alone
+    show_as_asked()
+    LOG.info("rank %d of %d joins %s:%d, deadline %g s", place.rank, place.size, place.address, place.port, seconds)
     server = "another process"
     if store is None:
         server = "the launcher's agent" if place.agent_store else "rank 0" if place.rank else ""

@@ -65,12 +65,12 @@ def _alone() -> list[Binding]:
 
 _PAGE = """# Mixed worlds
 
-The ranks of one world may each use another framework's dialect: their calls match, since all adapters call
+The ranks of one world may each use another framework's functions: their calls match, since all adapters call
 the same engine. So a job may be moved to another framework one rank, or one file, at a time.
 
 What must match is the canonical operation: the collective, the reduction, the root as a rank in the group, shape and
-dtype of each part. Values and gradients are the same as in a world of one dialect, bit for bit; gradients as far as the
-rules are the same (MindSpore's `Broadcast` has one of its own). The check between ranks must be on (it is, unless
+dtype of each part. Values and gradients are the same as in a world of one framework, bit for bit; gradients as far as
+the rules are the same (MindSpore's `Broadcast` has one of its own). The check between ranks must be on (it is, unless
 `COLLSHIM_CHECK=0`): a few spellings learn shapes from it. A *spelling* is one function of a framework, or one way to
 call it.
 
@@ -84,7 +84,7 @@ A call that does not match its peers' is a `MismatchError` on every rank, or a `
 calls or calls in another group; it never hangs, and no rank gets wrong data.
 
 {exceptions}
-Nor do these match, in any dialect:
+Nor do these match, in any framework:
 
 | calls | why |
 | --- | --- |

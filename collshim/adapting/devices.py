@@ -22,7 +22,6 @@ An adapter asks here at each of its doors:
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 from typing import NamedTuple
@@ -33,7 +32,8 @@ from collshim import world
 from collshim.accelerator import ACCELERATOR, module
 from collshim.environment import read
 from collshim.errors import ArgumentValueError, CollshimError, also
-from collshim.options import get as current_options
+from collshim.log import LOG
+from collshim.settings import get as current_options
 
 _ACCELERATORS = ("cuda", "gpu", "xpu", "rocm", "hip", "npu", "ascend", "mlu", "dcu", "cambricon")
 _NAME = re.compile(
@@ -42,7 +42,6 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _SWITCH = "COLLSHIM_DEVICE=cpu, collshim run --device cpu, or collshim.options(device='cpu')"
-_LOG = logging.getLogger("collshim")
 
 
 class DeviceName(NamedTuple):
@@ -156,4 +155,4 @@ def _tell(name: str) -> None:
     """Once in a process, whichever name comes first."""
     if not _told.is_set():
         _told.set()
-        _LOG.warning("this machine has no GPU: %r and other names of accelerators stand for the CPU here", name)
+        LOG.warning("this machine has no GPU: %r and other names of accelerators stand for the CPU here", name)

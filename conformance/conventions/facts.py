@@ -197,4 +197,4 @@ def _refusal(binding: Binding) -> dict[str, str]:
     if binding.collective in (*RINGS, *OBJECTS, "barrier"):
         return {}
     found = [one.error for one in binding.refused if one.changes.get("fault") == NO_ARRAY]
-    return {"given no tensor": f"`{found[0]}`" if found else ""}
+    return {"error for a non-tensor": f"`{found[0]}`" if found else ""}

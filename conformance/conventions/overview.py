@@ -112,17 +112,17 @@ More: [from one framework to another, and by collective](differences/index.md); 
 - *memory*: "is written" means in place, in the memory that was given.
 - *gradient*: what every element of a rank's input gets where each rank's loss is the sum of all that the rank holds
   afterwards: `n` if all ranks' losses come back to it, 1 if one does; None where autograd leaves nothing, 0 where it
-  leaves zeros. "no": the call is unseen by autograd. "not checked": the suite does not differentiate that spelling.
+  leaves zeros. "no": the call is unseen by autograd. "not checked": the suite does not differentiate that function.
 - *axis*: along which parts are joined or cut; lists have none.
 - *groups*: none where there is the world only. *The root is* a global rank, or a rank in the group.
-- *given no tensor*: what is raised where something else stands in the place of the first tensor; "–" where the suite
+- *error for a non-tensor*: what is raised where the first tensor argument is something else; "–" where the suite
   does not ask.
 - *recorded calls*: the framework's version, and how many calls of this function were recorded of it; a call in worlds
   of three sizes counts three times. collshim's tests make all of them again on its adapter.
 
 ## Start
 
-Every example on these pages runs on two ranks, after these lines. collshim's tensors are torch's, whatever the dialect.
+Every example on these pages runs on two ranks, after these lines; the tensors are always torch's.
 When the examples were written, those of PyTorch (over gloo), OneFlow and TensorFlow were also run without `collshim.`,
 on the frameworks themselves: what is shown is what came back. MindSpore's and MegEngine's need devices for that.
 

@@ -14,7 +14,7 @@ from collshim.conformance.reporting.markdown import bullets, table
 from collshim.frameworks import FRAMEWORKS
 
 Pair = tuple[str, str]
-EVERYWHERE = ("groups", "asynchronous", "given no tensor")  # told of once
+EVERYWHERE = ("groups", "asynchronous", "error for a non-tensor")  # told of once
 PAIRS: tuple[Pair, ...] = tuple(combinations(FRAMEWORKS, 2))
 
 
@@ -50,7 +50,7 @@ def _everywhere(pair: Pair, both: Sequence[tuple[Sheet, str]]) -> str:
     every = [[first(collective)[framework] for _, collective in both] for framework in pair]
     rows = [
         ["*asynchronous*", *(_asynchronous(own) for own in every)],
-        ["*given no tensor*", *(_refusals(own) for own in every)],
+        ["*error for a non-tensor*", *(_refusals(own) for own in every)],
     ]
     return f"## In every call\n\n{table(['', *(FRAMEWORKS[framework].title for framework in pair)], rows)}"
 
@@ -61,7 +61,7 @@ def _asynchronous(own: Sequence[Facts]) -> str:
 
 
 def _refusals(own: Sequence[Facts]) -> str:
-    return ", ".join(dict.fromkeys(filter(None, (one.rows.get("given no tensor") for one in own)))) or NOTHING
+    return ", ".join(dict.fromkeys(filter(None, (one.rows.get("error for a non-tensor") for one in own)))) or NOTHING
 
 
 def _section(pair: Pair, sheet: Sheet, collective: str) -> str:

@@ -23,7 +23,7 @@ ORDER = (
     "the root is",
     "groups",
     "asynchronous",
-    "given no tensor",
+    "error for a non-tensor",
 )
 NOTHING = "–"
 

@@ -5,9 +5,10 @@ readiness.py  whether somebody's module can be asked at all
 listed.py     functions and cases that a file names
 plan.py       which cases are asked
 runner.py     asks them
-replays.py    makes the recorded calls again
+replays.py    replays the recorded calls
 verdicts.py   what differences make of a case
 upstream/     what is declared to be wrong in the real frameworks, and what the last runs on them came to
+causes.py     failures by their cause
 shown.py      inputs and answers as text
 progress.py   how far a run is
 terminal.py   the grid in a terminal

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from collshim.conformance.report.causes import Cause, causes
 from collshim.conformance.report.results import CaseResult, Cell, Function, Grid
 from collshim.conformance.report.terminal import counts
 
@@ -35,11 +36,16 @@ def data(grid: Grid) -> dict[str, Any]:
         **grid.about,
         "counts": counts(grid),
         "stale": grid.stale,
+        "causes": [_cause(cause) for cause in causes(grid)],
         "rows": grid.collectives,
         "columns": grid.columns,
         "cells": cells,
         "texts": list(texts),
     }
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {"text": cause.text, "cases": len(cause.failures), "functions": cause.functions}
 
 
 class _Texts(dict[str, int]):

@@ -1,4 +1,4 @@
-"""What came of a recorded call that collshim's adapter made again."""
+"""What came of a recorded call that collshim's adapter replayed."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ FAIL, MISSING, DEVIATION, BEYOND, PASS = "fail", "missing", "deviation", "beyond
 OUTCOMES = {
     FAIL: "differs from what is expected, and is not declared to",
     MISSING: "the function is not there",
-    DEVIATION: "differs, and is declared to, with the reason",
+    DEVIATION: "a known deviation: differs, with the reason",
     BEYOND: "the real framework, or the backend that recorded, failed; there is an orderly answer here",
     PASS: "agrees",
 }
@@ -45,7 +45,7 @@ class CaseResult:
 
 @dataclass
 class Function:
-    """One spelling of a collective, and what came of its cases: those drawn up here, and those recorded."""
+    """One spelling of a collective, and what came of its cases: those generated, and those recorded."""
 
     name: str
     missing: bool = False

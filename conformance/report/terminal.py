@@ -8,19 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
+from collshim.conformance.report.causes import Cause, causes
 from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, OUTCOMES, PASS, CaseResult, Cell, Grid
 
 MARKS = {PASS: "✓", DEVIATION: "≈", BEYOND: "○", MISSING: "–", FAIL: "✗"}
 NOTHING = "·"  # a framework has no such collective
 WORDS = {
     PASS: "agrees",
-    DEVIATION: "differs, and is declared to",
-    BEYOND: "the real framework failed, there is an orderly answer here",
+    DEVIATION: "known deviation",
+    BEYOND: "unsupported upstream: the real framework failed, here is an answer",
     MISSING: "no function is there",
     FAIL: "differs",
 }
 _STYLES = {PASS: "green", DEVIATION: "yellow", BEYOND: "blue", MISSING: "dim", FAIL: "bold red"}
-_SHOWN = 12  # failures that are shown in full; the JSON and the page have all
+_SHOWN = 12  # causes of which a failure is shown in full; the JSON and the page have all
 _CHARACTERS = 900  # of one failure
 _BETWEEN = "  "
 _WIDTH = 100
@@ -72,30 +73,32 @@ def legend(grid: Grid) -> Iterator[str]:
     yield from (f"{MARKS[outcome]} {WORDS[outcome]}" for outcome in reversed(OUTCOMES) if outcome in outcomes)
     yield f"{NOTHING} the framework has no such collective"
     heads = [f"{name[0]} ranks are {name}" for name in dict.fromkeys(transport for _, transport in grid.columns)]
-    heads += ["cases drawn up here", "rec recorded calls made again"]
+    heads += ["cases generated", "rec recorded calls replayed"]
     yield from wrap("; ".join(heads + ["mis functions missing"] * bool(missing(grid))), _WIDTH)
 
 
 def notes(grid: Grid) -> Iterator[str]:
-    """The functions that are missing, the declarations that hold no more, and the first failures."""
+    """The functions that are missing, unexpected passes, and a failure of each cause."""
     yield from _missing_by_module(grid)
     for line in grid.stale:
-        yield f"holds no more: {line}"
-    failures = grid.failed
-    for function, result in failures[:_SHOWN]:
+        yield f"unexpected pass: {line}"
+    found = causes(grid)
+    for cause in found[:_SHOWN]:
+        function, result = cause.failures[0]
         yield f"failed: {_failure(function.name, result)}"
-    if len(failures) > _SHOWN:
-        yield f"... and {len(failures) - _SHOWN} more, which --json and --html have"
+        yield from _others(cause)
+    if len(found) > _SHOWN:
+        yield f"... and {len(found) - _SHOWN} more causes, which --json and --html have"
 
 
 def counts(grid: Grid) -> str:
     """One line: how many of what."""
     of_cases, of_recorded = total(grid, False), total(grid, True)
     totals = of_cases + of_recorded
-    words = {FAIL: "failed", DEVIATION: "declared to differ", BEYOND: "beyond the real framework or its backend"}
+    words = {FAIL: "failed", DEVIATION: "known deviations", BEYOND: "unsupported upstream"}
     parts = [f"{totals[outcome]:,} {word}" for outcome, word in words.items() if totals[outcome] or outcome == FAIL]
     parts += [f"{len(missing(grid))} functions missing"] + (
-        [f"{len(grid.stale)} declared in vain"] if grid.stale else []
+        [f"{len(grid.stale)} unexpected passes"] if grid.stale else []
     )
     replayed = f" and {of_recorded.total():,} recorded calls" if of_recorded else ""
     return f"{of_cases.total():,} cases{replayed}:\n{totals[PASS]:,} agree, {', '.join(parts)}"
@@ -165,6 +168,12 @@ def _centred(framework: str, widths: Sequence[int]) -> str:
 
 def _row(name: str, width: int, blocks: Iterable[str]) -> str:
     return _BETWEEN.join([name.ljust(width), *blocks]).rstrip()
+
+
+def _others(cause: Cause) -> Iterator[str]:
+    if len(cause.failures) > 1:
+        text = f"  and {len(cause.failures) - 1:,} more for the same cause, of {', '.join(cause.functions)}"
+        yield from wrap(text, _WIDTH, subsequent_indent="    ")
 
 
 def _failure(function: str, result: CaseResult) -> str:

@@ -54,7 +54,7 @@ class Verdicts:
         if not lines:
             return PASS, ""
         if not fault.explains(lines):
-            return FAIL, f"declared to differ in another way: {fault.reason}\n{text}"
+            return FAIL, f"known to deviate in another way: {fault.reason}\n{text}"
         self._shown[fault, binding.name] += 1
         return DEVIATION, f"{fault.reason}\n{text}"
 
@@ -72,7 +72,7 @@ class Verdicts:
         if not self.must_show:
             return agreeing
         return agreeing + [
-            f"{name}: declared to differ, and agrees: {fault.reason}"
+            f"{name}: known to deviate, and agrees: {fault.reason}"
             for fault, name in self._cases
             if not self._shown[fault, name] and not fault.seldom
         ]

@@ -13,7 +13,7 @@ import pytest
 import collshim
 
 ROOT = Path(collshim.__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/start.md", "docs/hangs.md", "docs/porting.md")
+PAGES = ("README.md", "docs/index.md", "docs/start.md", "docs/hangs.md", "docs/porting.md")
 SECTIONS = {"MindSpore": "mindspore", "OneFlow": "oneflow", "TensorFlow": "tensorflow", "MegEngine": "megengine"}
 RANKS = """\
 import collshim, sys

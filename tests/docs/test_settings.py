@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import collshim
-from collshim.options import Options
+from collshim.settings import Options
 
 ROOT = Path(collshim.__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")

@@ -42,7 +42,7 @@ def options_here() -> Any:
 
 
 def _chosen() -> str:
-    from collshim.options import get
+    from collshim.settings import get
 
     return get().mindspore_gather
 
@@ -178,6 +178,46 @@ def _launched() -> dict[str, Ended]:
 def test_processes_have_the_places_that_launch_gave_them_whoever_launched_it(inherited: str) -> None:
     seen = _launched()[inherited]
     assert seen.out == "[(0, 2), (1, 2)]\n", seen
+
+
+SESSION = """
+import collshim, sys
+def total():
+    return collshim.current().rank, counted(2)
+def counted(number):
+    return [number]
+def shown(*values):
+    try:
+        print(collshim.launch(total, 2, ranks="processes", timeout=60))
+    except collshim.ArgumentTypeError as error:
+        print(error)
+shown()
+sys.modules["cloudpickle"] = None  # how Python marks what is not there
+shown()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "lines"),
+    [
+        (["-c", SESSION], ["[(0, [2]), (1, [2])]", "launch: the function is defined in a notebook or a session"]),
+        (["-"], ["launch: the program came by standard input"] * 2),
+    ],
+    ids=["a session", "standard input"],
+)
+def test_functions_of_a_session_are_sent_by_cloudpickle_or_refused(how: list[str], lines: list[str]) -> None:
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, *how],
+        input=SESSION,
+        env=os.environ | path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert [shown.startswith(line) for shown, line in zip(done.stdout.splitlines(), lines, strict=True)] == [True] * 2
 
 
 @pytest.mark.parametrize(("fn", "args"), [(lambda: None, ()), (place, (threading.Lock(),)), (place, (lambda: None,))])

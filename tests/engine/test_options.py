@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from collshim import ArgumentTypeError, ArgumentValueError, Options, launch, options
-from collshim.options import get
+from collshim.settings import get
 from tests.engine.worlds import world
 
 

@@ -19,8 +19,8 @@ import torch._utils as torch_utils
 
 import collshim
 from collshim import ArgumentValueError, Communicator
-from collshim.options import get
 from collshim.pickling import restored
+from collshim.settings import get
 from tests.engine.worlds import attempt, on_ranks, world
 
 GRID = np.arange(24.0).reshape(2, 3, 4)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+from shutil import copy
 
 import pytest
 import torch
@@ -12,15 +14,54 @@ import torch
 import collshim
 from collshim.__main__ import main
 
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ended(program: str, *first: Path) -> subprocess.CompletedProcess[str]:
+    """A program in an interpreter of its own, which finds modules in the folders ``first`` before others."""
+    path = os.pathsep.join([*map(str, first), *sys.path])
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        cwd=ROOT / "docs",
+        timeout=60,
+        check=False,
+    )
+
 
 def test_a_system_without_fork_is_refused_in_one_sentence() -> None:
-    without = "import os, torch; del os.register_at_fork; import collshim"
-    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", without], env=os.environ | path, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = ended("import os, tempfile; del os.register_at_fork; import collshim")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("ImportError: collshim runs on Linux, and macOS has not been tested")
+
+
+def test_a_checkout_without_symbolic_links_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "collshim").mkdir()
+    for name in ("__init__.py", "compiling.py"):
+        copy(ROOT / "collshim" / name, tmp_path / "collshim")
+    (tmp_path / "collshim" / "torch").write_text("../adapters/torch")
+    done = ended("import collshim", tmp_path)
+    assert done.returncode == 1
+    assert f"{tmp_path / 'collshim' / 'torch'} is no folder" in done.stderr.splitlines()[-1]
+    assert "git config core.symlinks true" in done.stderr.splitlines()[-1]
+
+
+def test_the_list_of_commands_and_the_version_need_no_torch() -> None:
+    program = (
+        "import sys; sys.modules['torch'] = None; from collshim.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    assert "conformance" in ended(f"import sys; sys.argv[1:] = ['--help']; {program}").stdout
+    assert ended(f"import sys; sys.argv[1:] = ['--version']; {program}").stdout == f"collshim {collshim.__version__}\n"
+    assert "import of torch halted" in ended(f"import sys; sys.argv[1:] = ['info']; {program}").stderr
+
+
+def test_every_public_name_is_found_and_listed() -> None:
+    assert all(getattr(collshim, name) is not None for name in collshim.__all__)
+    assert set(collshim.__all__) <= set(dir(collshim))
+    with pytest.raises(AttributeError, match="module 'collshim' has no attribute 'all_reduce'"):
+        collshim.all_reduce  # noqa: B018
 
 
 def test_info_tells_versions_and_what_the_launcher_says_but_no_secret(

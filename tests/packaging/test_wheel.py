@@ -71,8 +71,10 @@ def test_the_sdist_holds_what_the_tests_and_the_makefile_need(release: Path) -> 
         "demo",
         "docs",
         "tests",
+        "CONTRIBUTING.md",
         "Makefile",
         "constraints.txt",
+        "mkdocs.yml",
         "pyproject.toml",
     }
 

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from collshim.conformance.cases import COLLECTIVES
+from collshim.conformance.report.causes import causes
 from collshim.conformance.report.page import page
 from collshim.conformance.report.results import FAIL, MISSING, OTHER, PASS, CaseResult, Grid
 from collshim.conformance.report.terminal import lines, table
@@ -45,12 +46,27 @@ def test_what_is_missing_and_what_failed_is_told_below(grid: Grid) -> None:
     text = "\n".join(lines(grid))
     assert "missing of torch.distributed: barrier" in text
     assert "Case('all_gather', seed=3)\n  rank 1: output is (4, 8) float32, should be (2, 8) float32" in text
-    assert "2 agree, 1 failed, 1 declared to differ, 1 beyond" in text
+    assert "2 agree, 1 failed, 1 known deviations, 1 unsupported upstream" in text
+
+
+def test_failures_that_differ_in_numbers_alone_have_one_cause(grid: Grid) -> None:
+    function = grid.cell("reduce", "torch", "processes").function("torch.distributed.reduce")
+    for wrong in (-14.0, 2e-05, float("nan")):
+        function.cases.append(CaseResult("Case('reduce')", FAIL, f"rank 0: tensor at [0, 1] is {wrong}"))
+    function.cases.append(CaseResult("Case('reduce')", FAIL, "rank 1: tensor at [0] is (4, 8)"))
+    first = causes(grid)[0]
+    assert (first.text, len(first.failures)) == ("rank #: tensor at [#] is #", 3)
+    assert first.functions == ["torch.distributed.reduce"]
+    text = "\n".join(lines(grid))
+    assert text.count("failed: ") == len(causes(grid)) == 3
+    assert "  and 2 more for the same cause, of torch.distributed.reduce\n" in text
+    shown = _unpacked(page(grid))["causes"]
+    assert shown[0] == {"text": "rank #: tensor at [#] is #", "cases": 3, "functions": ["torch.distributed.reduce"]}
 
 
 def test_a_declaration_that_holds_no_more_is_told(grid: Grid) -> None:
-    grid.stale.append("torch.distributed.reduce: declared to differ, and agrees: gloo leaves partial results")
-    assert "holds no more: torch.distributed.reduce: declared to differ, and agrees" in "\n".join(lines(grid))
+    grid.stale.append("torch.distributed.reduce: known to deviate, and agrees: gloo leaves partial results")
+    assert "unexpected pass: torch.distributed.reduce: known to deviate, and agrees" in "\n".join(lines(grid))
 
 
 def test_five_dialects_fit_into_a_hundred_columns() -> None:

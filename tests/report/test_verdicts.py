@@ -38,7 +38,7 @@ def test_what_is_declared_is_a_deviation_with_its_reason(verdicts: Verdicts) -> 
 def test_a_fault_hides_no_other_difference(verdicts: Verdicts) -> None:
     outcome, why = verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1", "the dtype of tensor is int8"])
     assert outcome == FAIL
-    assert why.startswith("declared to differ in another way: partial results")
+    assert why.startswith("known to deviate in another way: partial results")
 
 
 @pytest.mark.parametrize("case", [Case("reduce", size=4), Case("reduce", shape=(2,))])
@@ -48,7 +48,7 @@ def test_a_case_outside_of_the_family_fails(verdicts: Verdicts, case: Case) -> N
 
 def test_a_declaration_that_nothing_shows_is_stale(verdicts: Verdicts) -> None:
     assert verdicts.verdict(REDUCE, Case("reduce"), []) == (PASS, "")
-    assert verdicts.stale() == ["torch.distributed.reduce: declared to differ, and agrees: partial results"]
+    assert verdicts.stale() == ["torch.distributed.reduce: known to deviate, and agrees: partial results"]
 
 
 def test_what_is_a_matter_of_timing_need_not_show(tmp_path: Path) -> None:

@@ -58,6 +58,16 @@ COUNTS = """
     with open(f"{sys.argv[1]}/{world.rank}", "w") as told:
         told.write(f"{world.rank} of {total}")
 """
+WRITES = """
+    import os
+    reading, writing = os.pipe2(os.O_DIRECT)  # what is written at once is read at once
+    own = os.dup(1)
+    os.dup2(writing, 1)
+    print("a line", "of", 4, "words")
+    first = os.read(reading, 100)
+    os.dup2(own, 1)
+    print(first)
+"""
 LISTENS = """
     import json, os, sys, numpy as np, collshim
 
@@ -190,6 +200,29 @@ def test_what_ranks_print_has_the_rank_in_front_and_the_first_failure_is_told_la
     assert lines[-2:] == ["  ValueError: what rank 1 got wrong", "  2 more ranks failed after it"]
 
 
+def test_a_torchrun_command_line_runs_as_it_is(tmp_path: Path) -> None:
+    source = (
+        "import os; print(os.environ['TORCHELASTIC_MAX_RESTARTS'], os.environ['RANK'], os.environ['TF_CONFIG'][:9])"
+    )
+    torchruns = ("--standalone", "--nnodes=1:1", "--nproc_per_node=2", "--max_restarts=3", "--rdzv_id", "7")
+    seen = _ended(_run(tmp_path, source, *torchruns, "--local_ranks_filter=1", "--tee=3"))
+    assert (seen.code, seen.errors) == (0, ""), seen
+    assert [line.partition(":")[2] for line in seen.out.splitlines()] == ['3 1 {"cluster']
+
+
+@pytest.mark.parametrize("option", ["--no-python", "--run_path"])
+def test_what_torchrun_starts_otherwise_than_as_pythons_script_is_refused(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", option, "script.py"]) == 2
+    assert f"{option.replace('_', '-')} is torchrun's alone" in capsys.readouterr().err
+
+
+def test_a_line_that_is_printed_is_written_at_once(tmp_path: Path) -> None:
+    seen = _ended(_run(tmp_path, WRITES, "--no-prefix"))
+    assert (seen.code, seen.out) == (0, repr(b"a line of 4 words\n") + "\n"), seen
+
+
 def test_a_signal_is_named_and_its_exit_code_is_a_shells(tmp_path: Path) -> None:
     seen = _ended(_run(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "--log-dir", str(tmp_path)))
     assert seen.code == 128 + signal.SIGKILL
@@ -262,7 +295,7 @@ def test_a_number_of_ranks_that_is_none_is_a_usage_error(number: str, capsys: py
     with pytest.raises(SystemExit, match=r"^2$"):
         main(["run", "-n", number, "script.py"])
     told = capsys.readouterr().err
-    assert told.endswith(f"/--nproc-per-node: is '{number}', should be a number of at least 1\n"), told
+    assert told.endswith(f"/--nproc_per_node: is '{number}', should be a number of at least 1\n"), told
 
 
 @pytest.mark.skipif(bool(REASON), reason=REASON)

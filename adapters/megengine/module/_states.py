@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
+from collshim.log import LOG
 from collshim.megengine.tensor import Tensor
-
-_LOG = logging.getLogger("collshim")
 
 
 def load(states: list[tuple[str, Any, Tensor]], state_dict: Any, strict: bool) -> None:
@@ -56,4 +54,4 @@ def _tell(what: str, key: str, names: set[str], strict: bool) -> None:
         return
     if strict:
         raise also(ArgumentError, KeyError)(f"{what} params violate `strict=True`, {key}={names}")
-    _LOG.warning("%s params in `strict=False` mode, %s=%s", what, key, names)
+    LOG.warning("%s params in `strict=False` mode, %s=%s", what, key, names)

@@ -6,7 +6,7 @@ from threading import Event
 from typing import Any
 
 from collshim.errors import DeadlineError
-from collshim.options import get as current_options
+from collshim.settings import get as current_options
 
 
 class Future:

@@ -18,7 +18,7 @@ from collshim.errors import ArgumentValueError, also
 from collshim.oneflow.comm.arguments import world_communicator
 from collshim.oneflow.device_names import Device, own_device
 from collshim.oneflow.framework.tensor import adopt, plain
-from collshim.options import get as current_options
+from collshim.settings import get as current_options
 
 
 def _broadcast_py_object(obj: Any, src: int = 0) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import Any
 
 from collshim.adapting import devices
 from collshim.errors import ArgumentValueError
+from collshim.log import LOG
 from collshim.tensorflow.distribute.mirrored import MirroredStrategy
 
-_LOG = logging.getLogger("collshim")
 _told = threading.Event()
 
 
@@ -40,6 +39,6 @@ class TPUStrategy(MirroredStrategy):
         names = [f"GPU:{number}" for number in range(devices.count())] or ["CPU:0"]
         if not _told.is_set():
             _told.set()
-            _LOG.warning("there are no TPUs here: TPUStrategy is a MirroredStrategy over %s", names)
+            LOG.warning("there are no TPUs here: TPUStrategy is a MirroredStrategy over %s", names)
         super().__init__(names)
         self._extended._cluster_resolver = tpu_cluster_resolver

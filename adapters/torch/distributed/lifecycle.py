@@ -18,7 +18,7 @@ from torch.distributed import rendezvous
 
 from collshim import world
 from collshim.errors import WorldError, also
-from collshim.options import get as current_options
+from collshim.settings import get as current_options
 from collshim.torch.distributed.arguments import refuse, seconds
 from collshim.torch.distributed.backends import backend_named, default_backend
 from collshim.torch.distributed.c10d.backend import (

@@ -12,8 +12,8 @@ from typing import Any
 
 import collshim.work
 from collshim.errors import ArgumentTypeError, CollshimError, MismatchError, also
-from collshim.options import get as current_options
-from collshim.options import options
+from collshim.settings import get as current_options
+from collshim.settings import options
 from collshim.torch.distributed.arguments import refuse
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
 from collshim.torch.distributed.point_to_point import refuse_self

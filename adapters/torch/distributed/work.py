@@ -54,7 +54,7 @@ class Work(torch.distributed.Work):
         self._work = work
         self._deadline = deadline
         self._outputs = outputs
-        self._own = _own_of(work, outputs)
+        self._own = None if getattr(work, "caller", None) is None else _own_of(work, outputs)
         if event is not None:
             self._event = event
 
@@ -67,7 +67,7 @@ class Work(torch.distributed.Work):
         Raises:
             RuntimeError: the ranks' calls disagree, a rank did not come in time, or it failed.
         """
-        limit = seconds(timeout) or self._deadline
+        limit = self._deadline if timeout is _NO_TIMEOUT else seconds(timeout) or self._deadline
         if self._over is not None and not self._over.wait(limit):
             raise DeadlineError(f"the call is not complete. Timed out waiting {1000 * (limit or 0):g}ms for it.")
         self._finish(limit)
@@ -127,7 +127,8 @@ class Work(torch.distributed.Work):
         return self
 
     def _finish(self, limit: float | None) -> None:
-        _awaited.discard(self)
+        if _FORGETS:
+            _awaited.discard(self)
         event, self._event = self._event, None
         own, self._own = self._own, None
         if own is not None and own[0]._version != own[1]:
@@ -158,7 +159,7 @@ def _own_of(work: collshim.work.Work[Any], outputs: list[Any]) -> tuple[Tensor, 
 
     The engine was given the tensor's memory alone, whose changes nobody counts.
     """
-    if getattr(work, "caller", None) is None or type(work.inputs) is not Tensor or not outputs:
+    if type(work.inputs) is not Tensor or not outputs:
         return None
     own: Tensor = outputs[0]
     if type(own) is not Tensor or own.is_inference() or own.data_ptr() != work.inputs.data_ptr():

@@ -4,7 +4,7 @@ const MARKS = { fail: "✗", missing: "–", deviation: "≈", beyond: "○", pa
 const MEANING = {
   fail: "differs from what is expected",
   missing: "the function is not there",
-  deviation: "differs, and is declared to, with the reason",
+  deviation: "a known deviation: differs, with the reason",
   beyond: "the real framework, or the backend that recorded, failed; there is an orderly answer here",
   pass: "agrees",
 };
@@ -44,10 +44,17 @@ function drawHeader() {
   find("about").textContent = run.line;
   find("counts").textContent = run.counts;
   find("stale").hidden = !run.stale.length;
-  find("stale").append(...run.stale.map((line) => make("li", {}, `holds no more: ${line}`)));
+  find("stale").append(...run.stale.map((line) => make("li", {}, `unexpected pass: ${line}`)));
+  find("causes").hidden = !run.causes.length;
+  find("causes").append(make("summary", {}, count(run.causes.length, "cause")), ...run.causes.map(drawCause));
   const seen = new Set(run.cells.map((cell) => cell.outcome));
   const order = [...ORDER].reverse().filter((outcome) => seen.has(outcome));
   find("legend").append(...order.map((outcome) => make("li", {}, mark(outcome), ` ${MEANING[outcome]}`)));
+}
+
+function drawCause(cause) {
+  const where = make("small", {}, ` ${count(cause.cases, "case")} of ${cause.functions.join(", ")}`);
+  return make("p", {}, make("code", {}, cause.text), where);
 }
 
 function drawGrid() {
@@ -172,7 +179,7 @@ function drawFunction(one, isOpen) {
     make("span", { className: "number" }, [one.missing ? "missing" : "", numbers].filter(Boolean).join(", "))), inside);
   onceOpened(details, () => {
     if (!one.cases.length && !one.recorded.length) inside.append(make("p", { className: "nothing" }, "Nothing was asked."));
-    const lists = [["drawn up here", one.cases], ["recorded of the real framework, and made again", one.recorded]];
+    const lists = [["generated", one.cases], ["recorded of the real framework, and replayed", one.recorded]];
     for (const [kind, tolds] of lists.sort((a, b) => worst(a[1]) - worst(b[1]))) {
       if (tolds.length) listCases(inside, kind, tolds, one.name);
     }

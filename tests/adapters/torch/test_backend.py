@@ -277,6 +277,8 @@ def test_a_process_that_is_alone_has_torchs_default_group_too() -> None:
     try:
         torchs.all_reduce(tensor := torch.ones(1))
         assert (tensor.item(), torchs.get_world_size()) == (1, 1)
+        group: Any = torchs.distributed_c10d._get_default_group()
+        assert group._get_backend(torch.device("cpu")) is group  # which torch 2.14 asks for
     finally:
         dist.destroy_process_group()
     assert not torchs.is_initialized()

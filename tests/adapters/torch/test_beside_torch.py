@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import torch.distributed as gloo
 
 import collshim
@@ -50,7 +51,8 @@ def _differences(where: str) -> list[str]:
     return [f"{name}: torch {one}, collshim {two}" for name, (one, two) in outcomes.items() if not _alike(one, two)]
 
 
-@pytest.mark.skipif(not hasattr(gloo, "all_gather_single"), reason="the calls are those of torch 2.13")
+# In torch 2.14 gloo ends the process at a reduce_scatter whose parts do not fit.
+@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the calls are those of torch 2.13")
 @pytest.mark.timeout(110)
 def test_every_call_has_torchs_outcome(tmp_path: Path) -> None:
     where = str(tmp_path / "store")

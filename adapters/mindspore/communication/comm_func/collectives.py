@@ -14,7 +14,7 @@ from collshim.layout import concatenated
 from collshim.mindspore.communication.comm_func.arguments import divided, require_group, require_tensor
 from collshim.mindspore.communication.comm_func.handle import CommHandle, output_and_handle
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
-from collshim.options import get as options
+from collshim.settings import get as options
 
 _OPS = ("sum", "prod", "min", "max")
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from typing import Any
 from urllib.parse import urlparse
 
 from collshim import world
+from collshim.log import LOG
 from collshim.mindspore.communication import management
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, GlobalComm, groups, initialised, refuse
 from collshim.mindspore.mint.distributed._arguments import group_of
-
-_LOG = logging.getLogger("collshim")
 
 
 def init_process_group(
@@ -108,7 +106,7 @@ def new_group(
     try:
         management.create_group(group, ordered, pg_options)
     except RuntimeError as error:  # not initialised, or no member
-        _LOG.info("new_group: %s", error)
+        LOG.info("new_group: %s", error)
         return ""
     return group
 
@@ -192,7 +190,7 @@ def _number(function: Any, group: str | None) -> int:
     try:
         return int(function(HCCL_WORLD_COMM_GROUP if group is None else group))
     except RuntimeError as error:
-        _LOG.info("%s", error)
+        LOG.info("%s", error)
         return -1
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.distributed import PrefixStore, ReduceOp, Store
 
@@ -226,6 +227,10 @@ class CollectiveGroup(ProcessGroup):
 
     def _set_group_desc(self, desc: str) -> None:
         self._desc = desc
+
+    def _get_backend(self, device: torch.device) -> CollectiveGroup:
+        """Itself, for every device; torch 2.14's ``batch_isend_irecv`` asks for it."""
+        return self
 
     def getBackendName(self) -> str:
         """For C++, which would look for a gloo of its own under the name that this group was given."""

@@ -1,0 +1,45 @@
+"""The failures of a run by their cause: those whose first lines differ in numbers alone have one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from collshim.conformance.report.results import CaseResult, Function, Grid
+
+_NUMBERS = re.compile(r"\b0x[0-9a-f]+|[-+]?\b\d+(\.\d+)?(e[-+]?\d+)?j?|\b(nan|inf)\b")
+_LISTS = re.compile(r"([\[(])#(, #)*,?([\])])")
+
+
+_TOLERANCE = " within #"
+
+
+class Cause(NamedTuple):
+    """What several cases fail with.
+
+    Attributes:
+        text: the first line of what differs, with # for numbers and [#] for lists of them.
+        failures: the functions and cases, in the order of the grid.
+    """
+
+    text: str
+    failures: Sequence[tuple[Function, CaseResult]]
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of the functions, once each."""
+        return list(dict.fromkeys(function.name for function, _ in self.failures))
+
+
+def causes(grid: Grid) -> list[Cause]:
+    """Of all failures of a run; the one with most cases first."""
+    found: dict[str, list[tuple[Function, CaseResult]]] = {}
+    for function, result in grid.failed:
+        found.setdefault(_masked(result.why), []).append((function, result))
+    return sorted((Cause(*item) for item in found.items()), key=lambda cause: -len(cause.failures))
+
+
+def _masked(why: str) -> str:
+    first = why.strip().partition("\n")[0]
+    return _LISTS.sub(r"\1#\3", _NUMBERS.sub("#", first)).removesuffix(_TOLERANCE)
