@@ -32,11 +32,11 @@ NEWER = ("gather_into_tensor", "gather_single", "get_backend_impl", "set_timeout
 def table(framework: str) -> dict[str, str]:
     """Signatures by path."""
     lines = (FOLDER / f"{framework}.txt").read_text().splitlines()
-    found = {line.partition("(")[0]: line[line.index("(") :] for line in lines}
+    signatures = {line.partition("(")[0]: line[line.index("(") :] for line in lines}
     if framework == "torch" and hasattr(torch.distributed, "gather_single"):  # torch 2.14 added a parameter
-        of_objects = [path for path in found if "object" in path]
-        found |= {path: found[path].removesuffix(")") + ", weights_only=False)" for path in of_objects}
-    return found
+        of_objects = [path for path in signatures if "object" in path]
+        signatures |= {path: signatures[path].removesuffix(")") + ", weights_only=False)" for path in of_objects}
+    return signatures
 
 
 def bare(function: Callable[..., Any]) -> str:
