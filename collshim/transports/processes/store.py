@@ -335,7 +335,10 @@ def _served(host: str, port: int, seconds: float) -> TCPStore:
             listener = socket.create_server((number, port), family=family, backlog=_BACKLOG)
             port = listener.getsockname()[1]
             options["master_listen_fd"] = listener.detach()
-    return TCPStore(host, port, is_master=True, **options)
+    try:
+        return TCPStore(host, port, is_master=True, **options)
+    except NotImplementedError:  # in torch 2.6 libuv's server takes no socket
+        return TCPStore(host, port, is_master=True, use_libuv=False, **options)
 
 
 def nccl_is_there() -> bool:
