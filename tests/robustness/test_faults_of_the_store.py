@@ -14,7 +14,7 @@ import pytest
 from torch.distributed import DistNetworkError, HashStore, TCPStore
 
 from collshim.errors import WorldError
-from collshim.transports.processes.client import StoreClient, StoreSilentError
+from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
 from collshim.transports.processes.store import reach_store
 from tests.robustness.scenarios.slow_store import SlowStore
 from tests.robustness.scripts import ended, ranks
@@ -240,3 +240,12 @@ def test_what_a_stranger_wrote_before_is_not_the_first_word(before: str) -> None
         assert client.first("ended/all", "own") == "own"
         assert client.first("ended/all", "second") == "own"
         assert client.first("ended/all", "third", expected="own") == "third"
+
+
+def test_no_thread_is_left_in_torch_where_nobody_listens_until_the_deadline() -> None:
+    """It would be aborted with the process that ends then."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(StoreSilentError, match=f"127.0.0.1:{port} cannot be connected to"):
+        connected("127.0.0.1", port, 0.5)
+    assert [thread.name for thread in threading.enumerate() if thread.name == "collshim-store"] == []

@@ -29,6 +29,12 @@ _CONNECT_SECONDS = 60.0
 _SPARE_SECONDS = 0.2
 """That torch gets to say itself why it could not connect in time."""
 
+_LEAST_SECONDS = 0.1
+"""That a connection gets at least, however late it is."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
+"""Seconds between two looks whether somebody listens."""
+
 _SIGNATURE_LENGTH = 32
 
 _DESCRIPTORS = "/dev/fd"
@@ -71,19 +77,41 @@ def connected(host: str, port: int, seconds: float) -> TCPStore:
         StoreSilentError: there is none, or it said nothing, within that many seconds.
         DistNetworkError: there is none.
     """
+    limit = time.monotonic() + seconds
+    _await_listener(host, port, limit)
+    left = max(limit - time.monotonic(), _LEAST_SECONDS)
     asked = _Question[TCPStore](lambda store: store)
 
     def connect() -> None:
-        asked.put_to(lambda: _client(host, port, seconds))
+        asked.put_to(lambda: _client(host, port, left))
         asked.answered.set()
 
     before = _sockets_to(port)
     threading.Thread(target=connect, name="collshim-store", daemon=True).start()
     try:
-        return asked.within(seconds + _SPARE_SECONDS, f"{host}:{port} has not answered")
+        return asked.within(left + _SPARE_SECONDS, f"{host}:{port} has not answered")
     except StoreSilentError:
         _shut_down(_sockets_to(port) - before)
         raise
+
+
+def _await_listener(host: str, port: int, limit: float) -> None:
+    """Wait until somebody listens there. torch would wait in C++, in a thread that outlives an interpreter which ends.
+
+    Raises:
+        StoreSilentError: nobody did until ``limit``, a time of ``time.monotonic``.
+    """
+    pause = _FIRST_PAUSE
+    while True:
+        left = limit - time.monotonic()
+        try:
+            socket.create_connection((host, port), timeout=max(left, _LEAST_SECONDS)).close()
+            return
+        except OSError as error:
+            if left <= pause:
+                raise StoreSilentError(f"{host}:{port} cannot be connected to: {error}") from error
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def _client(host: str, port: int, seconds: float) -> TCPStore:
