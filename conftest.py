@@ -39,7 +39,7 @@ TIERS = {
         conformance/test_replay_sees.py
         adapters/*/test_cluster_resolver.py adapters/*/test_face.py adapters/*/test_grad_manager.py
         adapters/megengine/test_observed.py
-        adapters/*/test_signatures.py
+        adapters/*/test_names.py adapters/test_signatures.py
         demo/* engine/* faults/* meta/* mutants/* packaging/* report/*
     """,
 }

@@ -71,7 +71,6 @@ _LISTS = {
     "filled list": (*_LIST, NOTHING, A_TUPLE),
     "optional filled list": (*_LIST, A_TUPLE),
     "list to overwrite": (NOT_TO_GO_THROUGH, in_an_entry(NO_ARRAY[0]), in_an_entry(UNWRITABLE_ARRAY)),
-    "splits": SPLITS,
     "counts": COUNTS,
 }
 
@@ -89,15 +88,10 @@ _RANKS = {
     "engine's rank": (*_RANK, NOTHING, one_of("type", True, False)),
     "engine's optional rank": (*_RANK, one_of("type", True, False)),
     "rank of another": (*_RANK, NOTHING, changed("rank", lambda context, good: context.ranks[context.rank])),
-    "own rank": (*_RANK, NOTHING, changed("rank", lambda context, good: (good + 1) % SIZE)),
     "ranks": (*_MEMBERS, NOTHING),
     "optional ranks": _MEMBERS,
     "tag": (value("type", NO_INTS), NOTHING, value("rank", st.integers(-9, -1), st.integers(2**30))),
     "P2POp's tag": (value("type", NO_INTS), value("op", st.integers(1, 9))),
-    "port": (value("type", WORDS, st.none(), st.floats()), one_of("rank", 0, -1, 65536, 10**9)),
-    "size of a world": (value("type", WORDS, st.none(), st.floats()), one_of("rank", 0, 1, -3, 2, 4, 99)),
-    "number": (value("type", WORDS, st.none(), st.floats()),),
-    "text": (value("type", NUMBERS, st.none(), st.binary(max_size=2)),),
 }
 
 _DESTROYED = changed("group", lambda context, good: context.destroyed)

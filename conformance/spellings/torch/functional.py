@@ -45,10 +45,15 @@ FUNCTIONAL: tuple[Binding, ...] = (
     ),
     _spelled(
         "all_to_all",
-        {"output": "buffer", "input": "array of whole"},
+        {
+            "output": "buffer",
+            "input": "array of whole",
+            "output_split_sizes": "optional rows from each",
+            "input_split_sizes": "optional rows to each",
+        },
         "all_to_all_single",
         arrangement="joined",
-        admits=replace(_ANY, least_ndim=1),
+        admits=replace(_ANY, least_ndim=1, ragged=True),
     ),
     _spelled("broadcast", {"tensor": "array", "src": "root"}, elsewhere="zeros"),
     _spelled("gather", {"tensor": "array", "dst": "root"}, wrap=tuple, off_root=_zeros),

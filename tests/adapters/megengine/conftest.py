@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import collshim
 import collshim.megengine as mge
-
-Run = Callable[..., list[Any]]
+from tests.adapters.conftest import Around, Run
 
 
 def join() -> None:
@@ -32,18 +31,12 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def run() -> Iterator[Run]:
-    """``run(fn, size, *args)``: what ``fn(*args)`` returns on each rank."""
-
-    def joined(fn: Callable[..., Any], *args: Any) -> Any:
+def around() -> Around:
+    def joined(fn: Callable[[], Any]) -> Any:
         join()
-        return fn(*args)
+        return fn()
 
-    def start(fn: Callable[..., Any], size: int, *args: Any) -> list[Any]:
-        return collshim.launch(joined, size, args=(fn, *args), timeout=40)
-
-    with collshim.options(timeout=20):
-        yield start
+    return joined
 
 
 @pytest.fixture

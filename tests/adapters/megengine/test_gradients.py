@@ -2,100 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 import collshim
 import collshim.megengine as mge
 from collshim.megengine.autodiff import GradManager
 from collshim.megengine.functional import distributed as F
+from tests.adapters.conftest import Run
 
 dist = mge.distributed
-Run = Callable[..., list[Any]]
-
-
-def gradient(name: str, x: Tensor, backwards: bool, arguments: dict[str, int]) -> Any:
-    """The gradient for ``x`` where each rank's output counts 1, 2, ... plus ten times its rank."""
-    group = dist.new_group(list(range(dist.get_world_size()))[::-1]) if backwards else dist.WORLD
-    manager = GradManager().attach(x)
-    with manager:
-        y = getattr(F, name)(x, group, **arguments)
-        dy = None if y is None else torch.arange(1.0, y.numel() + 1).view(y.shape) + 10 * dist.get_rank()
-        manager.backward(y, dy)
-    return None if x.grad is None else x.grad.tolist()
-
-
-def counted(name: str, shape: tuple[int, ...], backwards: bool, arguments: dict[str, int]) -> Any:
-    x = torch.arange(float(torch.Size(shape).numel())).view(shape) + dist.get_rank()
-    return gradient(name, x, backwards, arguments)
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "backwards", "arguments", "wanted"),
-    [
-        ("all_reduce_sum", (2,), True, {}, [[12, 14], [12, 14]]),
-        ("all_reduce_sum", (), False, {}, [12, 12]),
-        ("broadcast", (2,), False, {}, [[12, 14], None]),
-        ("broadcast", (2,), True, {}, [None, [12, 14]]),
-        ("all_gather", (2,), True, {}, [[16, 18], [12, 14]]),
-        ("all_gather", (1, 2), False, {"axis": 1}, [[[12, 14]], [[16, 18]]]),
-        ("gather", (2,), True, {}, [[13, 14], [11, 12]]),
-        ("gather", (1, 2), False, {"axis": 1}, [[[1, 2]], [[3, 4]]]),
-        ("reduce_sum", (2,), False, {}, [[1, 2], [1, 2]]),
-        ("reduce_sum", (2,), True, {}, [[11, 12], [11, 12]]),
-        ("reduce_scatter_sum", (4,), True, {}, [[11, 12, 1, 2], [11, 12, 1, 2]]),
-        ("reduce_scatter_sum", (2, 2), False, {"axis": 1}, [[[1, 11], [2, 12]], [[1, 11], [2, 12]]]),
-        ("scatter", (4,), False, {}, [[1, 2, 11, 12], None]),
-        ("scatter", (2, 2), False, {"axis": 1}, [[[1, 11], [2, 12]], None]),
-        ("all_to_all", (4,), False, {}, [[1, 2, 11, 12], [3, 4, 13, 14]]),
-        ("all_to_all", (2, 2), False, {"concat_axis": 1}, [[[1, 2], [11, 12]], [[3, 4], [13, 14]]]),
-    ],
-)
-def test_gradients_on_two_ranks(
-    run: Run, name: str, shape: tuple[int, ...], backwards: bool, arguments: dict[str, int], wanted: list[Any]
-) -> None:
-    assert run(counted, 2, name, shape, backwards, arguments) == wanted
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "wanted"),
-    [
-        ("broadcast", (2,), [[64, 68], None, None, None]),
-        ("scatter", (8,), [[1, 2, 11, 12, 21, 22, 31, 32], None, None, None]),
-        ("all_to_all", (8,), [[n + add for n in (0, 10, 20, 30) for add in (k, k + 1)] for k in (1, 3, 5, 7)]),
-        ("gather", (2,), [[1, 2], [3, 4], [5, 6], [7, 8]]),
-        ("reduce_sum", (2,), [[1, 2]] * 4),
-    ],
-)
-def test_gradients_on_four_ranks(run: Run, name: str, shape: tuple[int, ...], wanted: list[Any]) -> None:
-    assert run(counted, 4, name, shape, False, {}) == wanted
-
-
-def tied(name: str) -> Any:
-    rank, sign = dist.get_rank(), -1.0 if name == "all_reduce_max" else 1.0
-    x = torch.tensor([rank, -rank, 5, min(1 + rank, 2)], dtype=torch.float32) * sign
-    return gradient(name, x, False, {})
-
-
-@pytest.mark.parametrize("name", ["all_reduce_min", "all_reduce_max"])
-def test_every_rank_of_a_tie_gets_the_whole_gradient(run: Run, name: str) -> None:
-    assert run(tied, 2, name) == [[12, 0, 16, 18], [0, 14, 16, 0]]
-    assert run(tied, 4, name) == [[64, 0, 72, 76], [0, 0, 72, 0], [0, 0, 72, 0], [0, 68, 72, 0]]
-
-
-def reduced_loss() -> Any:
-    weight = torch.ones(2)
-    with GradManager().attach(weight) as manager:
-        manager.backward(F.all_reduce_sum(weight.sum()))
-    return None if weight.grad is None else weight.grad.tolist()
-
-
-def test_a_loss_that_is_reduced_counts_once_for_every_rank(run: Run) -> None:
-    assert run(reduced_loss, 2) == [[2, 2], [2, 2]]
 
 
 def attached_on_the_root_alone(name: str) -> Any:
@@ -240,39 +158,6 @@ def not_joined() -> None:
 def test_a_rank_that_does_not_join_a_backward_is_named(run: Run) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 has returned from its function"):
         run(not_joined, 2)
-
-
-@pytest.mark.parametrize("name", ["all_gather", "reduce_scatter_sum", "all_to_all", "broadcast", "scatter"])
-def test_the_derivative_is_that_of_the_sum_of_all_losses(run: Run, name: str) -> None:
-    step, size = 1e-3, 2
-    weights = torch.arange(1.0, 1 + 8 * size, dtype=torch.float64).view(size, 8).sin()
-    inputs = torch.arange(4.0 * size, dtype=torch.float64).view(size, 4).cos()
-
-    def losses(shift: Tensor) -> list[Tensor]:
-        return run(loss, size, name, inputs + shift, weights)
-
-    analytic = run(derivative, size, name, inputs, weights)
-    for rank in range(size):
-        for place in range(4):
-            shift = torch.zeros(size, 4, dtype=torch.float64)
-            shift[rank, place] = step
-            numeric = sum((losses(shift)), torch.tensor(0.0)) - sum(losses(-shift), torch.tensor(0.0))
-            found = torch.zeros(4) if analytic[rank] is None else analytic[rank]
-            assert found[place].item() == pytest.approx(numeric.item() / (2 * step), abs=1e-8)
-
-
-def loss(name: str, inputs: Tensor, weights: Tensor) -> Tensor:
-    y = getattr(F, name)(inputs[dist.get_rank()])
-    total: Tensor = (y * weights[dist.get_rank()][: y.numel()]).sum()
-    return total
-
-
-def derivative(name: str, inputs: Tensor, weights: Tensor) -> Tensor | None:
-    x = inputs[dist.get_rank()].clone()
-    with GradManager().attach(x) as manager:
-        y = getattr(F, name)(x)
-        manager.backward((y * weights[dist.get_rank()][: y.numel()]).sum())
-    return x.grad
 
 
 def without_gradients() -> Any:

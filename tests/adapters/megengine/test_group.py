@@ -11,9 +11,9 @@ import torch
 import collshim
 import collshim.megengine as mge
 from collshim.megengine.functional import distributed as F
+from tests.adapters.conftest import Run
 
 dist = mge.distributed
-Run = Callable[..., list[Any]]
 CALL_FIRST = "please call init_process_group first"
 
 

@@ -14,9 +14,9 @@ import collshim
 import collshim.megengine as mge
 from collshim.megengine.autodiff import GradManager
 from collshim.megengine.distributed import helper
+from tests.adapters.conftest import Run
 
 dist = mge.distributed
-Run = Callable[..., list[Any]]
 
 
 def broadcast_list() -> list[Any]:
@@ -37,16 +37,6 @@ def test_bcast_list_overwrites_every_array_with_the_roots(run: Run, size: int) -
     assert run(broadcast_list, size) == [[[1, 2], [[3]], [0]]] * size
 
 
-def from_the_last() -> Any:
-    x = torch.tensor([float(dist.get_rank())])
-    dist.bcast_list_([x], dist.new_group([1, 0]))
-    return x.item()
-
-
-def test_bcast_list_takes_a_group(run: Run) -> None:
-    assert run(from_the_last, 2) == [1, 1]
-
-
 def reduced_gradients(method: str) -> list[Any]:
     """Two parameters of one dtype, one of another, and one that no loss uses."""
     rank = dist.get_rank()
@@ -65,11 +55,6 @@ def reduced_gradients(method: str) -> list[Any]:
 def test_a_callback_sums_the_gradients_of_all_ranks(run: Run, method: str) -> None:
     assert run(reduced_gradients, 2, method) == [[[100, 102, 104], [[3, 3]], 4, None]] * 2
     assert run(reduced_gradients, 4, method) == [[[600, 604, 608], [[10, 10]], 8, None]] * 4
-
-
-def test_a_callback_averages_the_gradients_of_all_ranks(run: Run) -> None:
-    assert run(reduced_gradients, 2, "mean") == [[[50, 51, 52], [[1.5, 1.5]], 2, None]] * 2
-    assert run(reduced_gradients, 4, "mean") == [[[150, 151, 152], [[2.5, 2.5]], 2, None]] * 4
 
 
 def large_gradients() -> list[Any]:
@@ -171,10 +156,6 @@ def synchronised() -> tuple[Any, str]:
         return number
 
     return foo(dist.get_rank() + 1), foo.__name__
-
-
-def test_a_synchronized_function_keeps_its_result_and_its_name(run: Run) -> None:
-    assert run(synchronised, 2) == [(1, "foo"), (2, "foo")]
 
 
 def ordered(came: list[str]) -> None:

@@ -1,34 +1,23 @@
-"""How these tests start ranks, and what a rank that is refused says."""
+"""Ranks that are threads and have called ``init``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
-import collshim
 from collshim.mindspore.communication import init
-
-SECONDS = 60
-
-
-class Run(Protocol):
-    def __call__(self, fn: Callable[[], Any], size: int) -> list[Any]: ...
+from tests.adapters.conftest import Around
 
 
 @pytest.fixture
-def run() -> Run:
-    """Call ``init`` and a function on every rank, as threads; what the function returned on each."""
+def around() -> Around:
+    def initialised(fn: Callable[[], Any]) -> Any:
+        init("mccl")
+        return fn()
 
-    def launched(fn: Callable[[], Any], size: int) -> list[Any]:
-        def rank() -> Any:
-            init("mccl")
-            return fn()
-
-        return collshim.launch(rank, size, timeout=SECONDS)
-
-    return launched
+    return initialised
 
 
 @pytest.fixture(params=[1, 2, 4])
@@ -36,20 +25,3 @@ def size(request: pytest.FixtureRequest) -> int:
     """How many ranks."""
     count: int = request.param
     return count
-
-
-class Refused(Protocol):
-    def __call__(self, theirs: type[Exception], call: Callable[[], Any]) -> str: ...
-
-
-@pytest.fixture
-def refused() -> Refused:
-    """Expect an error that is ours and the framework's class; its text."""
-
-    def check(theirs: type[Exception], call: Callable[[], Any]) -> str:
-        with pytest.raises(theirs) as caught:
-            call()
-        assert isinstance(caught.value, collshim.ArgumentError), repr(caught.value)
-        return str(caught.value)
-
-    return check

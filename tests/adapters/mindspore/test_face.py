@@ -11,9 +11,9 @@ import pytest
 import torch
 
 import collshim.mindspore as ms
-from collshim.mindspore import Parameter, Tensor, nn, ops
+from collshim.mindspore import Parameter, Tensor, nn
 from collshim.mindspore.common.initializer import One, initializer
-from tests.adapters.mindspore.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,6 @@ class Tripled(nn.Cell):
 
 def test_a_cells_bprop_is_its_gradient() -> None:
     assert ms.grad(lambda x: Tripled()(x) * 2)(Tensor([1.0])).tolist() == [6.0]
-
-
-def test_the_gradient_of_all_reduce_is_summed_as_recorded(run: Run) -> None:
-    def gradient() -> Any:
-        rank = ms.communication.get_rank()
-        return ms.grad(lambda x: (ops.AllReduce()(x) * (rank + 1)).sum())(Tensor([1.0])).tolist()
-
-    assert run(gradient, 2) == [[3.0], [3.0]]
 
 
 @pytest.mark.parametrize(("mean", "wanted"), [(True, [1.5]), (False, [3.0])])

@@ -14,7 +14,7 @@ from collshim.mindspore import communication as ms_comm
 from collshim.mindspore.communication import GlobalComm, comm_func
 
 if TYPE_CHECKING:
-    from tests.adapters.mindspore.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 comm: Any = ms_comm  # what types forbid is tried too
 LAUNCHERS_VARIABLES = (
@@ -186,64 +186,46 @@ def test_a_destroyed_group_may_be_created_again(run: Run, refused: Refused) -> N
     assert run(rank, 2) == [(True, 1, 2.0), (True, 0, 2.0)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "theirs", "text"),
-    [
-        ((1, [0, 1]), TypeError, "the argument 'group' must be type of string, but got 'group' type : <class 'int'>."),
-        (("gt", (0, 1)), TypeError, "must be type of list, but got 'rank_ids' type : <class 'tuple'>."),
-        (("ge", []), ValueError, "size should be greater than 1, but got 'rank_ids' size : 0."),
-        (("gd", [0, 0]), ValueError, "List rank_ids in Group gd has duplicate data!"),
-        (("go", [0, 1], {}), TypeError, "must be type of GroupOptions, but got 'options' type : <class 'dict'>."),
-        (("gf", [0.0, 1]), TypeError, "must be a list of int"),
-        (("gr", [0, 9]), IndexError, "9"),
-    ],
-)
-def test_create_group_refuses(run: Run, refused: Refused, arguments: Any, theirs: type[Exception], text: str) -> None:
-    assert all(text in found for found in run(lambda: refused(theirs, lambda: comm.create_group(*arguments)), 2))
+def of_group(name: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
+    """What every question about a group refuses."""
+    called = getattr(comm, name)
+    return [
+        (lambda: called(None), TypeError, f"For '{name}', the argument 'group' must be type of string"),
+        (lambda: called("nope"), RuntimeError, "The group nope does not exist."),
+        (lambda: called("nccl_world_group"), RuntimeError, "The group nccl_world_group does not exist."),
+    ]
 
 
-@pytest.mark.parametrize("name", ["mccl_world_group", "hccl_world_group"])
-def test_the_world_cannot_be_destroyed(run: Run, refused: Refused, name: str) -> None:
-    texts = run(lambda: refused(ValueError, lambda: comm.destroy_group(name)), 2)
-    assert all("The world_group does not support destruction." in text for text in texts)
+GROUP = "the argument 'group' must be type of string, but got 'group' type : <class 'int'>."
+create, to_world, to_group = comm.create_group, comm.get_world_rank_from_group_rank, comm.get_group_rank_from_world_rank
+REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: create(1, [0, 1]), TypeError, GROUP),
+    (lambda: create("g", (0, 1)), TypeError, "must be type of list, but got 'rank_ids' type : <class 'tuple'>."),
+    (lambda: create("g", []), ValueError, "size should be greater than 1, but got 'rank_ids' size : 0."),
+    (lambda: create("g", [0, 0]), ValueError, "List rank_ids in Group g has duplicate data!"),
+    (lambda: create("g", [0, 1], {}), TypeError, "must be type of GroupOptions, but got 'options' type : <class 'dict"),
+    (lambda: create("g", [0.0, 1]), TypeError, "must be a list of int"),
+    (lambda: create("g", [0, 9]), IndexError, "9"),
+    (lambda: comm.destroy_group("mccl_world_group"), ValueError, "The world_group does not support destruction."),
+    (lambda: comm.destroy_group("hccl_world_group"), ValueError, "The world_group does not support destruction."),
+    *of_group("get_rank"),
+    *of_group("get_group_size"),
+    *of_group("get_local_rank"),
+    *of_group("get_local_rank_size"),
+    (lambda: to_world("hccl_world_group", 1), RuntimeError, "The group hccl_world_group does not exist."),
+    (lambda: to_group(1, "hccl_world_group"), RuntimeError, "The group hccl_world_group does not exist."),
+    (lambda: to_world("mccl_world_group", 99), RuntimeError, "mccl_world_group doesn't contain the group rank 99"),
+    (lambda: to_group(99, "mccl_world_group"), RuntimeError, "mccl_world_group doesn't contain the global rank 99"),
+    (lambda: to_world("mccl_world_group", "a"), TypeError, "the argument 'group_rank_id' must be type of int"),
+    (lambda: to_group("a", "mccl_world_group"), TypeError, "the argument 'world_rank_id' must be type of int"),
+]
 
 
-@pytest.mark.parametrize("function", ["get_rank", "get_group_size", "get_local_rank", "get_local_rank_size"])
-def test_a_group_is_a_known_string(run: Run, refused: Refused, function: str) -> None:
-    def rank() -> list[str]:
-        called = getattr(comm, function)
-        return [
-            refused(TypeError, lambda: called(None)),
-            refused(RuntimeError, lambda: called("nope")),
-            refused(RuntimeError, lambda: called("nccl_world_group")),
-        ]
-
-    for none, nope, other in run(rank, 2):
-        assert f"For '{function}', the argument 'group' must be type of string" in none
-        assert "The group nope does not exist." in nope
-        assert "The group nccl_world_group does not exist." in other
-
-
-def test_ranks_are_translated_between_the_world_and_a_group(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        there = comm.get_world_rank_from_group_rank("mccl_world_group", 1)
-        back = comm.get_group_rank_from_world_rank(1, "mccl_world_group")
-        return (there, back), [
-            refused(RuntimeError, lambda: comm.get_world_rank_from_group_rank("hccl_world_group", 1)),
-            refused(RuntimeError, lambda: comm.get_group_rank_from_world_rank(1, "hccl_world_group")),
-            refused(RuntimeError, lambda: comm.get_world_rank_from_group_rank("mccl_world_group", 99)),
-            refused(RuntimeError, lambda: comm.get_group_rank_from_world_rank(99, "mccl_world_group")),
-            refused(TypeError, lambda: comm.get_group_rank_from_world_rank("a", "mccl_world_group")),
-            refused(TypeError, lambda: comm.get_world_rank_from_group_rank("mccl_world_group", "a")),
-        ]
-
-    for ranks, texts in run(rank, 2):
-        assert ranks == (1, 1)
-        assert all("The group hccl_world_group does not exist." in text for text in texts[:2])
-        assert "Group mccl_world_group doesn't contain the group rank 99" in texts[2]
-        assert "Group mccl_world_group doesn't contain the global rank 99" in texts[3]
-        assert "the argument 'world_rank_id' must be type of int" in texts[4]
-        assert "the argument 'group_rank_id' must be type of int" in texts[5]
+@pytest.mark.parametrize(("call", "theirs", "text"), REFUSED)
+def test_a_wrong_call_is_refused(
+    run: Run, refused: Refused, call: Callable[[], Any], theirs: type[Exception], text: str
+) -> None:
+    assert all(text in told for told in run(lambda: refused(theirs, call), 2))
 
 
 def test_release_forgets_the_groups_and_leaves_the_world_up(run: Run, refused: Refused) -> None:

@@ -14,7 +14,7 @@ from collshim.mindspore import Tensor, ops
 from collshim.mindspore.communication import create_group, get_rank
 
 if TYPE_CHECKING:
-    from tests.adapters.mindspore.conftest import Run
+    from tests.adapters.conftest import Run
 
 
 def own(*shape: int) -> Tensor:

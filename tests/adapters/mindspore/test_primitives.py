@@ -14,7 +14,7 @@ from collshim.mindspore.communication import GlobalComm, get_rank
 from collshim.mindspore.mint import distributed as dist
 from collshim.mindspore.ops import communication
 from collshim.world import use
-from tests.adapters.mindspore.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run
 
 
 def test_made_before_init_it_works_after() -> None:

@@ -25,7 +25,7 @@ from collshim.world import local_worlds, use
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.adapters.oneflow.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 
 def own() -> Any:

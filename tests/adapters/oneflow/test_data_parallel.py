@@ -16,7 +16,7 @@ from collshim.oneflow.nn.parallel import DistributedDataParallel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.adapters.oneflow.conftest import Run
+    from tests.adapters.conftest import Run
 
 
 class Product(flow.nn.Module):
@@ -57,55 +57,57 @@ def test_it_returns_the_module_itself(run: Run) -> None:
     assert both(run, rank) == (True, True)
 
 
-def test_gradients_are_the_mean(run: Run) -> None:
+def once(module: Any) -> None:
+    module(own()).backward()
+
+
+def thrice(module: Any) -> None:
+    for _ in range(3):
+        once(module)
+
+
+def two_forwards_first(module: Any) -> None:
+    first, second = module(own()), module(own())
+    first.backward()
+    (second * 2).backward()
+
+
+def changed_before(module: Any) -> None:
+    result = module(own())
+    result += 1
+    result.mul_(2)
+    result.backward()
+
+
+def partly_used() -> Product:
+    return Product(3, lambda rank: [0] if rank else [0, 1])
+
+
+def used_in_any_order() -> Product:
+    return Product(3, lambda rank: [0, 1, 2] if rank else [2, 0, 1])
+
+
+BUCKETS = [{"bucket_size": size, "use_bucket": used} for size in (1, 2, 10) for used in (True, False)]
+
+
+@pytest.mark.parametrize(
+    ("make", "choice", "train", "wanted"),
+    [
+        (Product, {}, once, [1.5]),
+        (Product, {}, thrice, [4.5]),
+        (Product, {}, two_forwards_first, [4.5]),
+        (Product, {}, changed_before, [3.0]),
+        (partly_used, {}, once, [2.0, 0.5, 0.0]),
+        *((used_in_any_order, buckets, once, [9.0, 4.5, 3.0]) for buckets in BUCKETS),
+    ],
+)
+def test_gradients_are_the_mean(run: Run, make: Any, choice: dict[str, Any], train: Any, wanted: list[float]) -> None:
     def rank() -> list[float]:
-        module = DistributedDataParallel(Product())
-        module(own()).backward()
+        module = DistributedDataParallel(make(), **choice)
+        train(module)
         return gradients(module)
 
-    assert both(run, rank) == [1.5]
-
-
-def test_gradients_add_up_over_backwards(run: Run) -> None:
-    def rank() -> list[float]:
-        module = DistributedDataParallel(Product())
-        for _ in range(3):
-            module(own()).backward()
-        return gradients(module)
-
-    assert both(run, rank) == [4.5]
-
-
-def test_two_forwards_before_their_backwards_count_both(run: Run) -> None:
-    def rank() -> list[float]:
-        module = DistributedDataParallel(Product())
-        first, second = module(own()), module(own())
-        first.backward()
-        (second * 2).backward()
-        return gradients(module)
-
-    assert both(run, rank) == [4.5]
-
-
-def test_an_unused_parameter_counts_with_zeros(run: Run) -> None:
-    def rank() -> list[float]:
-        module = DistributedDataParallel(Product(3, lambda rank: [0] if rank else [0, 1]))
-        module(own()).backward()
-        return gradients(module)
-
-    assert both(run, rank) == [2.0, 0.5, 0.0]
-
-
-@pytest.mark.parametrize("bucket_size", [1, 2, 10])
-@pytest.mark.parametrize("use_bucket", [True, False])
-def test_ranks_may_use_parameters_in_any_order(run: Run, bucket_size: int, use_bucket: bool) -> None:
-    def rank() -> list[float]:
-        module = Product(3, lambda rank: [0, 1, 2] if rank else [2, 0, 1])
-        module = DistributedDataParallel(module, bucket_size=bucket_size, use_bucket=use_bucket)
-        module(own()).backward()
-        return gradients(module)
-
-    assert both(run, rank) == [9.0, 4.5, 3.0]
+    assert both(run, rank) == wanted
 
 
 def test_parameters_are_rank_0s(run: Run) -> None:
@@ -181,18 +183,6 @@ def test_several_outputs_keep_their_form_and_any_of_them_trains(run: Run, form: 
         return len(leaves), gradients(module)
 
     assert both(run, rank) == (2, [1.5, 0.0])
-
-
-def test_outputs_may_be_written_to(run: Run) -> None:
-    def rank() -> list[float]:
-        module = DistributedDataParallel(Product())
-        result = module(own())
-        result += 1
-        result.mul_(2)
-        result.backward()
-        return gradients(module)
-
-    assert both(run, rank) == [3.0]
 
 
 def test_without_gradients_it_is_the_module(run: Run) -> None:

@@ -13,7 +13,7 @@ import collshim.oneflow as flow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.adapters.oneflow.conftest import Run
+    from tests.adapters.conftest import Run
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
 

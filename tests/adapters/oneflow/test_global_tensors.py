@@ -15,7 +15,7 @@ import collshim.oneflow as flow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.adapters.oneflow.conftest import Run
+    from tests.adapters.conftest import Run
 
 NO_INT: list[Any] = ["a"]
 

@@ -44,31 +44,15 @@ def on(request: pytest.FixtureRequest) -> On:
 @pytest.mark.parametrize(
     ("op", "axis", "wanted"),
     [
-        ("SUM", None, [1.0, 4.0]),
-        ("MEAN", None, [0.5, 2.0]),
-        ("MEAN", -1, 1.25),
         ("MEAN", (0,), 1.25),
-        ("SUM", 0, 5.0),
         ("SUM", (), [1.0, 4.0]),
         ("SUM", False, 5.0),
         ("SUM", (np.int64(0),), 5.0),
     ],
 )
-def test_reduce_gives_one_tensor(on: On, op: str, axis: Any, wanted: Any) -> None:
+def test_axes_of_reduce_may_be_said_otherwise(on: On, op: str, axis: Any, wanted: Any) -> None:
     result = on(lambda s: s.reduce(op, values(s, lambda i: torch.tensor([float(i), 2.0])), axis=axis))
     assert result.tolist() == wanted
-
-
-def test_a_mean_over_an_axis_weighs_elements(on: On) -> None:
-    """Four rows of one and two rows of five and a half: (4 + 11) / 6."""
-    result = on(lambda s: s.reduce("MEAN", values(s, lambda i: [torch.ones(4), torch.full((2,), 5.5)][i]), axis=0))
-    assert result.item() == 2.5
-
-
-def test_the_mean_of_integers_over_an_axis_is_float64(on: On) -> None:
-    result = on(lambda s: s.reduce("MEAN", values(s, lambda i: torch.tensor([i, 3], dtype=torch.int32)), axis=0))
-    assert result.dtype is torch.float64
-    assert result.item() == 1.75
 
 
 def test_nests_and_numpy_arrays_are_reduced_as_they_are(on: On) -> None:
@@ -93,11 +77,6 @@ def test_a_value_that_is_not_distributed_is_the_same_on_mirrored_replicas() -> N
         match=r"^A non-DistributedValues value 1 cannot be reduced with the given reduce op ReduceOp\.SUM\.$",
     ):
         strategy.reduce("SUM", 1, axis=None)
-
-
-def test_gather_joins_along_the_axis(on: On) -> None:
-    result = on(lambda s: s.gather({"a": values(s, lambda i: torch.full((1, i + 1), i))}, axis=1))
-    assert result["a"].tolist() == [[0, 1, 1]]
 
 
 @pytest.mark.parametrize(
@@ -151,35 +130,6 @@ def test_slices_are_reduced_and_not_gathered(on: On) -> None:
     assert rows == [[0.0, 0.0], [1.0, 1.0]]
     with pytest.raises(NotImplementedError, match="gather does not support IndexedSlices"):
         on(lambda s: s.gather(slices(s), axis=0))
-
-
-def test_local_results_are_a_tuple_with_one_entry_per_replica_of_the_process() -> None:
-    strategy = mirrored(2)
-    nest = {"x": values(strategy, lambda i: i), "y": 1}
-    assert strategy.experimental_local_results(nest) == ({"x": 0, "y": 1}, {"x": 1, "y": 1})
-    assert strategy.experimental_local_results([1, 2]) == ([1, 2], [1, 2])
-    assert strategy.experimental_local_results(3) == (3,)
-
-
-def test_values_from_a_function_are_always_per_replica() -> None:
-    for size in (1, 2):
-        made = mirrored(size).experimental_distribute_values_from_function(
-            lambda ctx: {"n": ctx.num_replicas_in_sync, "i": [ctx.replica_id_in_sync_group]}
-        )
-        assert made["n"].values == (size,) * size
-        assert made["i"][0].values == tuple(range(size))
-
-
-@pytest.mark.parametrize("strategy", [tf.distribute.OneDeviceStrategy("CPU:0"), tf.distribute.get_strategy()])
-def test_strategies_of_one_replica_give_the_value_itself(strategy: tf.distribute.Strategy) -> None:
-    assert strategy.experimental_distribute_values_from_function(lambda ctx: ctx.num_replicas_in_sync) == 1
-
-
-def test_workers_have_their_own_component_alone() -> None:
-    made = collshim.launch(
-        lambda: values(tf.distribute.MultiWorkerMirroredStrategy(), lambda i: i).values, 2, timeout=60
-    )
-    assert made == [(0,), (1,)]
 
 
 def test_reduce_to_leaves_the_result_where_it_is_wanted() -> None:

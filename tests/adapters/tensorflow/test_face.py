@@ -1,8 +1,7 @@
-"""Names, signatures and small classes, as TensorFlow 2.21 has them."""
+"""Names and small classes, as TensorFlow 2.21 has them."""
 
 from __future__ import annotations
 
-import inspect
 import pickle
 from typing import Any
 
@@ -13,65 +12,6 @@ import collshim
 import collshim.tensorflow as tf
 from collshim.tensorflow.errors import mismatch
 from tests.adapters.tensorflow.conftest import mirrored
-
-RUN = "(self, fn, args=(), kwargs=None, options=None)"
-SIGNATURES = {
-    "MirroredStrategy": "(devices=None, cross_device_ops=None)",
-    "MultiWorkerMirroredStrategy": "(cluster_resolver=None, communication_options=None)",
-    "OneDeviceStrategy": "(device)",
-    "NcclAllReduce": "(num_packs=1)",
-    "HierarchicalCopyAllReduce": "(num_packs=1)",
-    "InputContext": "(num_input_pipelines=1, input_pipeline_id=0, num_replicas_in_sync=1)",
-    "cluster_resolver.TFConfigClusterResolver": "(task_type=None, task_id=None, rpc_layer=None, environment=None)",
-    "cluster_resolver.TFConfigClusterResolver.master": "(self, task_type=None, task_id=None, rpc_layer=None)",
-    "Strategy.group": "(self, value, name=None)",
-    "Strategy.unwrap": "(self, value)",
-    "StrategyExtended.value_container": "(self, value)",
-    "ReductionToOneDevice": "(reduce_to_device=None, accumulation_fn=None)",
-    "CrossDeviceOps": "()",
-    "DistributedValues": "()",
-    "CrossDeviceOps.reduce": "(self, reduce_op, per_replica_value, destinations, options=None)",
-    "CrossDeviceOps.batch_reduce": "(self, reduce_op, value_destination_pairs, options=None)",
-    "CrossDeviceOps.broadcast": "(self, tensor, destinations)",
-    "ReplicaContext": "(strategy, replica_id_in_sync_group)",
-    "ReplicaContext.all_gather": "(self, value, axis, options=None)",
-    "ReplicaContext.all_reduce": "(self, reduce_op, value, options=None)",
-    "ReplicaContext.merge_call": "(self, merge_fn, args=(), kwargs=None)",
-    "RunOptions": "(experimental_enable_dynamic_batch_size=True, experimental_bucketizing_dynamic_shape=False, "
-    "experimental_xla_options=None)",
-    "Strategy": "(extended)",
-    "Strategy.run": RUN,
-    "MirroredStrategy.run": RUN,
-    "Strategy.reduce": "(self, reduce_op, value, axis)",
-    "Strategy.gather": "(self, value, axis)",
-    "Strategy.scope": "(self)",
-    "Strategy.experimental_local_results": "(self, value)",
-    "Strategy.experimental_distribute_values_from_function": "(self, value_fn)",
-    "StrategyExtended": "(container_strategy)",
-    "StrategyExtended.reduce_to": "(self, reduce_op, value, destinations, options=None)",
-    "StrategyExtended.batch_reduce_to": "(self, reduce_op, value_destination_pairs, options=None)",
-    "experimental.CommunicationOptions": "(*args, **kwargs)",
-    "experimental.ValueContext": "(replica_id_in_sync_group=0, num_replicas_in_sync=1)",
-    "experimental_set_strategy": "(strategy)",
-    "get_replica_context": "()",
-    "get_strategy": "()",
-    "has_strategy": "()",
-    "in_cross_replica_context": "()",
-}
-
-
-def signature_of(path: str) -> str:
-    found: Any = tf.distribute
-    for name in path.split("."):
-        found = getattr(found, name)
-    bare = inspect.signature(found)
-    parameters = [one.replace(annotation=inspect.Parameter.empty) for one in bare.parameters.values()]
-    return str(bare.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
-
-
-@pytest.mark.parametrize(("path", "wanted"), SIGNATURES.items())
-def test_signatures_are_tensorflows(path: str, wanted: str) -> None:
-    assert signature_of(path) == wanted
 
 
 def test_every_name_of_the_face_resolves() -> None:

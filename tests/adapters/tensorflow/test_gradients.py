@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -14,26 +13,6 @@ from tests.adapters.tensorflow.conftest import Run, context, mirrored, replica
 
 def leaf(*values: float) -> Tensor:
     return torch.tensor(values, dtype=torch.float32, requires_grad=True)
-
-
-@pytest.mark.parametrize(("op", "gradient"), [("SUM", [18.0, 30.0]), ("MEAN", [4.5, 7.5])])
-def test_all_reduce_reduces_the_gradients_alike(run_two: Run, op: str, gradient: list[float]) -> None:
-    def differentiate() -> Any:
-        x = leaf(replica() + 1, replica() + 2)
-        y = context().all_reduce(op, x)
-        return torch.autograd.grad((replica() + 1) * (y**2).sum(), x)[0].tolist()
-
-    assert run_two(differentiate) == [gradient, gradient]
-
-
-def test_all_gather_sums_the_gradients_and_cuts_each_replicas_part(run_two: Run) -> None:
-    def differentiate() -> Any:
-        x = torch.ones(1, replica() + 1, requires_grad=True)
-        y = context().all_gather(x, axis=1)
-        weights = torch.arange(3.0) * (replica() + 1)
-        return torch.autograd.grad((weights * y).sum(), x)[0]
-
-    assert [gradient.tolist() for gradient in run_two(differentiate)] == [[[0.0]], [[3.0, 6.0]]]
 
 
 def test_outputs_that_a_loss_does_not_use_send_zeros(run_two: Run) -> None:
@@ -86,16 +65,6 @@ def test_a_replica_whose_value_needs_no_gradient_joins_the_backward(run_two: Run
         return None if x.grad is None else x.grad.tolist()
 
     assert run_two(differentiate) == [None, [2.0]]
-
-
-def test_one_replica_has_the_gradient_of_identity() -> None:
-    def differentiate() -> Any:
-        x = leaf(1.0, 2.0)
-        y = context().all_reduce("MEAN", context().all_gather(x, axis=0))
-        return torch.autograd.grad((y**2).sum(), x)[0].tolist()
-
-    assert mirrored(1).run(differentiate) == [2.0, 4.0]
-    assert differentiate() == [2.0, 4.0]
 
 
 def test_slices_have_no_gradient(run_two: Run) -> None:

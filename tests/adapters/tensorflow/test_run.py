@@ -37,20 +37,6 @@ def test_leaves_are_per_replica_and_structures_stay() -> None:
     assert isinstance(result["x"], tf.distribute.DistributedValues)
 
 
-@pytest.mark.parametrize("value", [5, None, torch.ones(1)], ids=["number", "None", "tensor"])
-def test_the_same_object_on_all_replicas_stays_as_it_is(value: object) -> None:
-    assert mirrored(2).run(lambda: value) is value
-
-
-@pytest.mark.parametrize(
-    "strategy", [mirrored(1), tf.distribute.OneDeviceStrategy("CPU:0"), tf.distribute.get_strategy()]
-)
-def test_with_one_replica_the_result_is_the_functions(strategy: tf.distribute.Strategy) -> None:
-    value = {"x": [torch.ones(1)]}
-    assert strategy.run(lambda: value) is value
-    assert strategy.num_replicas_in_sync == 1
-
-
 def test_arguments_reach_each_replica_as_its_component() -> None:
     strategy = mirrored(2)
     value = per_replica(strategy, lambda index: torch.tensor(10 * index))

@@ -11,7 +11,7 @@ import torch
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 
 def test_a_batch_in_any_order_does_not_wait_for_itself(run: Run) -> None:

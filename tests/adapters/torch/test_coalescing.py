@@ -12,7 +12,7 @@ import collshim
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.distributed.*_coalesced` will be deprecated:FutureWarning")
 

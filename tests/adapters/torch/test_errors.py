@@ -1,4 +1,4 @@
-"""What is refused: torch's class and ours at once, torch's words, and nothing is sent."""
+"""What is refused, after right calls too: torch's class and ours at once, torch's words, and nothing is sent."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 import torch
 
 import collshim.torch.distributed as dist
+from tests.adapters.torch.calls.each import EACH
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 F, INT, C = torch.zeros(2), torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.complex64)
-ROW, OTHER_ROW = torch.zeros(1, 2), torch.zeros(1, 2)
+ROW, OTHER_ROW, TWO = torch.zeros(1, 2), torch.zeros(1, 2), torch.zeros(2, 2)
 Op = dist.ReduceOp
 REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (TypeError, "Expected parameter `tensor` of type torch.Tensor", lambda d: d.all_reduce([1.0])),
@@ -24,10 +25,16 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (TypeError, "Expected parameter `tensor` of type torch.Tensor", lambda d: d.all_gather([F, F], [F])),
     (TypeError, "Expected parameter `tensor` of type torch.Tensor", lambda d: d.irecv(None)),
     (TypeError, r"Expected parameter `tensor_list` of type List\[torch", lambda d: d.all_gather((F, F), F)),
+    (TypeError, r"Expected parameter `tensor_list` of type List\[torch", lambda d: d.all_gather(TWO, F)),
     (TypeError, "with elements of type", lambda d: d.all_gather([F, 1], F)),
     (TypeError, r"Expected parameter `gather_list` of type List\[torch", lambda d: d.gather(F, (F, F))),
     (TypeError, r"Expected parameter `scatter_list` of type List\[torch", lambda d: d.scatter(F, (F, F))),
     (TypeError, r"Expected parameter `input_list` of type List\[torch", lambda d: d.reduce_scatter(F, (F, F))),
+    (
+        TypeError,
+        r"Expected parameter `input_list` of type List\[torch",
+        lambda d: d.reduce_scatter(F, torch.zeros(2, 2)),
+    ),
     (TypeError, r"Expected parameter `output_tensor_list`", lambda d: d.all_to_all((F, F), [F, F])),
     (TypeError, r"Expected parameter `input_tensor_list`", lambda d: d.all_to_all([F, F], (F, F))),
     (TypeError, "Expected parameter `output`", lambda d: d.all_to_all_single(None, F)),
@@ -74,6 +81,7 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (RuntimeError, "root is -1", lambda d: d.reduce(F, -1)),
     (RuntimeError, "dtype is float32", lambda d: d.all_reduce(F, Op.BAND)),
     (RuntimeError, "total dim 0 size", lambda d: d.all_to_all_single(F, F, [1, 1], [1, 2])),
+    (RuntimeError, "divide equally", lambda d: d.all_to_all_single(torch.zeros(3), torch.zeros(3))),
     (RuntimeError, "Number of tensor splits not equal to group size", lambda d: d.all_to_all_single(F, F, [2], [2])),
 ]
 
@@ -83,18 +91,24 @@ def test_it_is_refused_and_the_rank_may_call_again(
     run: Run, refused: Refused, theirs: type[Exception], match: str, call: Callable[[Any], Any]
 ) -> None:
     def rank() -> float:
-        if dist.get_rank() == 0:  # the other rank hears nothing of it
-            refused(theirs, lambda: call(dist), match)
-            refused(theirs, lambda: call(dist), r"\(rank 0 of 2")
+        for times in (0, 2):  # what was called before is not validated again
+            for right in [*EACH.values()] * times:
+                right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], torch.zeros(4))
+            if dist.get_rank() == 0:  # the other rank hears nothing of it
+                refused(theirs, lambda: call(dist), match)
+                refused(theirs, lambda: call(dist), r"\(rank 0 of 2")
         dist.all_reduce(tensor := torch.ones(1))
         return tensor.item()
 
     assert run(rank, 2) == [2.0, 2.0]
 
 
-def test_the_list_belongs_to_the_root_alone(run: Run, refused: Refused) -> None:
+@pytest.mark.parametrize("times", [0, 2])
+def test_the_list_belongs_to_the_root_alone(run: Run, refused: Refused, times: int) -> None:
     def rank() -> None:
         root = dist.get_rank()
+        for right in [EACH["gather"], EACH["scatter"]] * times:
+            right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], None)
         other = 1 - root
         refused(ValueError, lambda: dist.gather(F, dst=root), "gather_list`` must be specified on destination rank")
         refused(ValueError, lambda: dist.gather(F, [], dst=root), "gather_list`` must be specified on destination rank")

@@ -15,22 +15,7 @@ import torch
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
-
-
-@pytest.mark.parametrize(("sort_ranks", "order"), [(True, [1, 3]), (False, [3, 1])])
-def test_the_order_of_a_group(run: Run, sort_ranks: bool, order: list[int]) -> None:
-    def rank() -> Any:
-        group = dist.new_group([3, 1], sort_ranks=sort_ranks)
-        mine = dist.get_rank()
-        assert (dist.get_rank(group), dist.get_world_size(group)) == ((order.index(mine), 2) if mine % 2 else (-1, -1))
-        if group == dist.GroupMember.NON_GROUP_MEMBER:
-            return group
-        gathered = [torch.tensor(0), torch.tensor(0)]
-        dist.all_gather(gathered, torch.tensor(mine), group)
-        return dist.get_process_group_ranks(group), [int(tensor) for tensor in gathered]
-
-    assert run(rank, 4) == [-100, (order, order), -100, (order, order)]
+    from tests.adapters.conftest import Refused, Run
 
 
 def test_ranks_in_a_group_and_global_ranks(run: Run, refused: Refused) -> None:
@@ -48,21 +33,6 @@ def test_ranks_in_a_group_and_global_ranks(run: Run, refused: Refused) -> None:
         return [dist.get_global_rank(group, member) for member in (0, 1)], dist.get_group_rank(group, 0)
 
     assert run(rank, 3) == [([2, 0], 1), None, ([2, 0], 1)]
-
-
-def test_a_root_is_a_global_rank_or_one_in_the_group(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        group = dist.new_group([1, 2])
-        if group == -100:
-            return None
-        first, second = torch.tensor(dist.get_rank()), torch.tensor(dist.get_rank())
-        dist.broadcast(first, 2, group)
-        dist.broadcast(second, group=group, group_src=0)
-        refused(ValueError, lambda: dist.broadcast(first, 0, group), "Global rank 0 is not part of group")
-        refused(ValueError, lambda: dist.gather(first, group=group), "Global rank 0 is not part of group")
-        return int(first), int(second)
-
-    assert run(rank, 3) == [None, (2, 1), (2, 1)]
 
 
 def test_a_group_of_all_ranks_is_not_the_default_one(run: Run) -> None:

@@ -10,9 +10,10 @@ import torch
 
 import collshim.torch.distributed as dist
 from collshim import ArgumentTypeError
+from tests.adapters.torch.calls.each import EACH
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Run
+    from tests.adapters.conftest import Run
 
 
 class _Plain(torch.Tensor):
@@ -29,30 +30,16 @@ def _taking() -> Any:
     return torch.zeros(2).as_subclass(_Taking)
 
 
-CALLS: list[tuple[Any, Callable[[Any], Any]]] = [
-    (dist.all_reduce, lambda t: dist.all_reduce(t, async_op=False)),
-    (dist.broadcast, lambda t: dist.broadcast(t, 0)),
-    (dist.reduce, lambda t: dist.reduce(tensor=t, dst=0)),
-    (dist.all_gather, lambda t: dist.all_gather([torch.zeros(2)], t)),
-    (dist.all_gather_single, lambda t: dist.all_gather_single(torch.zeros(2), t)),
-    (dist.gather, lambda t: dist.gather(t, [torch.zeros(2)])),
-    (dist.scatter, lambda t: dist.scatter(t, [torch.zeros(2)])),
-    (dist.reduce_scatter, lambda t: dist.reduce_scatter(t, [torch.zeros(2)])),
-    (dist.reduce_scatter_single, lambda t: dist.reduce_scatter_single(torch.zeros(2), t)),
-    (dist.all_to_all, lambda t: dist.all_to_all([torch.zeros(2)], [t])),
-    (dist.all_to_all_single, lambda t: dist.all_to_all_single(torch.zeros(2), t)),
-    (dist.send, lambda t: dist.send(t, 0)),
-    (dist.recv, lambda t: dist.recv(t, 0)),
-    (dist.isend, lambda t: dist.isend(t, 0)),
-    (dist.irecv, lambda t: dist.irecv(t, 0)),
-]
+CALLS: dict[str, Callable[..., Any]] = {
+    **EACH,
+    **{name: lambda t, two, whole, name=name: getattr(dist, name)(t, 0) for name in ("send", "recv", "isend", "irecv")},
+}
 
 
-@pytest.mark.parametrize(("function", "call"), CALLS)
-def test_it_gets_the_call_with_the_function_that_was_called(
-    run: Run, function: Any, call: Callable[[Any], Any]
-) -> None:
-    assert run(lambda: call(_taking())[0] is function, 1) == [True]
+@pytest.mark.parametrize("name", CALLS)
+def test_it_gets_the_call_with_the_function_that_was_called(run: Run, name: str) -> None:
+    function = getattr(dist, name)
+    assert run(lambda: CALLS[name](_taking(), [torch.zeros(2)], torch.zeros(2))[0] is function, 1) == [True]
 
 
 def test_a_subclass_that_takes_nothing_over_is_a_tensor_like_any_other(run: Run) -> None:

@@ -10,47 +10,10 @@ import torch
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 LONG = 5000
 """Elements of a message that is not handed over at once."""
-
-
-@pytest.mark.parametrize("length", [0, 3, LONG])
-def test_recv_returns_the_global_rank_of_the_source(run: Run, length: int) -> None:
-    def rank() -> Any:
-        if dist.get_rank() == 0:
-            return dist.send(torch.arange(float(length)), 1)
-        source = dist.recv(tensor := torch.zeros(length), 0)
-        return source, torch.equal(tensor, torch.arange(float(length)))
-
-    assert run(rank, 2) == [None, (0, True)]
-
-
-def test_recv_from_any_rank_tells_which_it_was(run: Run) -> None:
-    def rank() -> Any:
-        if dist.get_rank() > 0:
-            return dist.send(torch.tensor([dist.get_rank()]), 0)
-        found = []
-        for _ in range(2):
-            source = dist.recv(tensor := torch.tensor([0]))
-            found.append((source, int(tensor)))
-        return sorted(found)
-
-    assert run(rank, 3)[0] == [(1, 1), (2, 2)]
-
-
-def test_tags_choose_the_message(run: Run) -> None:
-    def rank() -> Any:
-        if dist.get_rank() == 0:
-            works = [dist.isend(torch.tensor([float(tag)]), 1, tag=tag) for tag in (1, 2)]
-            return [work is not None and work.wait() for work in works]
-        second, first = torch.zeros(1), torch.zeros(1)
-        dist.recv(second, 0, tag=2)
-        dist.recv(first, 0, tag=1)
-        return first.item(), second.item()
-
-    assert run(rank, 2) == [[True, True], (1.0, 2.0)]
 
 
 def test_ranks_in_the_group_and_global_ranks(run: Run) -> None:

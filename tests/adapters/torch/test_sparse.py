@@ -11,7 +11,7 @@ import collshim.errors
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 
 def _sparse(indices: list[int], values: list[float], size: int = 4) -> torch.Tensor:

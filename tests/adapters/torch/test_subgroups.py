@@ -10,7 +10,7 @@ import torch
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Refused, Run
+    from tests.adapters.conftest import Refused, Run
 
 
 def test_the_world_in_groups_of_two(run: Run) -> None:

@@ -10,11 +10,12 @@ from torch import Tensor
 
 import collshim
 import collshim.torch.distributed as dist
+from tests.adapters.torch.calls.each import EACH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.adapters.torch.conftest import Run
+    from tests.adapters.conftest import Run
 
 SECONDS = 60
 
@@ -69,43 +70,35 @@ def _one_sent(one: Tensor, two: list[Tensor], whole: Tensor) -> None:
     dist.recv(one, 1) if dist.get_rank() == 0 else dist.send(one, 0)
 
 
-UNCOUNTED: dict[str, Callable[[Tensor, list[Tensor], Tensor], object]] = {
-    "all_reduce": lambda one, two, whole: dist.all_reduce(one),
-    "broadcast": lambda one, two, whole: dist.broadcast(one, 1),
-    "reduce": lambda one, two, whole: dist.reduce(one, 0),
-    "scatter": lambda one, two, whole: dist.scatter(one, _two() if dist.get_rank() == 0 else None),
-    "all_to_all_single": lambda one, two, whole: dist.all_to_all_single(one, torch.zeros(2)),
-    "send and recv": _one_sent,
+COUNTED = {
+    *("all_gather", "all_gather_single", "gather", "reduce_scatter", "reduce_scatter_single", "all_to_all"),
+    "all_reduce_coalesced",
 }
-COUNTED: dict[str, Callable[[Tensor, list[Tensor], Tensor], object]] = {
-    "all_gather": lambda one, two, whole: dist.all_gather(two, torch.zeros(2)),
-    "all_gather_single": lambda one, two, whole: dist.all_gather_single(whole, torch.zeros(2)),
-    "gather": lambda one, two, whole: dist.gather(torch.zeros(2), two if dist.get_rank() == 0 else None),
-    "reduce_scatter": lambda one, two, whole: dist.reduce_scatter(one, _two()),
-    "reduce_scatter_single": lambda one, two, whole: dist.reduce_scatter_single(one, torch.zeros(4)),
-    "all_to_all": lambda one, two, whole: dist.all_to_all(two, _two()),
+CALLS: dict[str, Callable[..., object]] = {
+    **EACH,
+    "send and recv": _one_sent,
     "all_reduce_coalesced": lambda one, two, whole: dist.all_reduce_coalesced(two),
 }
 
 
 @pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
-@pytest.mark.parametrize("name", [*UNCOUNTED, *COUNTED])
+@pytest.mark.parametrize("name", CALLS)
 def test_a_call_counts_as_a_change_where_it_does_over_gloo(run: Run, name: str) -> None:
     def rank() -> bool:
         one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
-        {**UNCOUNTED, **COUNTED}[name](one, two, whole)
+        CALLS[name](one, two, whole)
         return any(tensor._version for tensor in (one, *two, whole))
 
     assert run(rank, 2)[0] is (name in COUNTED)
 
 
 @pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
-@pytest.mark.parametrize("name", [*UNCOUNTED, *COUNTED])
+@pytest.mark.parametrize("name", CALLS)
 def test_tensors_made_in_inference_mode_are_outputs_outside_it(run: Run, name: str) -> None:
     def rank() -> None:
         with torch.inference_mode():
             one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
-        {**UNCOUNTED, **COUNTED}[name](one, two, whole)
+        CALLS[name](one, two, whole)
 
     run(rank, 2)
 

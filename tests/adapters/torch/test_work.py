@@ -14,7 +14,7 @@ import collshim.errors
 import collshim.torch.distributed as dist
 
 if TYPE_CHECKING:
-    from tests.adapters.torch.conftest import Run
+    from tests.adapters.conftest import Run
 
 
 def test_a_work_is_torchs_too(run: Run) -> None:

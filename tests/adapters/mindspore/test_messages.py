@@ -1,0 +1,82 @@
+"""comm_func's messages: tags, and batches of operations that P2POp describes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+
+from collshim.mindspore.communication import comm_func, get_group_size, get_rank
+
+if TYPE_CHECKING:
+    from tests.adapters.conftest import Run
+
+comm: Any = comm_func  # what types forbid is tried too
+
+
+def test_a_tag_chooses_its_message(run: Run) -> None:
+    def rank() -> Any:
+        if get_rank() == 0:
+            handles = [comm.isend(torch.tensor([tag]), 1, tag=tag) for tag in (1, 2)]
+            return [handle.wait() for handle in handles]
+        return [int(comm.recv(torch.tensor([0]), 0, tag=tag)) for tag in (2, 1)]
+
+    assert run(rank, 2)[1] == [2, 1]
+
+
+def test_a_ring_by_batch_isend_irecv_with_functions(run: Run) -> None:
+    def rank() -> Any:
+        here, size = get_rank(), get_group_size()
+        send_op = comm.P2POp(comm.isend, torch.tensor(here + 1.0), (here + 1) % size)
+        recv_op = comm.P2POp(comm.irecv, torch.tensor(0.0), (here - 1) % size)
+        outputs = comm.batch_isend_irecv([send_op, recv_op])
+        assert type(outputs) is tuple
+        return tuple(outputs[0].shape), outputs[0].dtype, outputs[1].item()
+
+    assert run(rank, 4) == [((), torch.float32, float((here - 1) % 4 + 1)) for here in range(4)]
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [(torch.int32, torch.Tensor), (np.int32, np.ndarray)])
+def test_a_receive_may_be_described_by_shape_and_dtype(run: Run, dtype: Any, kind: type) -> None:
+    def rank() -> Any:
+        if get_rank() == 0:
+            return comm.batch_isend_irecv([comm.P2POp("isend", torch.tensor([[1, 2]], dtype=torch.int32), 1)])
+        (received,) = comm.batch_isend_irecv([comm.P2POp("irecv", (1, 2), 0, recv_dtype=dtype)])
+        return isinstance(received, kind), received.tolist()
+
+    assert run(rank, 2)[1] == (True, [[1, 2]])
+
+
+def test_p2pop_keeps_what_it_is_given() -> None:
+    tensor = torch.zeros(2)
+    operation = comm.P2POp("irecv", tensor, 1, "g", 0, torch.float32)
+    assert (operation.op, operation.tensor, operation.peer) == ("irecv", tensor, 1)
+    assert (operation.group, operation.tag, operation.recv_dtype) == ("g", 0, torch.float32)
+
+
+def test_a_handle_made_by_hand_waits_for_nothing() -> None:
+    assert comm.CommHandle().wait() is None
+
+
+def test_a_message_carries_no_gradient(run: Run) -> None:
+    def rank() -> Any:
+        x = torch.ones(2, requires_grad=True)
+        if get_rank() == 0:
+            return comm.send(x * 3, 1)
+        received = comm.recv(torch.zeros(2), 0)
+        (received * x).sum().backward()
+        assert x.grad is not None
+        return received.requires_grad, x.grad.tolist()
+
+    assert run(rank, 2) == [None, (False, [3.0, 3.0])]
+
+
+def test_a_shape_may_be_told_by_a_tensor(run: Run) -> None:
+    def rank() -> Any:
+        outputs, _ = comm.all_to_all_with_output_shape([torch.zeros(1, 2), (1, 2)], [torch.ones(1, 2)] * 2)
+        whole, _ = comm.all_to_all_single_with_output_shape(torch.zeros(2, 3), torch.ones(2, 3))
+        return [tuple(output.shape) for output in (*outputs, whole)]
+
+    assert run(rank, 2) == [[(1, 2), (1, 2), (2, 3)]] * 2

@@ -1,0 +1,142 @@
+"""What comm_func refuses: with MindSpore's class and words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import collshim
+from collshim.mindspore.communication import comm_func
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.adapters.conftest import Refused, Run
+
+comm: Any = comm_func  # what types forbid is tried too
+x, scalar = torch.zeros(4), torch.tensor(1.0)
+batch, exchange, counted = comm.batch_isend_irecv, comm.all_to_all_with_output_shape, comm.all_to_all_v_c
+single = comm.all_to_all_single_with_output_shape
+
+NO_STRING = "the argument 'group' must be type of string, but got 'group' type : <class '{}'>"
+NO_LIST = "Expected list or tuple, but got <class 'torch.Tensor'>."
+INDIVISIBLE = (
+    "the first dimension for 'input_shape' must be divided by 'rank_size', but got input_shape[0]: {}, rank_size: 2"
+)
+NO_PEER = "the argument 'world_rank_id' is not found in GROUP_RANKS, 'group' : mccl_world_group"
+ROOTED = {"broadcast": "src", "scatter_tensor": "src", "reduce": "dst", "gather_into_tensor": "dst"}
+MESSAGES = {"send": "dst", "isend": "dst", "recv": "src", "irecv": "src"}
+
+
+def rooted(name: str, what: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
+    """What every function with a root refuses."""
+    called = getattr(comm, name)
+    nobody = "Group mccl_world_group doesn't contain the global rank {}"
+    return [
+        *((lambda root=root: called(x, root), RuntimeError, nobody.format(root)) for root in (2, -1)),
+        (lambda: called(x, "a"), TypeError, f"For {name}, the {what} must be int"),
+        (lambda: called(1, 0), TypeError, f"For {name}, the input tensor must be tensor"),
+        (lambda: called(x, 0, group=None), TypeError, "'group' must be type of string"),
+    ]
+
+
+def messages(name: str, what: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
+    """What every function for a message refuses."""
+    called = getattr(comm, name)
+    return [
+        *((lambda peer=peer: called(x, peer), KeyError, NO_PEER) for peer in (7, -1)),
+        (lambda: called(1), TypeError, f"For {name}, the input tensor must be tensor"),
+        (lambda: called(x, "a"), TypeError, f"For {name}, the {what} must be int"),
+    ]
+
+
+REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    *(row for name, what in ROOTED.items() for row in rooted(name, what)),
+    *(row for name, what in MESSAGES.items() for row in messages(name, what)),
+    (lambda: comm.all_gather_into_tensor(x, None), TypeError, NO_STRING.format("NoneType")),
+    (lambda: comm.all_gather_into_tensor(x, 1), TypeError, NO_STRING.format("int")),
+    (lambda: comm.all_gather_into_tensor(x, "nope"), RuntimeError, "The group nope does not exist. (rank "),
+    *(
+        (lambda op=op: comm.all_reduce(x, op), TypeError, "For all_reduce, the input op value must be one of sum, prod")
+        for op in ("foo", "avg", "band")
+    ),
+    (lambda: comm.all_reduce(1), TypeError, "For all_reduce, the input tensor must be tensor"),
+    (lambda: comm.all_reduce(x, 1), TypeError, "For all_reduce, the input op type must be str"),
+    (lambda: comm.all_reduce(x, group=None), TypeError, NO_STRING.format("NoneType")),
+    (lambda: comm.reduce_scatter_tensor(1), TypeError, "For reduce_scatter_tensor, the input tensor must be tensor"),
+    (lambda: comm.reduce_scatter_tensor(x, "foo"), ValueError, "'foo'"),
+    *(
+        (lambda call=call, part=part: call(part), ValueError, INDIVISIBLE.format(length))
+        for call in (comm.reduce_scatter_tensor, comm.scatter_tensor)
+        for part, length in ((torch.zeros(3, 2), 3), (scalar, 1))
+    ),
+    (lambda: comm.barrier(group=1), TypeError, "group must be type of string, but got <class 'int'>"),
+    (lambda: exchange([(4,)], x), TypeError, NO_LIST),
+    (lambda: exchange(x, [x, x]), TypeError, NO_LIST),
+    (lambda: exchange([(4,), (4,)], [x, x.int()]), TypeError, "dtype must be the same, but got Float32 and Int32."),
+    (lambda: exchange([(4,)] * 3, [x] * 3), TypeError, "tensor len must be equal to group rank size, but got 3"),
+    (lambda: exchange([(4,), "x"], [x, x]), TypeError, ""),
+    (lambda: exchange([(4,), (4,)], [x, 1]), TypeError, ""),
+    (lambda: exchange([(4,), (4,)], [x, x], 1), TypeError, ""),
+    (lambda: single((3,), x[:3]), ValueError, "input shape at dim 0 must be divided by world_size, but got 3 and 2."),
+    (lambda: single([4], x), TypeError, "unhashable type: 'list'"),
+    (lambda: single((4,), x, input_split_sizes=[1, 2]), ValueError, "add up to 4, but got [1, 2]"),
+    (lambda: single((4,), x, output_split_sizes=[4]), ValueError, "must be 2 counts"),
+    (lambda: single((), scalar), ValueError, ""),
+    (lambda: single((4,), [1.0]), TypeError, ""),
+    (lambda: counted(x, x, [1, 2]), ValueError, ""),
+    (lambda: counted(x, x, [1, 1, 1, 1]), ValueError, ""),
+    (lambda: counted(x, x, [5, -1, -1, 5]), ValueError, ""),
+    (lambda: counted(x, x, [2.0, 2, 2, 2]), TypeError, ""),
+    (lambda: counted(x, x, 3), TypeError, ""),
+    (lambda: counted(torch.zeros(4, 2)[:, 0], x, [2, 2, 2, 2]), ValueError, ""),
+    (lambda: batch(()), TypeError, "p2p_op_list must be type of list, but got type of ()."),
+    (lambda: batch([]), TypeError, "p2p_op_list can not be empty list."),
+    (lambda: batch([1]), AttributeError, "'int' object has no attribute 'group'"),
+    (lambda: batch([comm.P2POp("irecv", (1,), 0)]), ValueError, "'recv_dtype' of 0th P2POp in p2p_op_list is None but"),
+    (lambda: batch([comm.P2POp("isend", (1,), 0)]), TypeError, ""),
+    (lambda: batch([comm.P2POp("isend", x, 7)]), KeyError, NO_PEER),
+    (lambda: comm.P2POp(1, x, 0), TypeError, "op must be type of string or function, but got type of <class 'int'>"),
+    (lambda: comm.P2POp("foo", x, 0), ValueError, "Expected ``op`` to be of type ``isend`` or `irecv``, but got foo"),
+    (lambda: comm.P2POp("isend", 1, 0), TypeError, "Expected ``tensor`` to be type of tuple or Tensor, but got <class"),
+    (lambda: comm.P2POp("isend", x, "a"), TypeError, "peer must be type of int, but got type of <class 'str'>"),
+    (lambda: comm.P2POp("isend", x, 0, tag=1), NotImplementedError, "``tag`` not support yet."),
+]
+
+
+@pytest.mark.parametrize(("call", "theirs", "text"), REFUSED)
+def test_a_wrong_call_is_refused(
+    run: Run, refused: Refused, call: Callable[[], Any], theirs: type[Exception], text: str
+) -> None:
+    for told in run(lambda: refused(theirs, call), 2):
+        assert text in told
+
+
+def test_what_is_no_tensor_is_refused_even_before_init(refused: Refused) -> None:
+    def rank() -> str:
+        return refused(TypeError, lambda: comm.all_gather_into_tensor([1]))
+
+    wanted = "For all_gather_into_tensor, the input tensor must be tensor"
+    assert all(wanted in text for text in collshim.launch(rank, 2, timeout=30))
+
+
+def test_without_init_the_error_says_to_call_it() -> None:
+    def rank() -> str:
+        with pytest.raises(RuntimeError, match="Please call `init\\(\\)` method first") as caught:
+            comm.all_gather_into_tensor(x)
+        return type(caught.value).__name__
+
+    assert collshim.launch(rank, 2, timeout=30) == ["WorldError"] * 2
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_a_part_of_another_shape_than_awaited_is_told(run: Run, gradient: bool) -> None:
+    def rank() -> str:
+        parts = [torch.zeros(2).requires_grad_(gradient)] * 2
+        with pytest.raises(collshim.MismatchError) as caught:
+            exchange([(3,), (3,)], parts)
+        return str(caught.value)
+
+    assert all("(2,)" in text and "(3,)" in text for text in run(rank, 2))

@@ -1,0 +1,96 @@
+"""collshim.torch.distributed: its names; those that are torch's own."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+import torch
+
+import collshim
+import collshim.torch
+import collshim.torch.distributed as dist
+
+TORCHS_OWN = [
+    "AllToAllOptions",
+    "AllreduceCoalescedOptions",
+    "AllreduceOptions",
+    "Backend",
+    "BackendConfig",
+    "BarrierOptions",
+    "BroadcastOptions",
+    "BuiltinCommHookType",
+    "DebugLevel",
+    "DeviceMesh",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "FileStore",
+    "GatherOptions",
+    "GradBucket",
+    "GroupName",
+    "HashStore",
+    "Logger",
+    "PrefixStore",
+    "ProcessGroupGloo",
+    "QueueEmptyError",
+    "RankType",
+    "ReduceOp",
+    "ReduceOptions",
+    "ReduceScatterOptions",
+    "Reducer",
+    "ScatterOptions",
+    "Store",
+    "TCPStore",
+    "breakpoint",
+    "default_pg_timeout",
+    "get_debug_level",
+    "get_default_backend_for_device",
+    "init_device_mesh",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
+    "record_comm",
+    "reduce_op",
+    "register_rendezvous_handler",
+    "rendezvous",
+    "set_debug_level",
+    "set_debug_level_from_env",
+    "shrink_group",
+    "supports_complex",
+]
+
+
+def _public(module: Any) -> set[str]:
+    """A module's names that are no modules: which of those there are depends on what was imported before."""
+    named = {name for name in dir(module) if not name.startswith("_")}
+    return {name for name in named if not inspect.ismodule(getattr(module, name))}
+
+
+@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the names are torch 2.13's")
+@pytest.mark.filterwarnings("ignore:`torch.distributed.reduce_op` is deprecated:FutureWarning")
+def test_these_names_and_no_others_are_torchs_own() -> None:
+    own = {name for name in _public(torch.distributed) if getattr(dist, name) is getattr(torch.distributed, name)}
+    assert own - {"log", "timedelta"} == set(TORCHS_OWN)  # without what torch itself only uses
+
+
+def test_every_name_of_torchs_is_there() -> None:
+    assert set(dir(torch.distributed)) <= set(dir(dist))
+    missing = "nothing_of_that_name"
+    with pytest.raises(AttributeError, match=missing):
+        getattr(dist, missing)
+
+
+def test_everything_else_of_torch_is_torchs() -> None:
+    assert collshim.torch.Tensor is torch.Tensor
+    assert collshim.torch.nn is torch.nn
+    assert collshim.torch.distributed is dist
+    assert {"Tensor", "distributed"} <= set(dir(collshim.torch))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing_of_that_name'"):
+        collshim.torch.nothing_of_that_name  # noqa: B018
