@@ -60,7 +60,7 @@ mutants: .venv/.installed-test ## small faults put into copies of the code, each
 	@$(call within,3300) $(BIN)/python -m collshim.conformance.mutants
 
 over-real: .venv/.installed-test ## the real MegEngine, MindSpore, OneFlow and TensorFlow, each in an environment of its own; downloads
-	@$(call within,3000) $(BIN)/python -m tests.over_real; status=$$?; test $$status -eq 77 || exit $$status
+	@RES_OPTIONS="$${RES_OPTIONS:-timeout:1}" $(call within,3000) $(BIN)/python -m tests.over_real; status=$$?; test $$status -eq 77 || exit $$status
 
 upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, on 2 and 4 ranks, some minutes
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch

@@ -192,6 +192,7 @@ server = dist.Server(port) if rank == 0 else None
 dist.init_process_group("localhost", port, size, rank, rank)
 print("sum", F.distributed.all_reduce_sum(mge.tensor([rank + 1])).numpy().tolist())
 dist.group_barrier()
+F.distributed.all_reduce_sum(mge.tensor([rank])).numpy()  # rank 0 is the server, and ends last
 """
 
 
