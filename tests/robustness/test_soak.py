@@ -6,7 +6,7 @@ import pytest
 
 from tests.robustness.soak import Minute, growth, soak
 
-SHORT = 2.0
+SHORT = 5.0
 """Seconds of a minute."""
 
 SETTLED = Minute(2.0, 100, 0, 30, 5, 10, 900, 40)

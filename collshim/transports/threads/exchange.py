@@ -97,8 +97,14 @@ class Arrival(Work[Any], Watched):
             tell_change(self)
         if exchange is None:
             return self.outputs
-        if not exchange.finished or exchange.group.stalls.turns is not None:
-            self._wait(exchange, timeout)
+        if exchange.group.stalls.turns is not None:
+            self._limit = timeout
+            exchange.group.stalls.wait_in_turn(self, timeout)
+        if not exchange.finished:
+            self._limit = timeout
+            exchange.group.stalls.waiting[exchange.group.ranks[self.rank]] = self
+            over = partial(exchange.over, self.rank)
+            watch(self, over, None if timeout is None else time.monotonic() + timeout)
         if self.deferred:
             self.deferred.discard(self)
         if exchange.failure is not None:
@@ -111,12 +117,6 @@ class Arrival(Work[Any], Watched):
             exchange.stream_order.follow(self.outputs)
         self.exchange = None  # which holds the other ranks' outputs too
         return self.outputs
-
-    def _wait(self, exchange: Exchange, timeout: float | None) -> None:
-        stalls, rank, over = exchange.group.stalls, exchange.group.ranks[self.rank], partial(exchange.over, self.rank)
-        self._limit, stalls.waiting[rank] = timeout, self
-        with stalls.paused(rank, exchange):
-            watch(self, over, None if timeout is None else time.monotonic() + timeout)
 
     def clear(self) -> None:
         """This rank waits no longer."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import time
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from collshim.errors import CommunicationError
 from collshim.transports.threads.turns import Turns
+from collshim.transports.waiting import watch
 
 
 class Stalls:
@@ -43,9 +46,14 @@ class Stalls:
             return []
         return [exchange.group.ranks[other] for other in exchange.missing() or exchange.candidates()]
 
-    def paused(self, rank: int, exchange: Any) -> AbstractContextManager[None]:
-        """A block in which global ``rank`` waits for an exchange; where there are turns, another one has its turn."""
-        return nullcontext() if self.turns is None else self.turns.paused(rank, lambda: bool(exchange.finished))
+    def wait_in_turn(self, arrival: Any, timeout: float | None) -> None:
+        """Wait for an arrival's exchange while other ranks have their turns, and then for its own rank's turn."""
+        exchange, turns = arrival.exchange, self.turns
+        rank = exchange.group.ranks[arrival.rank]
+        self.waiting[rank] = arrival
+        with nullcontext() if turns is None else turns.paused(rank, lambda: bool(exchange.finished)):
+            limit = None if timeout is None else time.monotonic() + timeout
+            watch(arrival, partial(exchange.over, arrival.rank), limit)
 
 
 class Members:

@@ -12,40 +12,6 @@ from tests.adapters.tensorflow.conftest import Program
 from tests.adapters.tensorflow.test_data import WORKERS
 from tests.robustness.scripts import Script, ended, free_port, scripts
 
-LAUNCHED = """
-import torch
-import collshim
-import collshim.tensorflow as tf
-
-
-def replica():
-    ctx = tf.distribute.get_replica_context()
-    index = int(ctx.replica_id_in_sync_group)
-    x = torch.full((index + 1, 2), index + 1.0, requires_grad=True)
-    y = ctx.all_gather({"rows": x, "one": torch.tensor([index])}, axis=0)
-    ((index + 1) * y["rows"].sum()).backward()
-    mean = ctx.all_reduce("MEAN", torch.tensor([index, 1]))
-    return y["rows"].tolist(), y["one"].tolist(), x.grad.tolist(), mean.tolist(), str(mean.dtype)
-
-
-def rank():
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    ragged = strategy.experimental_distribute_values_from_function(
-        lambda ctx: torch.ones(1, ctx.replica_id_in_sync_group + 1)
-    )
-    try:
-        strategy.gather(ragged, axis=0)
-        said = "nothing"
-    except tf.errors.InvalidArgumentError as error:
-        said = str(error)
-    return strategy.run(replica), strategy.gather(ragged, axis=1).shape[1], said
-
-
-if __name__ == "__main__":
-    for result in collshim.launch(rank, 2, ranks="processes", timeout=60):
-        print(repr(result))
-"""
-
 CONFIGURED = """
 import torch
 import collshim.tensorflow as tf
@@ -53,20 +19,6 @@ import collshim.tensorflow as tf
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 print(strategy.reduce("SUM", torch.tensor([strategy.extended.worker_devices[0].count("task:1") + 1]), axis=None).item())
 """
-
-
-def test_processes_gather_reduce_and_differentiate(program: Program) -> None:
-    done = program(LAUNCHED)
-    assert done.returncode == 0, done.stderr
-    rows = [[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]]
-    wanted = [[[3.0, 3.0]] * (rank + 1) for rank in range(2)]
-    for line, gradient in zip(done.stdout.splitlines(), wanted, strict=True):
-        found, width, said = eval(line)
-        assert found == (rows, [0, 1], gradient, [0.5, 1.0], "torch.float64")
-        assert width == 3
-        assert said.startswith(
-            "Shape mismatch in the collective: all_gather: the replicas have shapes [[1, 1], [1, 2]]"
-        )
 
 
 def test_processes_find_each_other_by_tf_config() -> None:
