@@ -14,7 +14,8 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
 from itertools import chain, product
@@ -36,6 +37,8 @@ from collshim.transports.processes import transport as processes
 from collshim.transports.threads import exchange, transport
 from collshim.transports.threads.group import SiteExchange
 from collshim.transports.threads.transport import ThreadTransport
+from collshim.transports.threads.turns import Turns
+from collshim.world import local_worlds, use
 from tests.engine.scenarios.forms import into
 from tests.engine.scenarios.values import OPS, SHAPES, scenarios
 from tests.engine.worlds import Scenario, on_ranks, world
@@ -173,10 +176,25 @@ def taken(name: str) -> frozenset[Line]:
         patch.setattr(exchange, "SHARED_BYTES", 0)
         patch.setattr(transport, "SHARED_BYTES", 0)
         patch.setattr(compute, "BLOCK", 100)
-        return frozenset[Line]().union(*ranks, *on_ranks(_lines, 2, "threads", False))
+        return frozenset[Line]().union(*ranks, *on_ranks(_lines, 2, "threads", False), *_lines_in_turns())
 
 
-def _lines(is_process: bool) -> frozenset[Line]:
+def _lines_in_turns() -> list[frozenset[Line]]:
+    """The lines that ranks come to which run one at a time, as TensorFlow's replicas do."""
+    turns = Turns(2)
+
+    def rank(number: int) -> frozenset[Line]:
+        turns.take(number)
+        with use(worlds[number]):
+            lines = _lines(False, (_sum,))
+        worlds.leave(number, "has returned")
+        return lines
+
+    with local_worlds(2, turns) as worlds, ThreadPoolExecutor(2) as pool:
+        return [*pool.map(rank, range(2), timeout=60)]
+
+
+def _lines(is_process: bool, parts: Sequence[Callable[[], None]] = ()) -> frozenset[Line]:
     """The lines that this rank comes to in all cases; in a process of its own also those of threads that it starts."""
     lines = set[Line]()
 
@@ -197,8 +215,8 @@ def _lines(is_process: bool) -> frozenset[Line]:
             stack.callback(threading.settrace, None)
             _as_many_ranks(world())
             _as_more_ranks(world())
-        _ask_corners()
-        _play()
+        for part in parts or (_ask_corners, _play):
+            part()
     return frozenset(lines)
 
 
@@ -219,6 +237,10 @@ def _play() -> None:
     cases: list[Scenario] = [scenario for group in (*values, into()) for scenario in group.values()]
     for play in (*cases, _polled, _behind_a_discovery, _resumed, _by_two_threads, _changed, _from_two_lines):
         play(comm)
+
+
+def _sum() -> None:
+    assert world().all_reduce(torch.ones(3)).wait().tolist() == [2.0] * 3
 
 
 def _polled(comm: Communicator) -> None:
