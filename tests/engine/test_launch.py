@@ -201,7 +201,11 @@ shown()
     ("how", "lines"),
     [
         (["-c", SESSION], ["[(0, [2]), (1, [2])]", "launch: the function is defined in a notebook or a session"]),
-        (["-"], ["launch: the program came by standard input"] * 2),
+        pytest.param(
+            ["-"],
+            ["launch: the program came by standard input"] * 2,
+            marks=pytest.mark.skipif(sys.version_info < (3, 11), reason="to Python 3.10 it is a session"),
+        ),
     ],
     ids=["a session", "standard input"],
 )
@@ -216,7 +220,7 @@ def test_functions_of_a_session_are_sent_by_cloudpickle_or_refused(how: list[str
         timeout=100,
         check=False,
     )
-    assert done.stderr == ""
+    assert "Traceback" not in done.stderr
     assert [shown.startswith(line) for shown, line in zip(done.stdout.splitlines(), lines, strict=True)] == [True] * 2
 
 
