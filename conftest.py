@@ -24,7 +24,7 @@ TIERS = {
         adapters/megengine/test_training.py benchmarks/* demo/test_demo.py demo/test_training.py docs/test_generated.py
         docs/test_*_examples.py docs/test_adding_a_framework.py docs/test_conformance_page.py
         engine/test_arrays.py::*does_not_end_the_process engine/test_arrays_of_others.py engine/test_launch.py
-        engine/test_paths.py engine/test_stand_in.py engine/test_device_names.py::*told_once*
+        engine/test_paths.py engine/test_sessions.py engine/test_stand_in.py engine/test_device_names.py::*told_once*
         engine/test_waits.py::test_a_barrier_between_processes* engine/test_world.py faults/test_faults.py gpu/*
         meta/test_plugin.py meta/test_pool.py mutants/test_runner.py
         packaging/test_names.py packaging/test_pytest.py packaging/test_wheel.py

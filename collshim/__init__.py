@@ -101,8 +101,13 @@ _MODULES = {
 }
 """Where a public name is defined, if not among the errors."""
 
+_SUBMODULES = ("arrays", "autograd", "errors", "layout", "world")
+"""Those that error texts and pages name, as in ``collshim.world.use(world)``."""
+
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"collshim.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'collshim' has no attribute {name!r}", name=name)
     value = getattr(import_module(f"collshim.{_MODULES.get(name, 'errors')}"), name)
@@ -111,4 +116,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBMODULES})

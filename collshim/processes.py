@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from secrets import token_hex
 from typing import Any, NamedTuple
@@ -136,7 +137,7 @@ class Ranks:
 
 
 def _packed(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
-    dumps = _by_value() if getattr(fn, "__module__", None) == "__main__" and _is_interactive() else pickle.dumps
+    dumps = _by_value() if _is_of_a_session(fn) else pickle.dumps
     try:
         return dumps((fn, tuple(args)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -146,20 +147,23 @@ def _packed(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
         ) from error
 
 
-def _is_interactive() -> bool:
-    """Whether this is a notebook or a session: the ranks cannot import its functions."""
+def _is_of_a_session(fn: Callable[..., Any]) -> bool:
+    """Whether it was defined in a notebook or a session: the ranks cannot import it."""
+    while isinstance(fn, partial):
+        fn = fn.func
     main = sys.modules["__main__"]
-    return main.__spec__ is None and not os.path.isfile(getattr(main, "__file__", None) or "")
+    has_file = os.path.isfile(getattr(main, "__file__", None) or "")
+    return getattr(fn, "__module__", None) == "__main__" and main.__spec__ is None and not has_file
 
 
 def _by_value() -> Callable[[Any], bytes]:
     """What pickles functions with their code, for where they have no module that could be imported."""
-    where = "the function is defined in a notebook or a session, which the ranks cannot import"
     if hasattr(sys.modules["__main__"], "__file__"):  # the ranks would look for that file
         raise ArgumentTypeError("launch: the program came by standard input, should be a file: the ranks import it")
     try:
         import cloudpickle  # type: ignore[import-untyped, unused-ignore]
     except ModuleNotFoundError as error:
+        where = "the function is defined in a notebook or a session, which the ranks cannot import"
         remedy = 'install cloudpickle, which sends it, or write it into a module; ranks="threads" takes any'
         raise ArgumentTypeError(f"launch: {where}: {remedy}") from error
     dumps: Callable[[Any], bytes] = cloudpickle.dumps

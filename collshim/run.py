@@ -155,7 +155,10 @@ def _set_environment(chosen: argparse.Namespace) -> None:
 def _count(chosen: argparse.Namespace) -> int:
     from torch.distributed.run import determine_local_world_size
 
-    return int(determine_local_world_size(chosen.nproc_per_node))
+    try:
+        return int(determine_local_world_size(chosen.nproc_per_node))
+    except ValueError as error:
+        raise ArgumentValueError(f"-n is {chosen.nproc_per_node}: {error}") from error
 
 
 def _is_one_machine(chosen: argparse.Namespace) -> bool:

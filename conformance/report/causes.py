@@ -10,8 +10,6 @@ from collshim.conformance.report.results import CaseResult, Function, Grid
 
 _NUMBERS = re.compile(r"\b0x[0-9a-f]+|[-+]?\b\d+(\.\d+)?(e[-+]?\d+)?j?|\b(nan|inf)\b")
 _LISTS = re.compile(r"([\[(])#(, #)*,?([\])])")
-
-
 _TOLERANCE = " within #"
 
 

@@ -180,50 +180,6 @@ def test_processes_have_the_places_that_launch_gave_them_whoever_launched_it(inh
     assert seen.out == "[(0, 2), (1, 2)]\n", seen
 
 
-SESSION = """
-import collshim, sys
-def total():
-    return collshim.current().rank, counted(2)
-def counted(number):
-    return [number]
-def shown(*values):
-    try:
-        print(collshim.launch(total, 2, ranks="processes", timeout=60))
-    except collshim.ArgumentTypeError as error:
-        print(error)
-shown()
-sys.modules["cloudpickle"] = None  # how Python marks what is not there
-shown()
-"""
-
-
-@pytest.mark.parametrize(
-    ("how", "lines"),
-    [
-        (["-c", SESSION], ["[(0, [2]), (1, [2])]", "launch: the function is defined in a notebook or a session"]),
-        pytest.param(
-            ["-"],
-            ["launch: the program came by standard input"] * 2,
-            marks=pytest.mark.skipif(sys.version_info < (3, 11), reason="to Python 3.10 it is a session"),
-        ),
-    ],
-    ids=["a session", "standard input"],
-)
-def test_functions_of_a_session_are_sent_by_cloudpickle_or_refused(how: list[str], lines: list[str]) -> None:
-    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, *how],
-        input=SESSION,
-        env=os.environ | path,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr
-    assert [shown.startswith(line) for shown, line in zip(done.stdout.splitlines(), lines, strict=True)] == [True] * 2
-
-
 @pytest.mark.parametrize(("fn", "args"), [(lambda: None, ()), (place, (threading.Lock(),)), (place, (lambda: None,))])
 def test_what_cannot_be_sent_to_a_process_is_refused(fn: Any, args: Any) -> None:
     with pytest.raises(collshim.ArgumentTypeError, match="cannot be sent to another process"):

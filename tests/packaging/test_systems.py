@@ -57,6 +57,11 @@ def test_the_list_of_commands_and_the_version_need_no_torch() -> None:
     assert "import of torch halted" in ended(f"import sys; sys.argv[1:] = ['info']; {program}").stderr
 
 
+def test_the_submodules_that_texts_name_need_no_import_of_their_own() -> None:
+    program = "import collshim; print(*(getattr(collshim, name).__name__ for name in ('world', 'arrays', 'errors')))"
+    assert ended(program).stdout == "collshim.world collshim.arrays collshim.errors\n"
+
+
 def test_every_public_name_is_found_and_listed() -> None:
     assert all(getattr(collshim, name) is not None for name in collshim.__all__)
     assert set(collshim.__all__) <= set(dir(collshim))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from collshim.__main__ import main
 from tests.robustness.namespaces import Machines, machines, reason_against
@@ -208,6 +209,14 @@ def test_a_torchrun_command_line_runs_as_it_is(tmp_path: Path) -> None:
     seen = _ended(_run(tmp_path, source, *torchruns, "--local_ranks_filter=1", "--tee=3"))
     assert (seen.code, seen.errors) == (0, ""), seen
     assert [line.partition(":")[2] for line in seen.out.splitlines()] == ['3 1 {"cluster']
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there are GPUs to start ranks for")
+def test_a_rank_for_each_gpu_where_there_is_none_is_an_error_of_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "-n", "gpu", __file__]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("collshim run: -n is gpu: ")
+    assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize("option", ["--no-python", "--run_path"])

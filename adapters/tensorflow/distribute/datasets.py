@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from collshim.errors import ArgumentIndexError, ArgumentTypeError
+from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.data.dataset import Dataset
 from collshim.tensorflow.data.iterator import Iterator as DatasetIterator
 from collshim.tensorflow.data.iterator import components, mapped
@@ -72,7 +72,12 @@ class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
                 return
             example = found[0] if found else example
             if example is None:
-                example = next(iter(self._dataset))
+                example = next(iter(self._dataset), None)
+            if example is None:
+                raise ArgumentValueError(
+                    "the dataset of this process has no element, and other workers' have: should have one at least, "
+                    "whose parts without rows its replicas are given"
+                )
             found += [mapped(_without_rows, example)] * (len(own) - len(found))
             yield _of_replicas(self._extended, found)
 

@@ -180,3 +180,18 @@ WORKERS = [
 
 def test_workers_share_each_batch_and_end_together() -> None:
     assert collshim.launch(of_worker, 2, timeout=60) == WORKERS
+
+
+def test_a_worker_without_any_element_is_told_so_where_another_has_one() -> None:
+    def worker() -> str:
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        own = strategy.distribute_datasets_from_function(
+            lambda context: Dataset.range(1 - context.input_pipeline_id).batch(1)
+        )
+        if collshim.current().rank == 0:
+            return str(shown(next(iter(own))))
+        with pytest.raises(ValueError, match="the dataset of this process has no element"):
+            next(iter(own))
+        return "refused"
+
+    assert collshim.launch(worker, 2, timeout=60) == ["[[0]]", "refused"]

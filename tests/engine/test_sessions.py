@@ -1,0 +1,56 @@
+"""``launch`` in a notebook, in a session, in a program that comes by standard input: no module has its functions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SESSION = """
+import collshim, sys
+from functools import partial
+def total(more=0):
+    return collshim.current().rank + more, counted(2)
+def counted(number):
+    return [number]
+def show(function):
+    try:
+        print(collshim.launch(function, 2, ranks="processes", timeout=60))
+    except collshim.ArgumentTypeError as error:
+        print(error)
+show(total)
+show(partial(total, 10))
+sys.modules["cloudpickle"] = None  # how Python marks what is not there
+show(total)
+show(partial(total, 10))
+"""
+SENT = ["[(0, [2]), (1, [2])]", "[(10, [2]), (11, [2])]"]
+NOT_SENT = ["launch: the function is defined in a notebook or a session"] * 2
+
+
+def told(*how: str) -> list[str]:
+    """What the program prints that Python gets in this way."""
+    done = subprocess.run(
+        [sys.executable, *how],
+        input=SESSION,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_sessions_functions_are_sent_by_cloudpickle_or_refused() -> None:
+    found = told("-c", SESSION)
+    assert found[:2] == SENT
+    assert [line[: len(text)] for line, text in zip(found[2:], NOT_SENT, strict=True)] == NOT_SENT
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="to Python 3.10 such a program is a session")
+def test_a_program_by_standard_input_is_refused() -> None:
+    assert told("-") == ["launch: the program came by standard input, should be a file: the ranks import it"] * 4
