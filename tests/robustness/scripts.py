@@ -52,6 +52,14 @@ class Script:
         assert self._process.pid is not None
         os.kill(self._process.pid, number)
 
+    def stop(self) -> None:
+        """Stop it as SIGSTOP does; where that can be seen, until the last of its threads has stopped."""
+        self.send_signal(signal.SIGSTOP)
+        limit = monotonic() + END_SECONDS
+        while any(_runs(thread) for thread in Path("/proc", str(self._process.pid), "task").glob("*/stat")):
+            assert monotonic() < limit, "a thread of a stopped process runs on"
+            sleep(0.001)
+
     def ended(self, seconds: float = END_SECONDS) -> Ended:
         """How it ended, and what nobody has read of it yet; killed where it has not ended in time."""
         self._stdin.close()
@@ -65,6 +73,14 @@ class Script:
         self._process.join()
         for stream in (self._stdin, self.stdout, self.stderr):
             stream.close()
+
+
+def _runs(thread: Path) -> bool:
+    try:
+        state = thread.read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:  # it has ended since
+        return False
+    return state not in "TZ"
 
 
 def _stream(end: Connection, mode: str) -> IO[str]:

@@ -62,7 +62,7 @@ def test_ranks_that_reduce_are_told_by_the_deadline_that_the_stores_server_stopp
     with ranks(CALLS + REDUCES_FOR_EVER, 3, **variables) as processes:
         assert all(process.stdout.readline().startswith("ready") for process in processes)
         stopped_at = time.monotonic()
-        processes[0].send_signal(signal.SIGSTOP)
+        processes[0].stop()
         found = [process.ended(TIMEOUT + 3 * SLACK) for process in processes[1:]]
         took = time.monotonic() - stopped_at
     for seen in found:
@@ -78,7 +78,7 @@ def test_ranks_that_reduce_are_told_by_the_deadline_that_the_stores_server_stopp
 def test_a_recv_from_a_living_rank_is_told_by_its_deadline_that_the_stores_server_stopped() -> None:
     with ranks(CALLS + RECEIVES, 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         assert all(process.stdout.readline().startswith("ready") for process in processes)
-        processes[0].send_signal(signal.SIGSTOP)
+        processes[0].stop()
         (seen,) = told(processes[1].ended(TIMEOUT + 3 * SLACK).out)
     assert seen.kind == "DeadlineError", seen
     assert "nothing was sent" in seen.text
@@ -91,7 +91,7 @@ def test_a_stop_of_the_stores_server_that_is_shorter_than_the_deadline_does_no_h
     with ranks(CALLS + COUNTS, 3, COLLSHIM_TIMEOUT="15") as processes:
         assert all(process.stdout.readline().startswith("ready") for process in processes)
         for _ in range(2):
-            processes[0].send_signal(signal.SIGSTOP)
+            processes[0].stop()
             time.sleep(1.2)  # longer than a store may take to answer
             processes[0].send_signal(signal.SIGCONT)
             time.sleep(0.3)
@@ -156,7 +156,7 @@ def test_no_thread_waits_for_an_answer_after_a_client_of_a_stopped_server_is_clo
     with ranks(SERVES, 1) as (server,):
         client = StoreClient(reach_store("127.0.0.1", int(server.stdout.readline()), timeout=5.0), "it", "rank 0")
         client.set("key", "value", 5.0)
-        server.send_signal(signal.SIGSTOP)
+        server.stop()
         with pytest.raises(StoreSilentError):
             client.check("key")
         client.close()
