@@ -13,7 +13,7 @@ from collshim.torch.distributed.arguments import refuse, warn
 from collshim.world import peek
 
 NON_GROUP_MEMBER = -100
-_STATE = "torch.distributed"
+STATE = "torch.distributed"
 
 
 _TorchsGroup: Any = torch.distributed.ProcessGroup  # its stubs have overloads that a method in Python cannot follow
@@ -140,7 +140,7 @@ class Membership:
 def membership() -> Membership | None:
     """This rank's; None before ``init_process_group``."""
     world = peek()
-    return None if world is None else world.state.get(_STATE)
+    return None if world is None else world.state.get(STATE)
 
 
 def enter(membership: Membership | None) -> None:
@@ -149,9 +149,9 @@ def enter(membership: Membership | None) -> None:
     if world is None:
         return
     if membership is None:
-        world.state.pop(_STATE, None)
+        world.state.pop(STATE, None)
     else:
-        world.state[_STATE] = membership
+        world.state[STATE] = membership
 
 
 def required() -> Membership:

@@ -22,9 +22,9 @@ def overridable(parameter: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            argument = args[place] if place < len(args) else kwargs.get(parameter)
-            if type(argument) is Tensor:
+            if len(args) > place and type(args[place]) is Tensor:
                 return function(*args, **kwargs)
+            argument = args[place] if place < len(args) else kwargs.get(parameter)
             tensors = tuple(argument) if isinstance(argument, list | tuple) else (argument,)
             if not has_torch_function(tensors) or any(isinstance(tensor, type) for tensor in tensors):
                 return function(*args, **kwargs)

@@ -13,11 +13,12 @@ from torch.autograd import profiler
 import collshim.work
 from collshim.calls.collective import ALL_REDUCE, ALL_TO_ALL, BROADCAST, GATHER, RECV, REDUCE, SCATTER, Collective
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentError, also
+from collshim.errors import ArgumentError, DeadlineError, also
 from collshim.torch.distributed.arguments import NAMES
-from collshim.torch.distributed.membership import Group, ProcessGroup, membership
+from collshim.torch.distributed.membership import STATE, Group, ProcessGroup
 from collshim.torch.distributed.profiling import Event, begun
-from collshim.torch.distributed.work import Work, complete
+from collshim.torch.distributed.work import Work, complete, timed_out
+from collshim.world import peek
 
 T = TypeVar("T")
 
@@ -60,8 +61,12 @@ def repeated(
         return UNKNOWN
     if process_group.held is not None:
         return process_group.held.add_plain(collective, array, op, async_op)
-    if ranks is not None and (root := _root(process_group, *ranks)) is None:
-        return UNKNOWN
+    if ranks is not None:
+        root, group_rank = ranks
+        if group_rank is not None or type(root) is not int or not process_group.is_whole:
+            root = _root(process_group, root, group_rank)
+        if root is None:
+            return UNKNOWN
     if type(out) is Tensor and collective in _UNCOUNTED:
         memory = out.data
         array, out = (memory if array is out else array), memory
@@ -75,7 +80,11 @@ def repeated(
     process_group.posted += 1
     if async_op:
         return Work(work, process_group.deadline, outputs if type(outputs) is list else [outputs])
-    return complete(work, process_group.deadline, None)
+    try:
+        work.wait(process_group.deadline)
+    except DeadlineError as error:
+        raise timed_out(error, process_group.deadline) from error.__cause__
+    return None
 
 
 def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: tuple[Any, Any], tag: Any) -> Any:
@@ -124,7 +133,8 @@ _ARRANGED = {GATHER: _gathered, SCATTER: _scattered, ALL_TO_ALL: _exchanged}
 
 def quick(group: Any) -> ProcessGroup | None:
     """The group that is meant; None where it has to be looked up, or where calls are watched."""
-    state = membership()
+    world = peek()
+    state = None if world is None else world.state.get(STATE)
     if state is None or profiler._is_profiler_enabled or torch.is_inference_mode_enabled():
         return None
     if group is None:

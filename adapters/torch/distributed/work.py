@@ -195,5 +195,10 @@ def complete(work: collshim.work.Work[Any], limit: float | None, event: Event | 
     try:
         work.wait(limit)
     except DeadlineError as error:
-        what = "for the other ranks" if limit is None else f"{1000 * limit:g}ms"
-        raise type(error)(f"{error}. Timed out waiting {what}.") from error.__cause__  # gloo's words, users match them
+        raise timed_out(error, limit) from error.__cause__
+
+
+def timed_out(error: DeadlineError, limit: float | None) -> DeadlineError:
+    """The error with gloo's words, which users match."""
+    what = "for the other ranks" if limit is None else f"{1000 * limit:g}ms"
+    return type(error)(f"{error}. Timed out waiting {what}.")

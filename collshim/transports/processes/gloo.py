@@ -57,7 +57,7 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
             target = end.fresh() if target is None else target
         elif target is not source:
             target = filled(call, target, source)
-        return target, group.broadcast([carried(target)], options), None
+        return target, group.broadcast([target if carried is as_is else carried(target)], options), None
 
     return start
 
@@ -109,7 +109,7 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
         target = end.fresh() if target is None and is_root else target
         parts = target.view(end.size, *source.shape) if type(target) is Tensor else target
         lists = [] if parts is None else [_carried_parts(carried, parts)]
-        return target, group.gather(lists, [carried(source)], options), None
+        return target, group.gather(lists, [source if carried is as_is else carried(source)], options), None
 
     return start
 
@@ -167,7 +167,7 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
     def start(group: Port, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         lists = [] if source is None else [_carried_parts(carried, source)]
-        return target, group.scatter([carried(target)], lists, options), None
+        return target, group.scatter([target if carried is as_is else carried(target)], lists, options), None
 
     return start
 
@@ -178,6 +178,8 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
     carried = carrier_of(call.dtype)
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
+        if type(source) is Tensor and type(target) is Tensor and carried is as_is:
+            return target, all_to_all_single(group, target, source, [], []), None
         if EXCHANGES_LISTS and type(source) is list and type(target) is list:
             if carried is as_is:
                 return target, group.alltoall(target, source), None
