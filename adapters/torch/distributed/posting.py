@@ -61,12 +61,8 @@ def repeated(
         return UNKNOWN
     if process_group.held is not None:
         return process_group.held.add_plain(collective, array, op, async_op)
-    if ranks is not None:
-        root, group_rank = ranks
-        if group_rank is not None or type(root) is not int or not process_group.is_whole:
-            root = _root(process_group, root, group_rank)
-        if root is None:
-            return UNKNOWN
+    if ranks is not None and (root := _root(process_group, *ranks)) is None:
+        return UNKNOWN
     if type(out) is Tensor and collective in _UNCOUNTED:
         memory = out.data
         array, out = (memory if array is out else array), memory
