@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from collshim import __version__
 from collshim.errors import ArgumentError, CollshimError
 
 EXTRAS = "cli,examples"
+_SIGPIPE = 141
 
 
 class _Command(NamedTuple):
@@ -36,7 +38,11 @@ class _Command(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its exit code: 0, 1 where something it checks is not so, 2 where it cannot start."""
+    """Run one command.
+
+    Returns:
+        Its exit code: 0, 1 where something it checks is not so, 2 where it cannot start, 141 where nobody reads it.
+    """
     words = sys.argv[1:] if arguments is None else arguments
     parser = _parser(next((word for word in words if not word.startswith("-")), ""))
     chosen = parser.parse_args(words)
@@ -50,10 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"collshim {chosen.command}: {text}", file=sys.stderr)
         return 2
     try:
-        return int(chosen.run(chosen))
+        code = int(chosen.run(chosen))
+        sys.stdout.flush()
+    except BrokenPipeError:  # its reader has read enough: the shell's code for SIGPIPE, and no traceback at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _SIGPIPE
     except CollshimError as error:
         print(f"collshim {chosen.command}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ArgumentError) else 1
+    return code
 
 
 def _parser(called: str) -> argparse.ArgumentParser:

@@ -82,3 +82,12 @@ def test_info_tells_versions_and_what_the_launcher_says_but_no_secret(
     assert "launcher    rank 1 of 2, rank 0 at h:7" in out
     assert "COLLSHIM_SECRET=(hidden)" in out
     assert "the secret" not in out
+
+
+def test_a_command_whose_reader_has_left_ends_quietly_with_the_shells_code() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as out:
+        command = [sys.executable, "-m", "collshim", "info"]
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (141, "")
