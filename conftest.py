@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -92,6 +93,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         order = list(TIERS)
         items.sort(key=lambda item: order.index(_tier(item)))
+
+
+def pytest_collection_finish() -> None:
+    """Collections look no more at what stays: torch's modules, and the tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def _tier(item: pytest.Item) -> str:

@@ -13,6 +13,7 @@ _PRELOADED = [
     "collshim.oneflow",
     "collshim.tensorflow",
     "collshim.torch.distributed",
+    "collshim.preloaded",
 ]
 
 

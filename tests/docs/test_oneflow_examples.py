@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.robustness.scripts import commanded
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
@@ -27,21 +27,9 @@ weight: [2.0000033378601074, 2.99999737739563]
 
 
 def printed(example: str, ranks: int) -> str:
-    command = [
-        sys.executable,
-        "-m",
-        "collshim",
-        "run",
-        "--no-prefix",
-        "--as",
-        "oneflow",
-        "-n",
-        str(ranks),
-        str(EXAMPLES / example),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    done = commanded(EXAMPLES, "run", "--no-prefix", "--as", "oneflow", "-n", ranks, example)
+    assert done.code == 0, done.errors
+    return done.out
 
 
 def test_data_parallel_training_has_oneflows_losses_to_the_last_digit() -> None:

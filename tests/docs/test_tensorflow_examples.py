@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests.robustness.scripts import commanded
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
@@ -43,11 +43,9 @@ WANTED = {
 
 
 def printed(example: str, ranks: int) -> Printed:
-    options = ["--no-prefix", "--as", "tensorflow", "-n", str(ranks)]
-    command = [sys.executable, "-m", "collshim", "run", *options, str(EXAMPLES / example)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    *losses, last = done.stdout.splitlines()
+    done = commanded(EXAMPLES, "run", "--no-prefix", "--as", "tensorflow", "-n", ranks, example)
+    assert done.code == 0, done.errors
+    *losses, last = done.out.splitlines()
     words = "".join(letter if letter in "0123456789.-+e, " else " " for letter in last.partition(":")[2]).split()
     numbers = [word.rstrip(",") for word in words if any(letter.isdigit() for letter in word)]
     return Printed([float(line.partition("loss: ")[2]) for line in losses], [float(number) for number in numbers])

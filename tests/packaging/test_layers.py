@@ -56,7 +56,7 @@ LEVELS = (
     ("coalesced", "messages", "objects"),
     ("communicator",),
     ("world",),
-    ("processes",),
+    ("preloaded", "processes"),
     ("launching",),
     ("adapting.devices", "adapting.over_megengine", "adapting.over_oneflow"),
     ("adapting.over_mindspore", "adapting.over_mindspore.pending", "adapting.over_mindspore.named_groups"),

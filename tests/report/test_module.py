@@ -15,9 +15,11 @@ import pytest
 import collshim.conformance
 from collshim.__main__ import main
 from collshim.conformance.missing import is_missing
+from tests.robustness.scripts import Ended, commanded
 
 ROOT = Path(collshim.conformance.__file__).resolve().parents[1]
 EXAMPLE = (ROOT / "docs" / "examples" / "store_dist.py").read_text(encoding="utf-8")
+WORDS = ("conformance", "--framework", "torch")
 NEEDED = "is_initialized = init_process_group = new_group = ReduceOp = None\n"
 
 # By name, what somebody got wrong: a text of the example, and what stands in its place.
@@ -28,17 +30,15 @@ MISTAKES = {
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "collshim", "conformance", "--framework", "torch", *arguments]
+    return [sys.executable, "-m", "collshim", *WORDS, *arguments]
 
 
 def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), cwd=folder, env=environment(), capture_output=True, text=True, timeout=100, check=False
-    )
+def run(folder: Path, *arguments: str) -> Ended:
+    return commanded(folder, *WORDS, *arguments)
 
 
 def example(folder: Path, mistake: str = "") -> None:
@@ -50,9 +50,9 @@ def example(folder: Path, mistake: str = "") -> None:
 def test_a_module_of_this_folder_agrees_and_what_it_lacks_is_told(tmp_path: Path) -> None:
     example(tmp_path)
     done = run(tmp_path, "--adapter", "mine", "--collective", "all_gather", "--size", "2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "all_gather  ✓" in done.stdout
-    assert "missing of torch.distributed: all_gather_coalesced, all_gather_into_tensor" in done.stdout
+    assert done.code == 0, done.out + done.errors
+    assert "all_gather  ✓" in done.out
+    assert "missing of torch.distributed: all_gather_coalesced, all_gather_into_tensor" in done.out
 
 
 @pytest.mark.parametrize(
@@ -75,17 +75,17 @@ def test_a_mistake_is_found_at_the_least_size_with_its_function_and_case(
 ) -> None:
     example(tmp_path, mistake)
     done = run(tmp_path, "--adapter", "mine", "--collective", collective, "--size", "2")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert told in done.stdout
+    assert done.code == 1, done.out + done.errors
+    assert told in done.out
 
 
 def test_a_printed_case_is_asked_again_alone(tmp_path: Path) -> None:
     example(tmp_path, "average")
     line = "torch.distributed.all_reduce: Case('all_reduce', reduce_op='avg', seed=1)"
     done = run(tmp_path, "--adapter", "mine", "--case", line)
-    assert done.returncode == 1
-    assert f"failed: {line}\n" in done.stdout
-    assert "1 cases:\n0 agree, 1 failed" in done.stdout
+    assert done.code == 1
+    assert f"failed: {line}\n" in done.out
+    assert "1 cases:\n0 agree, 1 failed" in done.out
 
 
 @pytest.mark.slow
@@ -95,7 +95,7 @@ def test_files_name_what_fails_and_what_is_not_asked(tmp_path: Path) -> None:
     (tmp_path / "skips").write_text("torch.distributed.all_gather[async]  # not looked at yet\n")
     asked = ["--adapter", "mine", "--collective", "all_gather", "--size", "2", "--skips-file", "skips"]
     done = run(tmp_path, *asked, "--xfails-file", "xfails", "--json", "run.json")
-    assert done.returncode == 1, "the other cases fail"
+    assert done.code == 1, "the other cases fail"
     cells = json.loads((tmp_path / "run.json").read_text())["cells"]
     functions = {function["name"]: function["cases"] for cell in cells for function in cell["functions"]}
     named = [case for case in functions["torch.distributed.all_gather"] if case["outcome"] == "deviation"]
@@ -105,8 +105,8 @@ def test_files_name_what_fails_and_what_is_not_asked(tmp_path: Path) -> None:
     assert functions["torch.distributed.all_gather[async]"] == []
     example(tmp_path)
     agrees = run(tmp_path, *asked, "--xfails-file", "xfails")
-    assert agrees.returncode == 1
-    assert "unexpected pass: torch.distributed.all_gather: Case('all_gather', seed=1): named in xfails" in agrees.stdout
+    assert agrees.code == 1
+    assert "unexpected pass: torch.distributed.all_gather: Case('all_gather', seed=1): named in xfails" in agrees.out
 
 
 # What the folder's module is, what is asked of it, and what is told.
@@ -182,9 +182,9 @@ def test_a_module_that_hangs_costs_seconds(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(text)
     began = time.monotonic()
     done = run(tmp_path, "--adapter", "mine", "--collective", "all_gather", "--size", "2", "--timeout", "4")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "did not answer in time (4 s)" in done.stdout
-    assert "not asked: the ranks were silent before" in done.stdout
+    assert done.code == 1, done.out + done.errors
+    assert "did not answer in time (4 s)" in done.out
+    assert "not asked: the ranks were silent before" in done.out
     assert time.monotonic() - began < 90
 
 
@@ -205,8 +205,8 @@ def test_torchs_own_module_is_green(tmp_path: Path) -> None:
 
 def test_torchs_own_module_is_green_in_its_reductions(tmp_path: Path) -> None:
     done = run(tmp_path, "--adapter", "torch.distributed", "--collective", "all_reduce", "barrier", "--size", "2")
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert "0 failed" in done.stdout
+    assert done.code == 0, done.out[-3000:]
+    assert "0 failed" in done.out
 
 
 BACKEND = """\
@@ -227,13 +227,13 @@ def test_a_backend_is_asked_that_a_module_of_this_folder_registers(tmp_path: Pat
     (tmp_path / "registering.py").write_text(BACKEND, encoding="utf-8")
     asked = ("--collective", "barrier", "--size", "2")
     done = run(tmp_path, "--backend", "mine", "--import", "registering", *asked)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " 0 failed" in done.stdout
+    assert done.code == 0, done.out + done.errors
+    assert " 0 failed" in done.out
 
 
 def test_a_backend_that_gives_wrong_numbers_fails(tmp_path: Path) -> None:
     done = run(tmp_path, "--backend", "fake", "--collective", "all_reduce", "--size", "2")
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.code == 1, done.out + done.errors
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ INTERRUPTED = 128 + signal.SIGINT
 """The exit code of a script that Ctrl-C ended."""
 
 ROOT = str(Path(collshim.__file__).parent.parent)
+_COMMAND = "import os, sys; os.chdir(sys.argv.pop(1)); from collshim.__main__ import main; sys.exit(main())"
 
 
 class Ended(NamedTuple):
@@ -145,6 +146,17 @@ def ended(started: Sequence[Script]) -> list[Ended]:
     """How they ended, within a minute."""
     limit = monotonic() + END_SECONDS
     return [script.ended(max(0.1, limit - monotonic())) for script in started]
+
+
+def command(folder: Path, *words: object, **variables: str) -> Script:
+    """``collshim`` with these words, in that folder."""
+    return Script(_COMMAND, folder, *words, **variables)
+
+
+def commanded(folder: Path, *words: object, seconds: float = 100.0, **variables: str) -> Ended:
+    """How such a command ended."""
+    with scripts([command(folder, *words, **variables)]) as started:
+        return started[0].ended(seconds)
 
 
 def program(source: str, **variables: str) -> subprocess.Popen[str]:

@@ -17,11 +17,10 @@ import torch
 
 from collshim.__main__ import main
 from tests.robustness.namespaces import Machines, machines, reason_against
-from tests.robustness.scripts import Ended, environment
+from tests.robustness.scripts import Ended, command, commanded, environment, scripts
 
 SIZE = 4
 REASON = reason_against()
-COMMAND = [sys.executable, "-m", "collshim", "run"]
 SPEAKS = """
     import os, json, sys
     import numpy as np
@@ -105,26 +104,22 @@ LISTENING_PORT = 29513
 _LOOPBACK_IN_PROC = f"{int.from_bytes(socket.inet_aton('127.0.0.1'), sys.byteorder):08X}"
 
 
-def _run(
-    folder: Path, source: str, *options: str, prefix: tuple[str, ...] = (), more: dict[str, str] | None = None
-) -> subprocess.Popen[str]:
+def _script(folder: Path, source: str) -> list[str]:
+    """A file of that source, and the folder as its argument."""
     script = folder / "script.py"
     script.write_text(textwrap.dedent(source))
-    return subprocess.Popen(
-        [*prefix, *COMMAND, *options, str(script), str(folder)],
-        env=environment(**(more or {})),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return [str(script), str(folder)]
 
 
-def _temporary(folder: Path) -> dict[str, str]:
+def _run(folder: Path, source: str, *options: str, **variables: str) -> Ended:
+    return commanded(folder, "run", *options, *_script(folder, source), **variables)
+
+
+def _temporary(folder: Path) -> str:
     """A place of its own for temporary files."""
     place = folder / "temporary"
     place.mkdir()
-    return {"TMPDIR": str(place)}
+    return str(place)
 
 
 def _left_behind(folder: Path) -> list[Path]:
@@ -149,7 +144,7 @@ def _told(folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("run")
-    seen = _ended(_run(folder, SPEAKS, "-n", str(SIZE), more=_temporary(folder)))
+    seen = _run(folder, SPEAKS, "-n", str(SIZE), TMPDIR=_temporary(folder))
     assert seen.code == 0, seen
     assert _left_behind(folder) == []
     return _told(folder)
@@ -173,7 +168,7 @@ def test_the_variables_are_those_of_each_frameworks_launcher(rank: int, told: li
 
 
 def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_path: Path) -> None:
-    seen = _ended(_run(tmp_path, FAILS, "-n", str(SIZE), more=_temporary(tmp_path)))
+    seen = _run(tmp_path, FAILS, "-n", str(SIZE), TMPDIR=_temporary(tmp_path))
     assert seen.code == 7, seen
     assert re.search(r"^collshim run: rank 2 failed first \(pid \d+, exit code 7\)$", seen.errors, re.MULTILINE)
     assert _left_behind(tmp_path) == []
@@ -190,7 +185,7 @@ ERRS = """
 
 
 def test_what_ranks_print_has_the_rank_in_front_and_the_first_failure_is_told_last(tmp_path: Path) -> None:
-    seen = _ended(_run(tmp_path, ERRS, "-np", "3"))
+    seen = _run(tmp_path, ERRS, "-np", "3")
     assert seen.code == 1, seen
     assert sorted(seen.out.splitlines()) == [f"[rank {rank}] rank {rank} is here" for rank in range(3)]
     lines = seen.errors.splitlines()
@@ -206,7 +201,7 @@ def test_a_torchrun_command_line_runs_as_it_is(tmp_path: Path) -> None:
         "import os; print(os.environ['TORCHELASTIC_MAX_RESTARTS'], os.environ['RANK'], os.environ['TF_CONFIG'][:9])"
     )
     torchruns = ("--standalone", "--nnodes=1:1", "--nproc_per_node=2", "--max_restarts=3", "--rdzv_id", "7")
-    seen = _ended(_run(tmp_path, source, *torchruns, "--local_ranks_filter=1", "--tee=3"))
+    seen = _run(tmp_path, source, *torchruns, "--local_ranks_filter=1", "--tee=3")
     assert (seen.code, seen.errors) == (0, ""), seen
     assert [line.partition(":")[2] for line in seen.out.splitlines()] == ['3 1 {"cluster']
 
@@ -228,12 +223,12 @@ def test_what_torchrun_starts_otherwise_than_as_pythons_script_is_refused(
 
 
 def test_a_line_that_is_printed_is_written_at_once(tmp_path: Path) -> None:
-    seen = _ended(_run(tmp_path, WRITES, "--no-prefix"))
+    seen = _run(tmp_path, WRITES, "--no-prefix")
     assert (seen.code, seen.out) == (0, repr(b"a line of 4 words\n") + "\n"), seen
 
 
 def test_a_signal_is_named_and_its_exit_code_is_a_shells(tmp_path: Path) -> None:
-    seen = _ended(_run(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "--log-dir", str(tmp_path)))
+    seen = _run(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "--log-dir", str(tmp_path))
     assert seen.code == 128 + signal.SIGKILL
     assert "signal 9 (SIGKILL))" in seen.errors
     assert f"what the ranks printed: {tmp_path}" in seen.errors
@@ -241,12 +236,11 @@ def test_a_signal_is_named_and_its_exit_code_is_a_shells(tmp_path: Path) -> None
 
 def test_ctrl_c_ends_the_ranks_and_says_nothing(tmp_path: Path) -> None:
     source = "import collshim, time; collshim.current(); print('here', flush=True); time.sleep(1000)"
-    process = _run(tmp_path, source, "-n", "2")
-    assert process.stdout is not None
-    for _ in range(2):
-        assert process.stdout.readline().endswith("here\n")
-    process.send_signal(signal.SIGINT)
-    seen = _ended(process)
+    with scripts([command(tmp_path, "run", "-n", "2", *_script(tmp_path, source))]) as started:
+        for _ in range(2):
+            assert started[0].stdout.readline().endswith("here\n")
+        started[0].send_signal(signal.SIGINT)
+        seen = started[0].ended()
     assert (seen.code, seen.out, seen.errors) == (128 + signal.SIGINT, "", "")
 
 
@@ -268,7 +262,7 @@ def test_a_script_that_is_not_there_is_told_before_any_rank_starts(
 
 def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm(tmp_path: Path) -> None:
     slurm = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_NNODES": "1"}
-    seen = _ended(_run(tmp_path, COUNTS, "-n", "2", more=slurm))
+    seen = _run(tmp_path, COUNTS, "-n", "2", **slurm)
     assert seen.code == 0, seen
     assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["0 of 2", "1 of 2"]
 
@@ -278,7 +272,7 @@ def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm
 def test_a_world_of_one_machine_listens_on_loopback_alone_and_shows_nobody_its_secret(
     port: int, tmp_path: Path
 ) -> None:
-    seen = _ended(_run(tmp_path, LISTENS, "-n", "2", "--master-port", str(port), more={"COLLSHIM_SECRET": ""}))
+    seen = _run(tmp_path, LISTENS, "-n", "2", "--master-port", str(port), COLLSHIM_SECRET="")
     assert seen.code == 0, seen
     told = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     processes = [line[name] for line in told for name in ("rank", "agent")]
@@ -293,7 +287,7 @@ def test_a_world_of_one_machine_listens_on_loopback_alone_and_shows_nobody_its_s
 def test_a_port_that_is_taken_is_an_error_of_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        seen = _ended(_run(tmp_path, COUNTS, "-n", "2", "--master-port", str(port)))
+        seen = _run(tmp_path, COUNTS, "-n", "2", "--master-port", str(port))
     assert seen.code == 1, seen
     assert f"the world's store at 127.0.0.1:{port} cannot be served" in seen.errors
     assert "Traceback" not in seen.errors
@@ -310,7 +304,7 @@ def test_a_number_of_ranks_that_is_none_is_a_usage_error(number: str, capsys: py
 @pytest.mark.skipif(bool(REASON), reason=REASON)
 def test_ranks_on_two_machines_are_one_world(tmp_path: Path) -> None:
     with machines(2) as net:
-        started = [_run(tmp_path, SPEAKS, *_of_machine(net, place), prefix=net.prefix(place)) for place in range(2)]
+        started = [_run_on(net, place, tmp_path) for place in range(2)]
         found = [_ended(process) for process in started]
     assert [seen.code for seen in found] == [0, 0], found
     told = _told(tmp_path)
@@ -318,6 +312,14 @@ def test_ranks_on_two_machines_are_one_world(tmp_path: Path) -> None:
     assert [line["local"] for line in told] == [[0, 2], [1, 2], [0, 2], [1, 2]]
 
 
-def _of_machine(net: Machines, place: int) -> list[str]:
-    where = ["--master-addr", net.address(0), "--master-port", "29512"]
-    return ["-n", "2", "--nnodes", "2", "--node-rank", str(place), *where]
+def _run_on(net: Machines, place: int, folder: Path) -> subprocess.Popen[str]:
+    where = ["--node-rank", str(place), "--master-addr", net.address(0), "--master-port", "29512"]
+    words = ["-m", "collshim", "run", "-n", "2", "--nnodes", "2", *where, *_script(folder, SPEAKS)]
+    return subprocess.Popen(
+        [*net.prefix(place), sys.executable, *words],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

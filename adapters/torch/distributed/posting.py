@@ -15,7 +15,7 @@ from collshim.calls.collective import ALL_REDUCE, ALL_TO_ALL, BROADCAST, GATHER,
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, DeadlineError, also
 from collshim.torch.distributed.arguments import NAMES
-from collshim.torch.distributed.membership import STATE, Group, ProcessGroup
+from collshim.torch.distributed.membership import STATE, Group, Membership, ProcessGroup
 from collshim.torch.distributed.profiling import Event, begun
 from collshim.torch.distributed.work import Work, complete, timed_out
 from collshim.world import peek
@@ -130,7 +130,7 @@ _ARRANGED = {GATHER: _gathered, SCATTER: _scattered, ALL_TO_ALL: _exchanged}
 def quick(group: Any) -> ProcessGroup | None:
     """The group that is meant; None where it has to be looked up, or where calls are watched."""
     world = peek()
-    state = None if world is None else world.state.get(STATE)
+    state: Membership | None = None if world is None else world.state.get(STATE)
     if state is None or profiler._is_profiler_enabled or torch.is_inference_mode_enabled():
         return None
     if group is None:
