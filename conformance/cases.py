@@ -123,14 +123,21 @@ class Case:
         return _with(self.shape, self.axis, length[taker] if isinstance(length, tuple) else length)
 
     def arrays(self) -> list[Part]:
-        """What each rank of the group gives, where that is one array: fresh, laid out as ``layout`` says."""
-        return [self.laid_out(part) for part in self.values(1)]
+        """What each rank of the group gives, where that is one array."""
+        return [self.array_of(rank) for rank in range(len(self.ranks))]
+
+    def array_of(self, rank: int) -> Part:
+        """What one of them gives: fresh, laid out as ``layout`` says."""
+        return self.laid_out(self.values(1)[rank])
 
     def parts(self) -> list[list[Part]]:
         """What each rank of the group gives, where that is one array per rank: ``parts[giver][taker]``."""
+        return [self.parts_of(rank) for rank in range(len(self.ranks))]
+
+    def parts_of(self, rank: int) -> list[Part]:
+        """What one of them gives: fresh, laid out as ``layout`` says."""
         size = len(self.ranks)
-        flat = [self.laid_out(part) for part in self.values(size)]
-        return [flat[rank * size : (rank + 1) * size] for rank in range(size)]
+        return [self.laid_out(part) for part in self.values(size)[rank * size : (rank + 1) * size]]
 
     def values(self, takers: int) -> Sequence[Part]:
         """``takers`` parts for each giver, giver by giver, contiguous and read-only."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -139,10 +140,9 @@ def _sequences(what: str, actual: Sequence[Tree], expected: Sequence[Tree], case
 
 
 def _arrays(what: str, actual: Tree, expected: NDArray[Any], case: Case) -> Iterator[Difference]:
-    shape = Shaped(expected.shape, str(expected.dtype))
-    shape_differences = list(_shapes(what, actual, shape, case))
+    shape_differences = list(_shapes(what, actual, Shaped(expected.shape, _name(expected.dtype)), case))
     yield from shape_differences
-    if not shape_differences:
+    if not shape_differences and actual.values.tobytes() != expected.tobytes():
         yield from _values(what, actual.values, expected, case.tolerance)
 
 
@@ -151,10 +151,15 @@ def _shapes(what: str, actual: Tree, expected: Shaped, case: Case) -> Iterator[D
         yield what, _brief(actual), _brief(expected)
     elif actual.kind != case.kind:
         yield f"the kind of {what}", actual.kind, case.kind
-    elif str(actual.values.dtype) != expected.dtype:
-        yield f"the dtype of {what}", str(actual.values.dtype), expected.dtype
+    elif _name(actual.values.dtype) != expected.dtype:
+        yield f"the dtype of {what}", _name(actual.values.dtype), expected.dtype
     elif actual.values.shape != expected.shape:
         yield f"the shape of {what}", str(actual.values.shape), str(expected.shape)
+
+
+@cache
+def _name(dtype: np.dtype[Any]) -> str:
+    return str(dtype)
 
 
 def _values(what: str, actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> Iterator[Difference]:

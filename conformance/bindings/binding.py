@@ -141,7 +141,7 @@ def root_as(parameter: str) -> Callable[[Any], Mapping[str, Any]]:
 
 def own(context: RankContext, case: Any) -> Any:
     """This rank's array, of the case's kind and layout."""
-    return made(case, case.arrays()[place_in(case, context)])
+    return made(case, case.array_of(place_in(case, context)))
 
 
 def place_in(case: Any, context: RankContext) -> int:

@@ -74,7 +74,7 @@ class Ring(Binding):
         received = reference.ring(case.arrays(), case.shift)[rank]
         source = case.ranks[(rank - case.shift) % len(case.ranks)]
         buffer = received if self.fills else blank_values(case, received.shape)
-        return Answer(self.returns(received, source), {"sent": case.arrays()[rank], self._buffer: buffer})
+        return Answer(self.returns(received, source), {"sent": case.array_of(rank), self._buffer: buffer})
 
     def held(self, answer: Answer) -> Tree:
         """What came."""

@@ -227,8 +227,8 @@ class Spelling(Binding):
 
     def _given(self, case: Any, rank: int) -> Tree:
         if self.collective not in PART_PER_RANK:
-            return case.arrays()[rank]
-        parts = arranged(case.parts()[rank], self.arrangement, case.split_axis)
+            return case.array_of(rank)
+        parts = arranged(case.parts_of(rank), self.arrangement, case.split_axis)
         return parts if self.arrangement == "list" else case.laid_out(parts)
 
     def _doubled(self, tree: Tree) -> Tree:

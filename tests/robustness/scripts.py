@@ -21,6 +21,7 @@ import collshim
 from collshim.conformance.forkserver import context
 
 END_SECONDS = 60.0
+COMMAND_SECONDS = 100.0
 INTERRUPTED = 128 + signal.SIGINT
 """The exit code of a script that Ctrl-C ended."""
 
@@ -153,10 +154,10 @@ def command(folder: Path, *words: object, **variables: str) -> Script:
     return Script(_COMMAND, folder, *words, **variables)
 
 
-def commanded(folder: Path, *words: object, seconds: float = 100.0, **variables: str) -> Ended:
+def commanded(folder: Path, *words: object, **variables: str) -> Ended:
     """How such a command ended."""
     with scripts([command(folder, *words, **variables)]) as started:
-        return started[0].ended(seconds)
+        return started[0].ended(COMMAND_SECONDS)
 
 
 def program(source: str, **variables: str) -> subprocess.Popen[str]:
