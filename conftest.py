@@ -51,16 +51,21 @@ RANKS = {"threads": "threads", "processes": "processes", "unchecked": "processes
 
 SLOW = """
     adapters/*/test_outside.py::*
+    adapters/oneflow/test_launcher.py::test_another_launcher_around_it_does_not_count
     demo/test_demo.py::test_a_result_that_differs_is_named_and_ends_it_with_1
     docs/test_conformance_page.py::*says?[1234]?
     docs/test_*_examples.py::*4?
+    docs/test_*_examples.py::*tensor_parallel*
     docs/test_tensorflow_examples.py::*1?
+    docs/test_tensorflow_examples.py::*contrastive*
+    engine/test_launch.py::test_a_world_of_processes_in_a_rank?unchecked?
     faults/test_faults.py::test_a_module_and_a_backend_are_scored_as_collshim_is
     meta/test_plugin.py::test_a_backend_that_gives_wrong_numbers_fails
     meta/test_plugin.py::test_a_module_is_asked_and_what_it_lacks_is_counted
     meta/test_plugin.py::test_one_dialect_of_collshims_own_may_be_asked_for
     meta/test_plugin.py::test_what_is_known_to_fail_does_not_fail_the_run
     packaging/test_names.py::*installed?
+    report/test_module.py::test_a_backend_that_gives_wrong_numbers_fails
     report/test_module.py::test_a_mistake_is_found*?order-*
     robustness/test_resources.py::*threads?
     robustness/test_soak.py::test_mixed_calls*
