@@ -21,6 +21,7 @@ TEXTS: list[tuple[Any, str]] = [
     (lambda: repr(X.shape), "TensorShape([2, 2])"),
     (lambda: str(X.shape), "(2, 2)"),
     (lambda: f"{tf.constant(1.5):.2f}", "1.50"),
+    (lambda: f"{tf.constant([1.0, 2.0])} {tf.constant(3)}", "[1. 2.] 3"),
 ]
 
 VALUES: list[tuple[Callable[[], Any], Any, str]] = [
