@@ -89,7 +89,7 @@ def _require_place(optimizer: Any, variables: Sequence[Any]) -> None:
     """Refuse a step outside of the strategy that the optimizer and its variables were made under.
 
     Raises:
-        RuntimeError: the caller is in another strategy, or in no replica.
+        RuntimeError: the caller is in another strategy, or in none of several replicas.
         AssertionError: a variable was made under another strategy than the optimizer.
     """
     strategy = _strategy_of(optimizer._iterations)
@@ -99,7 +99,8 @@ def _require_place(optimizer: Any, variables: Sequence[Any]) -> None:
             f"Mixing different tf.distribute.Strategy objects: {_named(current)} is not {_named(strategy)}, under "
             f"which the optimizer {optimizer.name} was made"
         )
-    if strategy is not None and (current is None or context.get_replica_context() is None):
+    is_outside = current is None or context.get_replica_context() is None
+    if strategy is not None and strategy.num_replicas_in_sync > 1 and is_outside:
         raise stack.ContextError(
             f"the optimizer {optimizer.name} was made under {_named(strategy)}: should be called in the function that "
             "strategy.run calls, as model.fit does not"

@@ -326,9 +326,11 @@ def test_a_step_outside_of_its_strategy_is_refused() -> None:
         strategy.run(misplaced(inside[0], outside[1]))
 
 
-def test_fit_trains_where_there_is_one_replica() -> None:
-    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
-    model.compile("sgd", "mse", metrics=["mae"])
+@pytest.mark.parametrize("strategy", [tf.distribute.OneDeviceStrategy("CPU:0"), mirrored(1)])
+def test_fit_trains_where_there_is_one_replica(strategy: Any) -> None:
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+        model.compile("sgd", "mse", metrics=["mae"])
     told = model.fit(np.ones((4, 2), "float32"), np.zeros((4, 1), "float32"), verbose=0, epochs=2).history
     assert told == {"loss": pytest.approx([4.0, 3.5344]), "mae": pytest.approx([2.0, 1.88])}
 
