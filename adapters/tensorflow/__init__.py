@@ -13,9 +13,9 @@
 ``MultiWorkerMirroredStrategy`` replicas are the ranks of the world (``torchrun``, ``collshim.launch``,
 ``TF_CONFIG``); ``OneDeviceStrategy`` and the default strategy have one. Around them is what a
 training loop needs: ``tf.Tensor``, a subclass of torch's, and the functions on it; ``tf.Variable``,
-``tf.GradientTape``, ``tf.nest``, ``tf.function``. Collectives take torch tensors, NumPy arrays and whatever else
-collshim takes too: each call gives back the kind that it was given. Data stays where it is, whatever a device is
-called.
+``tf.GradientTape``, ``tf.nest``, ``tf.function``; and ``tf.keras``, where Keras 3 is installed. Collectives take torch
+tensors, NumPy arrays and whatever else collshim takes too: each call gives back the kind that it was given. Data stays
+where it is, whatever a device is called.
 
 The same as TensorFlow 2.21 (recorded on CPU, unless a line says otherwise): names, signatures, structures in
 and out, ``PerReplica`` and where it is unwrapped, values, shapes, dtypes (the MEAN of integers over several
@@ -77,7 +77,11 @@ and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from collshim.adapting.absent import saying
+from collshim.errors import CollshimError, also
 from collshim.tensorflow import config, data, distribute, dtypes, errors, linalg, math, nest, nn, random, tpu, train
 from collshim.tensorflow.arithmetic import (
     abs,
@@ -130,6 +134,7 @@ from collshim.tensorflow.arrays import (
     eye,
     fill,
     gather,
+    gather_nd,
     linspace,
     one_hot,
     ones,
@@ -143,6 +148,7 @@ from collshim.tensorflow.arrays import (
     split,
     squeeze,
     stack,
+    tensor_scatter_nd_update,
     tile,
     transpose,
     unstack,
@@ -243,6 +249,7 @@ __all__ = [
     "floor",
     "function",
     "gather",
+    "gather_nd",
     "get_static_value",
     "greater",
     "greater_equal",
@@ -303,6 +310,7 @@ __all__ = [
     "stop_gradient",
     "subtract",
     "tanh",
+    "tensor_scatter_nd_update",
     "tile",
     "tpu",
     "train",
@@ -322,4 +330,13 @@ __all__ = [
 __version__ = "2.21.0"
 
 _NAMES = ", ".join(sorted(__all__))
-__getattr__ = saying(__name__, f"tf.distribute, its collectives and what programs around them need: {_NAMES}")
+_absent = saying(__name__, f"tf.distribute, its collectives and what programs around them need: {_NAMES}; and keras")
+
+
+def __getattr__(name: str) -> Any:
+    if name != "keras":
+        return _absent(name)
+    try:  # when it is first used: the import takes seconds
+        return import_module(f"{__name__}.keras")
+    except ImportError as error:
+        raise also(CollshimError, AttributeError)(f"module {__name__!r} has no attribute 'keras': {error}") from error

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from collshim.errors import ArgumentTypeError
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.errors import invalid_argument
@@ -175,6 +176,26 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
     count = torch.Size(value.shape[number] for number in axes).numel()
     total = value.sum(axes, keepdim=keepdims, dtype=value.dtype)
     return adopt(torch.div(total, count, rounding_mode="trunc"))
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The mean squared distance from the mean over ``axis``, or over all axes.
+
+    Raises:
+        TypeError: integers.
+    """
+    value = tensor(input_tensor)
+    if not (value.is_floating_point() or value.is_complex()):
+        raise ArgumentTypeError(
+            f"Input must be either real or complex. Received integer type {dtype_name(value.dtype)}."
+        )
+    distances = value - plain(reduce_mean(value, axis, True))
+    return reduce_mean(distances.abs().square(), axis, keepdims)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The square root of ``reduce_variance``."""
+    return adopt(plain(reduce_variance(input_tensor, axis, keepdims)).sqrt())
 
 
 def _reduction(function: Callable[..., torch.Tensor]) -> Callable[..., Tensor]:

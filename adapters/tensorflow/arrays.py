@@ -87,8 +87,8 @@ def split(
 
 def lengths_of(shape: Any) -> list[int]:
     """A shape, given as an int, several or a tensor of them, as a list."""
-    if isinstance(shape, int):
-        return [shape]
+    if isinstance(shape, int) or getattr(shape, "ndim", None) == 0:
+        return [int(shape)]
     return [int(length) for length in shape]
 
 
@@ -148,6 +148,18 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     places, values = tensor(indices).long(), tensor(updates)
     whole = torch.zeros(lengths_of(shape), dtype=values.dtype)
     return adopt(whole.index_put(tuple(places.unbind(-1)), values, accumulate=True))
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """What is at each of ``indices``, whose last axis says where: ``result[i] = params[indices[i]]``."""
+    return adopt(as_tensor(params)[tuple(as_tensor(indices).long().unbind(-1))])
+
+
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """``tensor`` with ``updates[i]`` in the place of what is at ``indices[i]``."""
+    whole, places = as_tensor(tensor), as_tensor(indices).long()
+    values = as_tensor(updates, None if hasattr(updates, "dtype") else whole.dtype)
+    return adopt(whole.index_put(tuple(places.unbind(-1)), values))
 
 
 def one_hot(

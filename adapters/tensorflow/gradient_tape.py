@@ -123,6 +123,11 @@ def read(variable: Any, value: torch.Tensor) -> torch.Tensor:
     return value
 
 
+def is_open() -> bool:
+    """Whether the caller is in the block of a tape."""
+    return bool(_TAPES.get())
+
+
 def component_here(value: Any) -> Any:
     """The component of a distributed value that the calling replica has, the first outside of replicas."""
     if not isinstance(value, DistributedValues):

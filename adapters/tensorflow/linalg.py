@@ -1,8 +1,38 @@
-"""``tf.linalg``."""
+"""``tf.linalg``. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
-from collshim.tensorflow.arithmetic import l2_normalize, matmul, norm
-from collshim.tensorflow.arrays import eye
+from typing import Any
 
-__all__ = ["eye", "l2_normalize", "matmul", "norm"]
+import torch
+
+from collshim.tensorflow.arithmetic import l2_normalize, matmul, norm, tensor
+from collshim.tensorflow.arrays import eye
+from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.tensor import Tensor, adopt
+
+__all__ = ["diag", "diag_part", "eye", "l2_normalize", "matmul", "norm", "set_diag"]
+
+
+def diag(diagonal: Any, name: str = "diag", k: int = 0) -> Tensor:
+    """Square matrices with these numbers ``k`` places above their diagonal, and zeros; one for each row."""
+    return adopt(torch.diag_embed(tensor(diagonal), k))
+
+
+def diag_part(input: Any, name: str = "diag_part", k: int = 0) -> Tensor:
+    """The numbers ``k`` places above the diagonal of each matrix, in memory of their own."""
+    return adopt(tensor(input).diagonal(k, -2, -1).clone())
+
+
+def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0) -> Tensor:
+    """Matrices with other numbers ``k`` places above the diagonal of each.
+
+    Raises:
+        InvalidArgumentError: these do not fit.
+    """
+    matrices = tensor(input)
+    numbers = tensor(diagonal, None if hasattr(diagonal, "dtype") else matrices.dtype)
+    wanted = list(matrices.diagonal(k, -2, -1).shape)
+    if list(numbers.shape) != wanted:
+        raise invalid_argument(f"set_diag: diagonal has shape {list(numbers.shape)}, should have {wanted}")
+    return adopt(matrices.diagonal_scatter(numbers, k, -2, -1))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.arithmetic import (
     l2_normalize,
     log_softmax,
@@ -18,14 +21,18 @@ from collshim.tensorflow.arithmetic import (
     tanh,
     tensor,
 )
-from collshim.tensorflow.tensor import Tensor, adopt
+from collshim.tensorflow.distribute import context, stack
+from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 __all__ = [
     "batch_normalization",
+    "compute_average_loss",
     "l2_normalize",
     "log_softmax",
     "moments",
     "relu",
+    "scale_regularization_loss",
     "sigmoid",
     "softmax",
     "softmax_cross_entropy_with_logits",
@@ -55,3 +62,81 @@ def batch_normalization(
         factor = factor * tensor(scale, None if hasattr(scale, "dtype") else value.dtype)
     shifted = value * factor - center * factor
     return adopt(shifted if offset is None else shifted + tensor(offset, None))
+
+
+def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
+    """The sum of a replica's losses, divided by the number of examples of all replicas.
+
+    Added up over the replicas it is the mean of the global batch. Of integers it is float64; of no examples 0.
+
+    Args:
+        per_example_loss: at least one axis, examples along the first.
+        sample_weight: what the losses are multiplied with; without their last axis it is the same along that one.
+        global_batch_size: an integer; without it the length of the first axis times the number of replicas.
+
+    Raises:
+        ValueError: a scalar loss, or a batch size with axes.
+        TypeError: a batch size that is no integer.
+        InvalidArgumentError: a negative one, or weights that do not fit.
+        RuntimeError: no batch size is given across replicas.
+    """
+    losses = tensor(per_example_loss)
+    if losses.dim() == 0:
+        raise ArgumentValueError(
+            "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1. Received "
+            f"per_example_loss={per_example_loss} with rank 0"
+        )
+    total = _weighted(losses, sample_weight).sum()
+    if global_batch_size is None:
+        count = losses.shape[0] * _replicas_for("compute_average_loss")
+    else:
+        count = _batch_size(global_batch_size)
+    average: Tensor = adopt(total) / count if count else adopt(torch.zeros_like(total))
+    return average
+
+
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of the losses, divided by the number of replicas: added up over these it is the sum itself.
+
+    Raises:
+        RuntimeError: called across replicas.
+    """
+    share: Tensor = adopt(tensor(regularization_loss).sum()) / _replicas_for("scale_regularization_loss")
+    return share
+
+
+def _replicas_for(function: str) -> int:
+    if context.has_strategy() and context.in_cross_replica_context():
+        raise stack.ContextError(
+            f"You are calling `{function}` in cross replica context, while it was expected to be called in replica "
+            "context."
+        )
+    return context.get_strategy().num_replicas_in_sync
+
+
+def _weighted(losses: torch.Tensor, sample_weight: Any) -> torch.Tensor:
+    if sample_weight is None:
+        return losses
+    weights = tensor(sample_weight).to(torch.float32)
+    if weights.dim() == losses.dim() + 1 and weights.shape[-1] == 1:
+        weights = weights.squeeze(-1)
+    elif weights.dim() == losses.dim() - 1:
+        weights = weights.unsqueeze(-1)
+    try:
+        return (losses.to(torch.float32) * weights).to(losses.dtype)
+    except RuntimeError as error:
+        raise invalid_argument(f"Incompatible shapes: {list(losses.shape)} vs. {list(weights.shape)}") from error
+
+
+def _batch_size(size: Any) -> int:
+    found = tensor(size)
+    if found.is_floating_point() or found.dtype is torch.bool:
+        raise ArgumentTypeError(
+            f'global_batch_size must be an integer. Expected "x" to be integer type. Found: tensor of dtype '
+            f"{dtype_name(found.dtype)}"
+        )
+    if found.dim():
+        raise ArgumentValueError(f"global_batch_size must be scalar. Expected scalar shape, saw shape: {size}.")
+    if found.item() < 0:
+        raise invalid_argument(f"global_batch_size must be non-negative, is {found.item()}")
+    return int(found)

@@ -67,7 +67,7 @@ class Tensor(torch.Tensor):
         return f"tf.Tensor({numbers}, shape={self.shape}, dtype={dtype_name(self.dtype)})"
 
     def __format__(self, format_spec: str) -> str:
-        return format(self.numpy(), format_spec) if format_spec else str(self)
+        return format(self.numpy(), format_spec)
 
     def item(self) -> Any:
         """The one element as a Python number."""

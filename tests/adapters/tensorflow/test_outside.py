@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 from tests.adapters.packages import installed
 
 SONNET = "dm-sonnet==2.0.2"
+SIMILARITY = "tensorflow-similarity==0.17.1"
+KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")
 
 # The package's own __init__ imports recurrent layers, which need TensorFlow's private modules.
 NORMALIZED = """
@@ -66,6 +69,54 @@ with collshim.stand_in("tensorflow"):
 """
 
 
+# Keras 3 knows no reduction "auto", which the package's losses have without the argument; its __init__ imports more.
+CONTRASTED = """
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+import collshim
+
+package = ModuleType("tensorflow_similarity")
+package.__path__ = [str(Path(sys.argv[1], "tensorflow_similarity"))]
+sys.modules["tensorflow_similarity"] = package
+
+with collshim.stand_in("tensorflow"):
+    import tensorflow as tf
+    from tensorflow_similarity import losses
+
+    rows = np.random.default_rng(0).normal(size=(2, 4, 3)).astype("float32")
+
+    def found(loss, *views):
+        with tf.GradientTape() as tape:
+            tape.watch(views)
+            each = loss(*views) if len(views) == 2 else loss(np.array([0, 0, 1, 1]), *views)
+        return [each, *tape.gradient(each, views)]
+
+    def norms(name, *views):
+        values = found(getattr(losses, name)(reduction="none"), *(tf.constant(view) for view in views))
+        return [float(np.linalg.norm(value.numpy())) for value in values]
+
+    names = ("CircleLoss", "MultiSimilarityLoss", "PNLoss", "SoftNearestNeighborLoss", "TripletLoss")
+    told = [norms(name, rows[0]) for name in names]
+    told += [norms(name, *rows) for name in ("Barlow", "MultiNegativesRankLoss", "SimSiamLoss", "VicReg")]
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    views = [
+        strategy.experimental_distribute_values_from_function(
+            lambda ctx: tf.constant(np.split(view, 2)[ctx.replica_id_in_sync_group])
+        )
+        for view in rows
+    ]
+    replicas = strategy.run(lambda *views: found(losses.SimCLRLoss(0.5, reduction="none"), *views), views)
+    parts = [[part.numpy() for part in strategy.experimental_local_results(value)] for value in replicas]
+    print(json.dumps([told, [np.concatenate(several).tolist() for several in parts]]))
+"""
+
+
 def ran(script: str, *arguments: str) -> Any:
     """What a script printed last, as JSON."""
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
@@ -102,3 +153,42 @@ def test_sonnet_normalizes_over_the_replicas_with_gradients(sonnet: Path) -> Non
     assert np.allclose(dscale, [[2.52113, 4.08074], [4.77886, 10.40651]], atol=1e-5)
     assert np.allclose(doffset, [[2.0, 3.5], [-10.0, -20.5]], atol=1e-5)
     assert np.allclose(average, [[4.66667, 7.66666]], atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def similarity(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package alone; skipped where pip cannot have it."""
+    return installed(tmp_path_factory.mktemp("similarity"), [SIMILARITY], "--no-deps")
+
+
+@KERAS
+def test_similarity_contrasts_the_rows_of_all_replicas_with_gradients(similarity: Path) -> None:
+    told, (each, da, db) = ran(CONTRASTED, str(similarity))
+    norms = [
+        [1192.59668, 2367.89575],
+        [3.94485, 4.52574],
+        [3.57863, 5.89086],
+        [9.94315, 13.45006],
+        [3.0664, 4.93007],
+        [4.23207, 2.89175, 2.3834],
+        [177.49585, 490.68469, 198.02362],
+        [0.59155, 1.01828, 0.64602],
+        [113.32734, 65.4243, 73.15006],
+    ]
+    for found, wanted in zip(told, norms, strict=True):
+        assert np.allclose(found, wanted, rtol=1e-5)
+    assert np.allclose(each, [7.20581, 4.50893, 0.94138, 7.29756], atol=1e-5)
+    first = [
+        [5.63257, -0.80836, -1.27255],
+        [5.32722, 3.27067, 3.29975],
+        [0.55068, -0.7397, 0.02492],
+        [-0.89874, 1.74198, -1.24744],
+    ]
+    second = [
+        [0.41314, -0.12769, -0.74854],
+        [-1.72883, 3.43121, -1.90169],
+        [-0.4001, 0.23639, 0.63596],
+        [0.81001, 1.77423, 0.20872],
+    ]
+    assert np.allclose(da, first, atol=1e-5)
+    assert np.allclose(db, second, atol=1e-5)

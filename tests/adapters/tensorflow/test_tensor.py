@@ -21,6 +21,7 @@ TEXTS: list[tuple[Any, str]] = [
     (lambda: repr(X.shape), "TensorShape([2, 2])"),
     (lambda: str(X.shape), "(2, 2)"),
     (lambda: f"{tf.constant(1.5):.2f}", "1.50"),
+    (lambda: f"{tf.constant([1.0, 2.0])} {tf.constant(3)}", "[1. 2.] 3"),
 ]
 
 VALUES: list[tuple[Callable[[], Any], Any, str]] = [
@@ -36,6 +37,18 @@ VALUES: list[tuple[Callable[[], Any], Any, str]] = [
     (lambda: tf.ones([1], tf.bool), [True], "bool"),
     (lambda: tf.zeros_like(X), [[0, 0], [0, 0]], "int32"),
     (lambda: tf.cast(1.7, tf.int32), 1, "int32"),
+    (lambda: tf.linalg.diag([1.0, 2.0]), [[1.0, 0.0], [0.0, 2.0]], "float32"),
+    (lambda: tf.linalg.diag_part([X, X + 4]), [[1, 4], [5, 8]], "int32"),
+    (lambda: tf.linalg.diag_part(X, k=1), [2], "int32"),
+    (lambda: tf.linalg.set_diag([X, X], [[7, 8], [5, 6]]), [[[7, 2], [3, 8]], [[5, 2], [3, 6]]], "int32"),
+    (lambda: tf.linalg.set_diag(X > 2, [True, False]), [[True, False], [True, False]], "bool"),
+    (lambda: tf.tensor_scatter_nd_update(X, [[0], [1]], [[7, 8], [9, 9]]), [[7, 8], [9, 9]], "int32"),
+    (lambda: tf.gather_nd(X, [[0, 1], [1, 0]]), [2, 3], "int32"),
+    (lambda: tf.gather_nd(X, [[1], [1]]), [[3, 4], [3, 4]], "int32"),
+    (lambda: tf.tensor_scatter_nd_update(X, [[0, 1]], [7]), [[1, 7], [3, 4]], "int32"),
+    (lambda: tf.ones(tf.constant(2)), [1.0, 1.0], "float32"),
+    (lambda: tf.math.reduce_variance([1.0, 2.0]), 0.25, "float32"),
+    (lambda: tf.math.reduce_std([[1.0, 2.0], [4.0, 6.0]], axis=0, keepdims=True), [[1.5, 2.0]], "float32"),
     (lambda: tf.concat([X, X], -1), [[1, 2, 1, 2], [3, 4, 3, 4]], "int32"),
     (lambda: tf.concat([X], 5), [[1, 2], [3, 4]], "int32"),
     (lambda: tf.stack([1, 2]), [1, 2], "int32"),

@@ -1,0 +1,123 @@
+"""Keras's variables over those of strategies: a copy for each replica, with Keras's aggregation and synchronization.
+
+A copy is written in place, and stays the same parameter: torch's modules hold it, and Keras's optimizers write to it.
+What a tape records is a copy of what was read, which nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from collshim.tensorflow import gradient_tape
+from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute.values import DistributedValues
+from collshim.tensorflow.distributed_variables import SyncOnReadVariable, created
+from collshim.tensorflow.gradient_tape import component_here
+from collshim.tensorflow.tensor import Tensor, adopt
+from collshim.tensorflow.variable import Variable
+from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization
+
+
+class Copy(Variable):
+    """One replica's copy of a variable of Keras's; ``arguments`` are those of ``tf.Variable``.
+
+    Attributes:
+        parameter: its memory.
+    """
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.parameter = torch.nn.Parameter(adopt(self._value.detach()), requires_grad=self.trainable)
+        self._value = self.parameter
+
+    def value(self) -> Tensor:
+        """The value, without a gradient: tapes record what is read of Keras's variable itself."""
+        return adopt(self.parameter.detach())
+
+    def _written(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
+        with torch.no_grad():
+            self.parameter.copy_(change(self.parameter.detach()))
+        return self
+
+
+def install() -> None:
+    """Let Keras's variables have copies, and tapes record them; once."""
+    keras_variable: Any = import_module("keras.src.backend.torch.core").Variable
+    in_stateless_scope = import_module("keras.src.backend").in_stateless_scope
+    keras_value, keras_trainable = keras_variable.value.fget, keras_variable.trainable
+
+    def value(self: Any) -> Any:
+        if self._value is None or in_stateless_scope():
+            return keras_value(self)
+        return self._maybe_autocast(_recorded(self, _read(self._held)))
+
+    def set_trainable(self: Any, trainable: bool) -> None:
+        keras_trainable.fset(self, trainable)
+        for copy in _copies(self):
+            copy.trainable = bool(trainable)
+            copy.parameter.requires_grad = bool(trainable)
+
+    keras_variable._held = None
+    keras_variable._initialize = _initialize
+    keras_variable._direct_assign = _direct_assign
+    keras_variable._as_tensor = _as_tensor
+    keras_variable.numpy = _numpy
+    keras_variable.value = property(value, doc=keras_variable.value.__doc__)
+    keras_variable.trainable = property(keras_trainable.fget, set_trainable, doc=keras_trainable.__doc__)
+
+
+def _initialize(self: Any, value: Any) -> None:
+    """Make the copies of a variable of Keras's, of the strategy that the caller is in."""
+    arguments: dict[str, Any] = {
+        "initial_value": self._convert_to_tensor(value, dtype=self._dtype),
+        "trainable": self._trainable,
+        "name": self.path,
+        "synchronization": VariableSynchronization[self.synchronization.upper()],
+        "aggregation": VariableAggregation[self.aggregation.upper()],
+    }
+
+    def create(**more: Any) -> Variable:
+        return Copy(**{**arguments, **more})
+
+    strategy = context.get_strategy()
+    # A replica that builds a layer, or an optimizer, does so for all of this process: the others find it built.
+    self._held = created(strategy, create) if strategy.extended._makes_variables else create()
+    self._value = _copies(self)[0].parameter
+
+
+def _direct_assign(self: Any, value: Any) -> None:
+    """What a replica assigns goes where ``aggregation`` and ``synchronization`` say."""
+    self._held.assign(value.detach())
+
+
+def _as_tensor(self: Any) -> Tensor:
+    """The value as TensorFlow's functions take it: what is written later does not change it."""
+    return adopt(self.value.clone())
+
+
+def _numpy(self: Any) -> Any:
+    """The value as a NumPy array; of shape () a NumPy scalar."""
+    return adopt(self.value).numpy()
+
+
+def _copies(self: Any) -> tuple[Any, ...]:
+    if self._held is None:
+        return ()
+    return self._held.values if isinstance(self._held, DistributedValues) else (self._held,)
+
+
+def _read(held: Any) -> Any:
+    """What the caller sees: the memory of its replica's copy, or what ``aggregation`` makes of all."""
+    return held.value() if isinstance(held, SyncOnReadVariable) else component_here(held).parameter
+
+
+def _recorded(variable: Any, value: torch.Tensor) -> torch.Tensor:
+    """A value as the open tapes record it; the memory itself where nothing is recorded, to be written to."""
+    if not torch.is_grad_enabled() or not gradient_tape.is_open():
+        return value
+    watched = value if value.requires_grad or not value.is_floating_point() else value.detach().requires_grad_()
+    return gradient_tape.read(variable, watched).clone()
