@@ -57,7 +57,9 @@ SLOW = """
     docs/test_*_examples.py::*4?
     docs/test_*_examples.py::*tensor_parallel*
     docs/test_tensorflow_examples.py::*1?
+    adapters/tensorflow/test_keras.py::test_names_are_kerass_own_under_both_names
     docs/test_tensorflow_examples.py::*contrastive*
+    docs/test_tensorflow_examples.py::*keras*
     engine/test_launch.py::test_a_world_of_processes_in_a_rank?unchecked?
     faults/test_faults.py::test_a_module_and_a_backend_are_scored_as_collshim_is
     meta/test_plugin.py::test_a_backend_that_gives_wrong_numbers_fails
