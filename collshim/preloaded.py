@@ -1,4 +1,4 @@
-"""Imported last by the server that forks ranks off: what it has loaded stays shared with them.
+"""Imported last by the server that forks ranks off: what ranks need, which then stays shared with them.
 
 A collection of garbage writes into each object that it looks at, and so copies the page that the object is on; and it
 looks for cycles among some 200,000 objects of torch's, which end with the process.
@@ -7,6 +7,9 @@ looks for cycles among some 200,000 objects of torch's, which end with the proce
 from __future__ import annotations
 
 import gc
+
+import collshim.transports.processes.transport
+import collshim.world  # noqa: F401
 
 gc.collect()
 gc.freeze()
