@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DATA_PARALLEL = ROOT / "docs" / "examples" / "oneflow_data_parallel.py"
 TENSOR_PARALLEL = ROOT / "docs" / "examples" / "oneflow_tensor_parallel.py"
-COMMAND = [sys.executable, "-m", "collshim", "run", "--patch", "oneflow", "-n", "2"]
+COMMAND = [sys.executable, "-m", "collshim", "run", "--no-prefix", "--patch", "oneflow", "-n", "2"]
 
 SCRIPT = """
     import json, sys
