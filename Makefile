@@ -34,7 +34,7 @@ check: lint ## style, and the tests that start no ranks: under a minute
 fast: lint ## these, and the tests whose ranks are threads: 2 minutes
 	@$(call within,900) $(SIDE_BY_SIDE) --session-timeout=840 -m "not processes and not slow"
 
-test: lint types ## what continuous integration runs: style, types and every behaviour; 10 minutes on two cores, ends by itself
+test: lint types ## what continuous integration runs: style, types and every behaviour; 7 minutes on two cores, ends by itself
 	@$(call within,1900) $(SIDE_BY_SIDE) --session-timeout=1800 -m "not slow"
 
 thorough: lint types ## everything, with many more drawn cases; ends within two hours

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 
+import collshim.processes
 import collshim.transports.processes.transport
 import collshim.world  # noqa: F401
 

@@ -175,7 +175,7 @@ def _context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["collshim.processes", "collshim.preloaded"])
+    context.set_forkserver_preload(["collshim.preloaded"])
     return context
 
 
