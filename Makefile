@@ -9,7 +9,8 @@ within = $(if $(TIMEOUT),$(TIMEOUT) $(FOREGROUND) --signal=INT --kill-after=30 $
 
 GPU_PYTHON ?= $(or $(wildcard $(BIN)/python),$(PYTHON))
 GPU_REPORT ?= dist/gpu.md
-# Hundreds of processes of the tests import the package: they share what the first one compiled, whatever is set here.
+# Hundreds of processes of the tests import the package: they share what the first one compiled, whatever
+# the environment says.
 export PYTHONDONTWRITEBYTECODE =
 # torch's stores look up the name of every address that connects: let one without an answer cost one second and not
 # five.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -58,13 +59,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = int(chosen.run(chosen))
         sys.stdout.flush()
-    except BrokenPipeError:  # its reader has read enough: the shell's code for SIGPIPE, and no traceback at exit either
+    except BrokenPipeError:
+        if not _reader_has_left():
+            raise
+        # The shell's code for SIGPIPE, and no traceback at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _SIGPIPE
     except CollshimError as error:
         print(f"collshim {chosen.command}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ArgumentError) else 1
     return code
+
+
+def _reader_has_left() -> bool:
+    poller = select.poll()
+    poller.register(sys.stdout.fileno(), 0)  # errors come unasked
+    return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
 def _parser(called: str) -> argparse.ArgumentParser:

@@ -138,8 +138,9 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
 def gather(params: Any, indices: Any, axis: int = 0, name: str | None = None) -> Tensor:
     """The slices of ``params`` along ``axis`` that ``indices`` names, in its shape."""
     value, places = tensor(params), tensor(indices)
-    found = value.index_select(axis, places.reshape(-1).long())
     place = axis % value.dim()
+    _require_places(places.reshape(-1, 1).long(), value.shape[place : place + 1])
+    found = value.index_select(axis, places.reshape(-1).long())
     return adopt(found.reshape(*value.shape[:place], *places.shape, *value.shape[place + 1 :]))
 
 
@@ -147,19 +148,43 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     """Zeros of ``shape``, to which ``updates`` are added at ``indices``, of shape ``(..., axes indexed)``."""
     places, values = tensor(indices).long(), tensor(updates)
     whole = torch.zeros(lengths_of(shape), dtype=values.dtype)
+    _require_updates(places, values, whole.shape)
     return adopt(whole.index_put(tuple(places.unbind(-1)), values, accumulate=True))
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """What is at each of ``indices``, whose last axis says where: ``result[i] = params[indices[i]]``."""
-    return adopt(as_tensor(params)[tuple(as_tensor(indices).long().unbind(-1))])
+    value, places = as_tensor(params), as_tensor(indices).long()
+    _require_places(places, value.shape)
+    return adopt(value[tuple(places.unbind(-1))])
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """``tensor`` with ``updates[i]`` in the place of what is at ``indices[i]``."""
     whole, places = as_tensor(tensor), as_tensor(indices).long()
     values = as_tensor(updates, None if hasattr(updates, "dtype") else whole.dtype)
+    _require_updates(places, values, whole.shape)
     return adopt(whole.index_put(tuple(places.unbind(-1)), values))
+
+
+def _require_places(places: torch.Tensor, shape: Sequence[int]) -> None:
+    """Refuse places outside of ``shape``, also those below zero, which torch counts from the end."""
+    depth = places.shape[-1]
+    if depth > len(shape):
+        raise invalid_argument(f"indices have {depth} places each, should have at most {len(shape)}: one for each axis")
+    outside = ((places < 0) | (places >= torch.tensor(list(shape[:depth]), dtype=places.dtype))).any(-1)
+    if outside.any():
+        where = outside.nonzero()[0].tolist()
+        raise invalid_argument(
+            f"indices{where} = {places[tuple(where)].tolist()} does not index into shape {list(shape)}"
+        )
+
+
+def _require_updates(places: torch.Tensor, values: torch.Tensor, shape: Sequence[int]) -> None:
+    _require_places(places, shape)
+    wanted = [*places.shape[:-1], *shape[places.shape[-1] :]]
+    if list(values.shape) != wanted:
+        raise invalid_argument(f"updates have shape {list(values.shape)}, should have {wanted}")
 
 
 def one_hot(

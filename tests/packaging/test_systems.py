@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 import collshim
-from collshim.__main__ import main
+from collshim.__main__ import _COMMANDS, main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,6 +83,18 @@ def test_info_tells_versions_and_what_the_launcher_says_but_no_secret(
     assert "launcher    rank 1 of 2, rank 0 at h:7" in out
     assert "COLLSHIM_SECRET=(hidden)" in out
     assert "the secret" not in out
+
+
+def test_another_pipe_that_broke_is_no_reader_that_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(parser: argparse.ArgumentParser) -> None:
+        def run(chosen: argparse.Namespace) -> int:
+            raise BrokenPipeError("of a rank")
+
+        parser.set_defaults(run=run)
+
+    monkeypatch.setitem(_COMMANDS, "info", _COMMANDS["info"]._replace(add_options=broken))
+    with pytest.raises(BrokenPipeError, match="of a rank"):
+        main(["info"])
 
 
 def test_a_command_whose_reader_has_left_ends_quietly_with_the_shells_code() -> None:

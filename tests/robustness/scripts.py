@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -65,10 +66,12 @@ class Script:
     def ended(self, seconds: float = END_SECONDS) -> Ended:
         """How it ended, and what nobody has read of it yet; killed where it has not ended in time."""
         self._stdin.close()
-        self._process.join(seconds)
-        code = self._process.exitcode
-        self._process.kill()
-        return Ended(code, self.stdout.read(), self.stderr.read())
+        with ThreadPoolExecutor(2) as readers:  # a process with more to say than a pipe holds would not end
+            out, errors = (readers.submit(stream.read) for stream in (self.stdout, self.stderr))
+            self._process.join(seconds)
+            code = self._process.exitcode
+            self._process.kill()
+            return Ended(code, out.result(), errors.result())
 
     def close(self) -> None:
         self._process.kill()

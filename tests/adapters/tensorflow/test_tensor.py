@@ -150,3 +150,18 @@ def test_results_of_collectives_are_tensors() -> None:
 def test_seeds_make_the_same_numbers() -> None:
     assert bool(tf.reduce_all(tf.random.normal([3], seed=1) == tf.random.normal([3], seed=1)))
     assert tf.random.uniform([3], 0, 5, tf.int32).shape == [3]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: tf.gather([1.0, 2.0], [0, 2]), r"indices\[1\] = \[2\] does not index into shape \[2\]"),
+        (lambda: tf.gather_nd(X, [[0, -1]]), r"indices\[0\] = \[0, -1\] does not index into shape \[2, 2\]"),
+        (lambda: tf.gather_nd(X, [[0, 1, 1]]), "indices have 3 places each, should have at most 2"),
+        (lambda: tf.scatter_nd([[-1]], [1.0], [3]), r"indices\[0\] = \[-1\] does not index into shape \[3\]"),
+        (lambda: tf.tensor_scatter_nd_update(X, [[0], [1]], [7, 8]), r"updates have shape \[2\], should have \[2, 2\]"),
+    ],
+)
+def test_places_outside_and_updates_that_do_not_fit_are_refused(call: Callable[[], Any], told: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=told):
+        call()
