@@ -1,6 +1,6 @@
 """The options of collshim's conformance suite, for pytest.
 
-    pytest --pyargs collshim.conformance --adapter mypkg.dist --dialect torch
+    pytest --pyargs collshim.conformance --collshim-adapter mypkg.dist --collshim-framework torch
 
 pytest imports this in every run where collshim is installed. So it lies outside of the package, which imports torch,
 and imports nothing until an option is used.
@@ -8,7 +8,7 @@ and imports nothing until an option is used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pytest
@@ -16,50 +16,65 @@ if TYPE_CHECKING:
 TRANSPORTS = ("threads", "processes")
 
 
+SUITE = "collshim.conformance"
+
+SHORT = ("adapter", "dialect", "framework", "transport", "backend", "kinds", "collective", "size", "case")
+"""Options that a run of the suite takes as the command spells them, too."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Make the options known."""
-    group = parser.getgroup("collshim", "conformance suite (pytest --pyargs collshim.conformance)")
-    group.addoption(
-        "--adapter",
+    group = parser.getgroup("collshim", f"conformance suite (pytest --pyargs {SUITE})")
+
+    def add(name: str, text: str, **more: Any) -> None:
+        group.addoption(f"--collshim-{name}", help=text, **more)
+
+    add(
+        "adapter",
+        "the module to test, in the place of the framework's own (torch.distributed, oneflow, mindspore, tensorflow, "
+        "megengine), or of another: oneflow.comm=mypkg.comm; without it, collshim's adapter",
         metavar="MODULE",
-        help="the module to test, in the place of the dialect's own (torch.distributed, oneflow, mindspore, "
-        "tensorflow, megengine), or of another: oneflow.comm=mypkg.comm; without it, collshim's adapter",
     )
-    group.addoption("--dialect", metavar="NAME", help="whose functions the module has: torch, oneflow, ...")
-    group.addoption(
-        "--transport",
-        action="append",
-        choices=TRANSPORTS,
-        help="what the ranks are; for a module processes, unless said: only collshim's worlds have ranks as threads",
-    )
-    group.addoption(
-        "--collshim-backend", metavar="NAME", help="of torch.distributed, or of the module: gloo, collshim, ..."
-    )
-    group.addoption("--collshim-import", metavar="MODULE", help="what every rank imports first, to register a backend")
-    group.addoption(
-        "--collshim-xfails-file", metavar="FILE", help="functions, or cases, that are known to fail, a line each"
-    )
-    group.addoption("--collshim-skips-file", metavar="FILE", help="the same of what is not to be asked")
-    group.addoption("--collshim-kinds", action="append", metavar="KIND", help="of arrays: torch, numpy")
-    group.addoption("--collshim-timeout", type=float, metavar="SECONDS", help="for the ranks to answer a case")
-    group.addoption("--collshim-allow-missing", action="store_true", help="ask a module that has none of the functions")
+    add("framework", "whose functions the module has: torch, oneflow, ...", metavar="NAME")
+    text = "what the ranks are; for a module processes, unless said: only collshim's worlds have ranks as threads"
+    add("transport", text, action="append", choices=TRANSPORTS)
+    add("backend", "of torch.distributed, or of the module: gloo, collshim, ...", metavar="NAME")
+    add("import", "what every rank imports first, to register a backend", metavar="MODULE")
+    add("collective", "this row alone; may be given again", action="append", metavar="ROW")
+    add("size", "of worlds, this alone; may be given again", action="append", type=int, metavar="N")
+    add("case", "one case alone, as a run prints it: [FUNCTION: ]Case(...)", metavar="CASE")
+    add("xfails-file", "functions, or cases, that are known to fail, a line each", metavar="FILE")
+    add("skips-file", "the same of what is not to be asked", metavar="FILE")
+    add("kinds", "of arrays: torch, numpy; may be given again", action="append", metavar="KIND")
+    add("timeout", "for the ranks to answer a case", type=float, metavar="SECONDS")
+    add("allow-missing", "ask a module that has none of the functions", action="store_true")
+
+
+def pytest_load_initial_conftests(args: list[str]) -> None:
+    """In a run of the suite, and in no other, the short names are these options'."""
+    if SUITE not in args:
+        return
+    for place, argument in enumerate(args):
+        name, equals, value = argument.removeprefix("--").partition("=")
+        if argument.startswith("--") and name in SHORT:
+            args[place] = f"--collshim-{'framework' if name == 'dialect' else name}{equals}{value}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the options to the suite, where one is used."""
-    adapter, backend = config.getoption("adapter"), config.getoption("collshim_backend")
+    adapter, backend = config.getoption("collshim_adapter"), config.getoption("collshim_backend")
     registers = config.getoption("collshim_import")
-    dialect = config.getoption("dialect") or ("torch" if backend else None)
+    framework = config.getoption("collshim_framework") or ("torch" if backend else None)
     wrong = ""
-    if adapter and not dialect:
-        wrong = f"--adapter {adapter} needs --dialect, the framework whose functions it has"
+    if adapter and not framework:
+        wrong = f"--collshim-adapter {adapter} needs --collshim-framework, the framework whose functions it has"
     elif registers and not backend:
         wrong = f"--collshim-import {registers} needs --collshim-backend, the name of the backend that it registers"
     if wrong:
         import pytest
 
         raise pytest.UsageError(wrong)
-    if dialect:
+    if framework:
         from collshim.conformance.plugin import configure
 
-        configure(config, dialect)
+        configure(config, framework)

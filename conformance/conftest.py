@@ -7,13 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from collshim.conformance.effort import TRANSPORTS
 from collshim.conformance.patience import Patience
 from collshim.conformance.plugin import RULES
 from collshim.conformance.pool import Pools
+from collshim.conformance.report.plan import Plan
 from collshim.conformance.rules import Rules
+from collshim.conformance.subject import ADAPTERS
 
 _SKIPPED = "Skipped: missing: "
-_OWN = Rules()
+_OWN = Rules(Plan(ADAPTERS, TRANSPORTS))
 
 
 @pytest.fixture(scope="module")

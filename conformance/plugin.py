@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from collshim import ArgumentError
+from collshim import ArgumentError, ArgumentValueError
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.report.listed import read
+from collshim.conformance.cases import COLLECTIVES
+from collshim.conformance.report.listed import one_case, read
+from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.readiness import find_modules_here, require
 from collshim.conformance.rules import Rules
 from collshim.conformance.subject import Subject, module, over
@@ -23,14 +25,17 @@ from collshim.frameworks import FRAMEWORKS
 RULES = pytest.StashKey[Rules]()
 FOLDER = Path(__file__).resolve().parent
 OF_ONE_ADAPTER = "test_adapters.py"
+OF_CASES = "test_corner_cases_agree"
 
 
 class OnOneDialect:
     """Collects the part of the suite that is about one dialect."""
 
-    def __init__(self, subject: Subject, transports: list[str]) -> None:
-        self._subject = subject
-        self._transports = transports
+    def __init__(self, plan: Plan) -> None:
+        self._subject = plan.subject
+        self._transports = plan.transports
+        self._names = {binding.name for binding in plan.bindings()}
+        self._is_one_case = plan.only is not None
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Leave out the suite's other files, and no others."""
@@ -50,34 +55,55 @@ class OnOneDialect:
     def _is_asked(self, item: pytest.Item) -> bool:
         params = getattr(getattr(item, "callspec", None), "params", {})
         binding = params.get("binding")
-        is_in_dialect = not isinstance(binding, Binding) or self._subject.speaks(binding)
-        return is_in_dialect and params.get("transport", self._transports[0]) in self._transports
+        if isinstance(binding, Binding) and (not self._subject.speaks(binding) or binding.name not in self._names):
+            return False
+        if self._is_one_case and isinstance(binding, Binding) and getattr(item, "originalname", "") != OF_CASES:
+            return False
+        return params.get("transport", self._transports[0]) in self._transports
 
 
 def configure(config: pytest.Config, dialect: str) -> None:
     """Let the suite be run on a module, or on collshim's own adapter of one dialect; as the options say."""
     chosen: Any = config.option
     if dialect not in FRAMEWORKS:
-        raise pytest.UsageError(f"--dialect is {dialect!r}, should be one of {', '.join(FRAMEWORKS)}")
+        raise pytest.UsageError(f"--collshim-framework is {dialect!r}, should be one of {', '.join(FRAMEWORKS)}")
     if chosen.collshim_backend and dialect != "torch":
-        raise pytest.UsageError(f"--collshim-backend is torch's, and --dialect is {dialect!r}")
+        raise pytest.UsageError(f"--collshim-backend is torch's, and --collshim-framework is {dialect!r}")
     subject = replace(_subject(chosen, dialect), seconds=chosen.collshim_timeout)
     if subject.foreign:
         find_modules_here()
     try:
-        require(subject, subject.bindings(), allow_missing=chosen.collshim_allow_missing)
-        xfails, skips = read(_path(chosen.collshim_xfails_file)), read(_path(chosen.collshim_skips_file))
-        config.stash[RULES] = Rules(subject, xfails, skips, chosen.collshim_kinds or ())
+        plan = _plan(chosen, subject)
+        require(subject, plan.bindings(), allow_missing=chosen.collshim_allow_missing)
+        xfails = read(_path(chosen.collshim_xfails_file))
+        config.stash[RULES] = Rules(plan, xfails, is_chosen=True)
     except ArgumentError as error:
         raise pytest.UsageError(str(error)) from error
-    selection = chosen.transport or (["processes"] if subject.foreign else list(subject.transports))
-    config.pluginmanager.register(OnOneDialect(subject, selection), "collshim-one-dialect")
+    config.pluginmanager.register(OnOneDialect(plan), "collshim-one-dialect")
+
+
+def _plan(chosen: Any, subject: Subject) -> Plan:
+    """As the command makes it of its options."""
+    unknown = [name for name in chosen.collshim_collective or () if name not in COLLECTIVES]
+    if unknown:
+        names = ", ".join(COLLECTIVES)
+        raise ArgumentValueError(f"--collshim-collective is {' '.join(unknown)}, should be of {names}")
+    return Plan(
+        subject,
+        chosen.collshim_transport or (["processes"] if subject.foreign else list(subject.transports)),
+        [subject.framework],
+        chosen.collshim_collective or (),
+        chosen.collshim_size or (),
+        chosen.collshim_kinds or (),
+        None if chosen.collshim_case is None else one_case(chosen.collshim_case, "--collshim-case"),
+        read(_path(chosen.collshim_skips_file)),
+    )
 
 
 def _subject(chosen: Any, dialect: str) -> Subject:
     if chosen.collshim_backend:
-        return over(chosen.collshim_backend, chosen.adapter, chosen.collshim_import)
-    return module(chosen.adapter, dialect) if chosen.adapter else Subject(dialect)
+        return over(chosen.collshim_backend, chosen.collshim_adapter, chosen.collshim_import)
+    return module(chosen.collshim_adapter, dialect) if chosen.collshim_adapter else Subject(dialect)
 
 
 def _path(name: str | None) -> Path | None:

@@ -12,45 +12,48 @@ from collshim.conformance.bindings.kinds import KINDS
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import DifferenceError, check
 from collshim.conformance.report.listed import NOTHING, Listed
+from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.results import FAIL
 from collshim.conformance.report.runner import differing
 from collshim.conformance.report.verdicts import Verdicts
-from collshim.conformance.subject import ADAPTERS, Subject
 
 
 class Rules:
     """What is asked of a subject, and what its answers must be.
 
     Args:
-        subject: what is tested.
+        plan: what is asked, and of whom.
         xfails: what is known to fail.
-        skips: what is not asked.
-        kinds: of arrays; those that the subject takes where there are none.
+        is_chosen: whether options chose the plan, so that its cases are asked in the place of the tests' own.
 
     Raises:
-        ArgumentValueError: there is no such kind.
+        ArgumentValueError: the plan's kinds of arrays are none.
     """
 
-    def __init__(
-        self, subject: Subject = ADAPTERS, xfails: Listed = NOTHING, skips: Listed = NOTHING, kinds: Sequence[str] = ()
-    ) -> None:
-        unknown = [kind for kind in kinds if kind not in KINDS]
+    def __init__(self, plan: Plan, xfails: Listed = NOTHING, *, is_chosen: bool = False) -> None:
+        unknown = [kind for kind in plan.kinds if kind not in KINDS]
         if unknown:
             raise ArgumentValueError(f"kinds of arrays are {', '.join(unknown)}, should be {' or '.join(KINDS)}")
-        self.subject = subject
+        self.subject = plan.subject
+        self._plan = plan
         self._xfails = xfails
-        self._skips = skips
-        self._kinds = kinds or subject.kinds
+        self._is_chosen = is_chosen
 
     @cached_property
     def _verdicts(self) -> Verdicts:
         return Verdicts.of(self.subject, self._xfails)
 
+    def sizes(self, sizes: Sequence[int]) -> list[int]:
+        """Those of these sizes of worlds that are asked."""
+        return [size for size in sizes if size in (self._plan.sizes or sizes)]
+
+    def chosen(self, binding: Binding, transport: str) -> list[Case] | None:
+        """The cases that the command would ask; None where no option chose them."""
+        return self._plan.cases(binding, transport) if self._is_chosen else None
+
     def admits(self, binding: Binding, case: Case) -> bool:
         """Whether the case is asked."""
-        if case.kind not in self._kinds or self._skips.entry(binding.name, case) is not None:
-            return False
-        return self._verdicts.known(binding, case) is None
+        return self._plan.admits(binding, case) and self._verdicts.known(binding, case) is None
 
     def check(self, binding: Binding, case: Case, answers: Sequence[Answer | Failure]) -> None:
         """Compare the answers of all ranks.

@@ -21,7 +21,7 @@ import torch
 from collshim import ArgumentError, ArgumentValueError, __version__
 from collshim.conformance.effort import TRANSPORTS
 from collshim.conformance.report import progress, readiness
-from collshim.conformance.report.listed import asked, case_of, read
+from collshim.conformance.report.listed import one_case, read
 from collshim.conformance.report.page import page
 from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.real import version
@@ -61,13 +61,6 @@ def start(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace, subject: Subject) -> Plan:
-    only = None
-    if options.case is not None:
-        line = options.case.strip()
-        function, case = ("", case_of(line, "--case")) if line.startswith("Case(") else asked(line, "--case")
-        if case is None:
-            raise ArgumentValueError(f"--case is {line!r}, should be one, as a run prints it: FUNCTION: Case(...)")
-        only = function, case
     return Plan(
         subject,
         _transports(options, subject),
@@ -75,7 +68,7 @@ def _plan(options: argparse.Namespace, subject: Subject) -> Plan:
         options.collective,
         options.size,
         options.kinds,
-        only,
+        None if options.case is None else one_case(options.case, "--case"),
         read(options.skips_file),
     )
 

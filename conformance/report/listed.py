@@ -67,6 +67,19 @@ def asked(text: str, where: str) -> tuple[str, Case | None]:
     return function, case_of(line, where) if line else None
 
 
+def one_case(text: str, where: str) -> tuple[str, Case]:
+    """A case, and the function in front of it; "" for all functions of its collective.
+
+    Raises:
+        ArgumentValueError: there is no such function, or the case is none.
+    """
+    line = text.strip()
+    function, case = ("", case_of(line, where)) if line.startswith("Case(") else asked(line, where)
+    if case is None:
+        raise ArgumentValueError(f"{where} is {line!r}, should be one, as a run prints it: FUNCTION: Case(...)")
+    return function, case
+
+
 def case_of(line: str, where: str) -> Case:
     """The case that is printed as this line.
 

@@ -64,7 +64,13 @@ class Plan:
         for place, size in enumerate(sizes_in_order):
             found += share(corners(binding, size), place, dealt)
         found += refusals(binding, 2) if 2 in sizes else []
-        return [case for case in dict.fromkeys(found) if self._is_admitted(binding, case)]
+        return [case for case in dict.fromkeys(found) if self.admits(binding, case)]
+
+    def admits(self, binding: Binding, case: Case) -> bool:
+        """Whether a case of a spelling that is asked may be."""
+        if case.kind not in (self.kinds or self.subject.kinds) or (self.sizes and case.size not in self.sizes):
+            return False
+        return self.skips.entry(binding.name, case) is None
 
     def recordings(self) -> Iterator[tuple[str, str, Recording]]:
         """The recordings that are replayed, each with its collective and its dialect; none of a foreign subject."""
@@ -83,9 +89,6 @@ class Plan:
         for case in corners(binding, sizes[0]) if sizes else ():
             if case.reduce_op != binding.admits.reduce_ops[0] and not case.gradient:
                 yield case
-
-    def _is_admitted(self, binding: Binding, case: Case) -> bool:
-        return case.kind in (self.kinds or self.subject.kinds) and self.skips.entry(binding.name, case) is None
 
     def _is_asked(self, binding: Binding) -> bool:
         if self.only is None:

@@ -15,8 +15,10 @@ import collshim_pytest
 ROOT = Path(collshim_pytest.__file__).resolve().parent
 EXAMPLE = ROOT / "docs" / "examples" / "store_dist.py"
 HEAVY = ("collshim", "torch", "numpy", "hypothesis", "optree")
-OPTIONS = ("--adapter", "mypkg.dist", "--dialect", "torch")
+OPTIONS = ("--collshim-adapter", "mypkg.dist", "--collshim-framework", "torch")
 
+OWN_OPTION = "def pytest_addoption(parser):\n    parser.addoption('--adapter')\n"
+OWN_TEST = "def test_own(pytestconfig):\n    assert pytestconfig.option.adapter == 'own'\n"
 IMPORTS_NOTHING = f"import collshim_pytest, sys; print(sorted(set({HEAVY}) & set(sys.modules)))"
 IMPORTS_WITHOUT = """
 import importlib, pkgutil, sys
@@ -117,4 +119,40 @@ def test_one_dialect_of_collshims_own_may_be_asked_for(project: Path) -> None:
 def test_a_module_needs_a_dialect(project: Path) -> None:
     done = _suite(project, "--adapter", "mypkg.dist")
     assert done.returncode == 4
-    assert "--adapter mypkg.dist needs --dialect" in done.stderr
+    assert "--collshim-adapter mypkg.dist needs --collshim-framework" in done.stderr
+
+
+def test_what_the_command_asks_is_asked_of_the_same_sizes_and_collectives(project: Path) -> None:
+    asked = ("--collective", "all_gather", "--collective", "barrier", "--size", "2", "--adapter", "mypkg.dist")
+    done = _suite(project, *asked, "--dialect", "torch", "-k", "corner", "-rp")
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = [line.partition("[")[2] for line in done.stdout.splitlines() if line.startswith("PASSED")]
+    assert passed
+    assert {"barrier" in line or "all_gather" in line for line in passed} == {True}
+    assert not any("all_gather_" in line for line in passed)
+
+
+def test_a_case_that_a_run_has_printed_is_asked_alone(project: Path) -> None:
+    module = project / "mypkg" / "dist.py"
+    right = "for rank in within.ranks]"
+    module.write_text(module.read_text().replace(right, "for rank in within.ranks[::-1]]"))
+    line = "torch.distributed.all_gather: Case('all_gather', seed=1)"
+    done = _suite(project, *OPTIONS, "--collshim-case", line)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"DifferenceError: {line}" in done.stdout
+    assert "1 failed" in done.stdout
+    assert "passed" not in done.stdout
+
+
+def test_what_is_no_collective_or_no_case_is_a_usage_error(project: Path) -> None:
+    for option, wrong in (("--collshim-collective", "all_sum"), ("--collshim-case", "torch.distributed.all_gather")):
+        done = _suite(project, *OPTIONS, option, wrong)
+        assert done.returncode == 4
+        assert f"{option} is" in done.stderr
+
+
+def test_a_project_may_have_options_of_the_commands_names(project: Path) -> None:
+    (project / "conftest.py").write_text(OWN_OPTION)
+    (project / "test_own.py").write_text(OWN_TEST)
+    done = _python("-m", "pytest", "-p", "collshim_pytest", "-q", "--adapter", "own", folder=project)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -56,21 +56,24 @@ def repeated(
     Returns:
         What ``posted`` returns.
     """
-    process_group, root = quick(group), None
+    process_group = quick(group)
     if process_group is None or array is None or out is None:
         return UNKNOWN
     if process_group.held is not None:
         return process_group.held.add_plain(collective, array, op, async_op)
-    if ranks is not None and (root := _root(process_group, *ranks)) is None:
+    is_global = ranks is not None and ranks[1] is None and process_group.is_whole
+    root = None if ranks is None else ranks[0] if is_global else _root(process_group, *ranks)
+    if root is None and ranks is not None:
         return UNKNOWN
-    if type(out) is Tensor and collective in _UNCOUNTED:
-        memory = out.data
+    comm = process_group.communicator
+    if type(out) is Tensor and (comm.checks or collective.reduces or out.requires_grad) and collective in _UNCOUNTED:
+        memory = out.data  # else C++ alone writes to it
         array, out = (memory if array is out else array), memory
     if collective.reduces:
         op = NAMES.get(id(op), "")
     elif collective in _ARRANGED:
-        array, out = _ARRANGED[collective](process_group.communicator, array, out, op, root)
-    work = process_group.communicator.repeat(collective, array, out, op, root)
+        array, out = _ARRANGED[collective](comm, array, out, op, root)
+    work = comm.repeat(collective, array, out, op, root)
     if work is None:
         return UNKNOWN
     process_group.posted += 1

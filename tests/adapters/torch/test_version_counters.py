@@ -92,6 +92,31 @@ def test_a_call_counts_as_a_change_where_it_does_over_gloo(run: Run, name: str) 
     assert run(rank, 2)[0] is (name in COUNTED)
 
 
+def _versions(tensors: list[Tensor]) -> int:
+    return sum(tensor._version for tensor in tensors)
+
+
+def _counted_when_repeated() -> set[str]:
+    counted = set[str]()
+    for name, call in CALLS.items():
+        one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
+        call(one, two, whole)
+        before = _versions([one, *two, whole])
+        call(one, two, whole)
+        counted |= {name} if _versions([one, *two, whole]) > before else set()
+    dist.broadcast(torch.zeros(2, 3).t(), 1)
+    dist.broadcast(turned := torch.full((2, 3), float(dist.get_rank())).t(), 1)
+    assert turned.eq(1).all()
+    return counted | ({"strided"} if turned._version else set())
+
+
+@pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
+def test_a_repeated_call_counts_as_a_change_where_it_does_over_gloo_without_the_check_too() -> None:
+    with collshim.options(check=False):
+        found = collshim.launch(_initialised, 2, args=(_counted_when_repeated,), ranks="processes", timeout=SECONDS)
+    assert found[0] == COUNTED
+
+
 @pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_tensors_made_in_inference_mode_are_outputs_outside_it(run: Run, name: str) -> None:
