@@ -55,8 +55,8 @@ ALL = Effort(CELLS, (1, 2, 4), 2.0, 4, thorough=True, skipped=())
 REPEATS = {"4 B": 150, "64 B": 150, "4 KB": 150, "64 KB": 100, "1 MB": 40, "16 MB": 6, "64 MB": 4}
 """Repetitions in a block."""
 
-ADAPTER_SHARE = 2
-"""Times as many repetitions, and blocks, for the adapter: with the usual ones torch beside itself differs by 8 %."""
+ADAPTER_REPEATS, ADAPTER_BLOCKS = 300, 2
+"""Of the adapter, whatever the size, and in so many times as many blocks: its goals are close to what chance does."""
 
 HEAD = (
     "Times in us: median (tenth percentile); host times: the least of all bursts (their median). Ratios are those of"
@@ -115,8 +115,9 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
         yield from tables.calls(ranks.measured(Job(others, _repeats(effort, effort.calls)), 2, effort.blocks))
     torchs = [op for op in ops if OPERATIONS[op].gloo and OPERATIONS[op].torch is not None]
     if "adapter" in sections and torchs:
-        job = Job(torchs, _repeats(effort._replace(share=ADAPTER_SHARE * effort.share), effort.adapter))
-        findings = findings._replace(adapter=ranks.adapter_measured(job, 2, ADAPTER_SHARE * effort.blocks))
+        repeats = {SIZES[name]: int(ADAPTER_REPEATS * effort.share) for name in effort.adapter}
+        blocks = ADAPTER_BLOCKS * effort.blocks
+        findings = findings._replace(adapter=ranks.adapter_measured(Job(torchs, repeats), 2, blocks))
         yield from tables.adapter(findings.adapter)
     if "forms" in sections:
         nbytes = SIZES[effort.form]
