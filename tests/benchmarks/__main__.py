@@ -115,7 +115,7 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
         yield from tables.calls(ranks.measured(Job(others, _repeats(effort, effort.calls)), 2, effort.blocks))
     torchs = [op for op in ops if OPERATIONS[op].gloo and OPERATIONS[op].torch is not None]
     if "adapter" in sections and torchs:
-        repeats = {SIZES[name]: int(ADAPTER_REPEATS * effort.share) for name in effort.adapter}
+        repeats = {SIZES[name]: max(3, int(ADAPTER_REPEATS * effort.share)) for name in effort.adapter}
         blocks = ADAPTER_BLOCKS * effort.blocks
         findings = findings._replace(adapter=ranks.adapter_measured(Job(torchs, repeats), 2, blocks))
         yield from tables.adapter(findings.adapter)
