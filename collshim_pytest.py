@@ -8,6 +8,7 @@ and imports nothing until an option is used.
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,11 +16,19 @@ if TYPE_CHECKING:
 
 TRANSPORTS = ("threads", "processes")
 
-
 SUITE = "collshim.conformance"
 
 SHORT = ("adapter", "dialect", "framework", "transport", "backend", "kinds", "collective", "size", "case")
 """Options that a run of the suite takes as the command spells them, too."""
+
+NARROWING = ("transport", "collective", "size", "case", "xfails_file", "skips_file", "kinds", "timeout")
+"""Options that say what is asked of the one framework's functions, or how."""
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no size of a world, should be 1 or more")
+    return int(text)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("backend", "of torch.distributed, or of the module: gloo, collshim, ...", metavar="NAME")
     add("import", "what every rank imports first, to register a backend", metavar="MODULE")
     add("collective", "this row alone; may be given again", action="append", metavar="ROW")
-    add("size", "of worlds, this alone; may be given again", action="append", type=int, metavar="N")
+    add("size", "of worlds, this alone; may be given again", action="append", type=_size, metavar="N")
     add("case", "one case alone, as a run prints it: [FUNCTION: ]Case(...)", metavar="CASE")
     add("xfails-file", "functions, or cases, that are known to fail, a line each", metavar="FILE")
     add("skips-file", "the same of what is not to be asked", metavar="FILE")
@@ -52,7 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_load_initial_conftests(args: list[str]) -> None:
     """In a run of the suite, and in no other, the short names are these options'."""
-    if SUITE not in args:
+    if not any(argument.startswith(SUITE) for argument in args):
         return
     for place, argument in enumerate(args):
         name, equals, value = argument.removeprefix("--").partition("=")
@@ -65,9 +74,11 @@ def pytest_configure(config: pytest.Config) -> None:
     adapter, backend = config.getoption("collshim_adapter"), config.getoption("collshim_backend")
     registers = config.getoption("collshim_import")
     framework = config.getoption("collshim_framework") or ("torch" if backend else None)
-    wrong = ""
+    wrong, given = "", [name for name in NARROWING if config.getoption(f"collshim_{name}") is not None]
     if adapter and not framework:
         wrong = f"--collshim-adapter {adapter} needs --collshim-framework, the framework whose functions it has"
+    elif given and not framework:
+        wrong = f"--collshim-{given[0].replace('_', '-')} needs --collshim-framework, the one that is asked"
     elif registers and not backend:
         wrong = f"--collshim-import {registers} needs --collshim-backend, the name of the backend that it registers"
     if wrong:

@@ -114,7 +114,7 @@ class Posting:
         if work is None or work._out is not copy:
             return work
         work._out = array
-        return work.then(partial(_written_back, copy, self.checks))
+        return work.then(partial(_written_back, copy))
 
     def _kind(self, array: Any) -> Any:
         """What makes an array of the caller's kind of a result's tensors; None where they are it."""
@@ -256,10 +256,8 @@ def _strides(tensor: Tensor) -> tuple[Any, Any]:
     return tensor.shape, tensor.stride()
 
 
-def _written_back(copy: Tensor, counts: bool, own: Tensor) -> Tensor:
-    """``own``, with what was received; without the check that counts as no change, as where C++ writes to it."""
-    (own if counts else own.data).copy_(copy)
-    return own
+def _written_back(copy: Tensor, own: Tensor) -> Tensor:
+    return own.copy_(copy)
 
 
 def needs_grad(parts: Parts) -> bool:

@@ -67,7 +67,9 @@ class Plan:
         return [case for case in dict.fromkeys(found) if self.admits(binding, case)]
 
     def admits(self, binding: Binding, case: Case) -> bool:
-        """Whether a case of a spelling that is asked may be."""
+        """Whether a case of a spelling that is asked may be; the one that was asked for may, whatever else was said."""
+        if self.only is not None:
+            return case == self.only[1]
         if case.kind not in (self.kinds or self.subject.kinds) or (self.sizes and case.size not in self.sizes):
             return False
         return self.skips.entry(binding.name, case) is None

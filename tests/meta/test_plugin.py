@@ -144,11 +144,33 @@ def test_a_case_that_a_run_has_printed_is_asked_alone(project: Path) -> None:
     assert "passed" not in done.stdout
 
 
-def test_what_is_no_collective_or_no_case_is_a_usage_error(project: Path) -> None:
-    for option, wrong in (("--collshim-collective", "all_sum"), ("--collshim-case", "torch.distributed.all_gather")):
-        done = _suite(project, *OPTIONS, option, wrong)
-        assert done.returncode == 4
-        assert f"{option} is" in done.stderr
+@pytest.mark.parametrize(
+    ("option", "wrong", "told"),
+    [
+        ("collective", "all_sum", "--collshim-collective is all_sum, should be of all_reduce"),
+        ("case", "torch.distributed.all_gather", "--collshim-case is 'torch.distributed.all_gather', should be one"),
+        ("size", "0", "0 is no size of a world, should be 1 or more"),
+    ],
+)
+def test_what_names_nothing_that_can_be_asked_is_a_usage_error(
+    project: Path, option: str, wrong: str, told: str
+) -> None:
+    done = _suite(project, *OPTIONS, f"--collshim-{option}", wrong)
+    assert done.returncode == 4
+    assert told in done.stderr
+
+
+def test_what_narrows_a_run_needs_the_framework_that_it_narrows(project: Path) -> None:
+    done = _suite(project, "--size", "2")
+    assert done.returncode == 4
+    assert "--collshim-size needs --collshim-framework" in done.stderr
+
+
+def test_the_one_case_is_asked_whatever_kinds_and_sizes_are(project: Path) -> None:
+    line = "torch.distributed.all_gather: Case('all_gather', size=3, kind='numpy', seed=1)"
+    done = _suite(project, *OPTIONS, "--collshim-case", line, "--collshim-size", "2", "--collshim-kinds", "torch")
+    assert "1 passed" in done.stdout, done.stdout
+    assert "skipped" not in done.stdout
 
 
 def test_a_project_may_have_options_of_the_commands_names(project: Path) -> None:

@@ -29,6 +29,7 @@ Call = Callable[..., collshim.work.Work[Any]]
 UNKNOWN: Any = object()
 """What ``repeated`` returns of a call that is like none which was validated before."""
 
+_STRIDED = torch.strided
 _UNCOUNTED = {ALL_REDUCE, REDUCE, BROADCAST, SCATTER, ALL_TO_ALL}
 """Whose tensors gloo's C++ writes without autograd's knowledge: see ``forms.uncounted``."""
 
@@ -66,8 +67,8 @@ def repeated(
     if root is None and ranks is not None:
         return UNKNOWN
     comm = process_group.communicator
-    if type(out) is Tensor and (comm.checks or collective.reduces or out.requires_grad) and collective in _UNCOUNTED:
-        memory = out.data  # else C++ alone writes to it
+    if type(out) is Tensor and collective in _UNCOUNTED:
+        memory = _uncounted(comm, collective, out)
         array, out = (memory if array is out else array), memory
     if collective.reduces:
         op = NAMES.get(id(op), "")
@@ -104,6 +105,13 @@ def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: t
         return UNKNOWN
     process_group.posted += 1
     return Work(work, process_group.deadline, [tensor])
+
+
+def _uncounted(comm: Communicator, collective: Collective, out: Tensor) -> Tensor:
+    """An output to which nothing is written that counts as a change; itself where C++ alone writes to it."""
+    if comm.checks or collective.reduces or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
+        return out.data
+    return out
 
 
 def _gathered(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:
