@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from collshim.arrays import Array, as_torch, is_array, to_numpy
-from collshim.mindspore.common.dtype import dtype_name, torch_dtype
+from collshim.mindspore.common.dtype import torch_dtype
 from collshim.mindspore.communication.groups import refuse
+from collshim.mindspore.printing import text
 from collshim.work import Work
 
 __all__ = ["Tensor"]
@@ -183,7 +184,8 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         return str(self.asnumpy())
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]  # torch's is untyped
-        return f"{_head(self)}{_values(self.asnumpy())})"
+        settle(self)
+        return text(self.detach().as_subclass(torch.Tensor))
 
     def __format__(self, format_spec: str) -> str:
         return format(self.asnumpy().item() if format_spec else str(self), format_spec)
@@ -226,16 +228,3 @@ def _copied(data: Any, dtype: torch.dtype | None) -> torch.Tensor:
     if isinstance(data, list | tuple) and any(is_array(item) for item in data):
         return torch.stack([_copied(item, dtype) for item in data])
     return torch.tensor(data, dtype=dtype)
-
-
-def _head(tensor: Tensor) -> str:
-    lengths = ", ".join(map(str, tensor.shape))
-    return f"Tensor(shape=[{lengths}], dtype={dtype_name(tensor.dtype)}, value="
-
-
-def _values(values: np.ndarray[Any, Any]) -> str:
-    if values.ndim == 0:
-        return f" {values.item():g}" if values.dtype.kind == "f" else f" {values.item()}"
-    form: Any = {"float_kind": lambda value: f"{value: .8e}"}
-    text = np.array2string(values, separator=", ", formatter=form if values.dtype.kind == "f" else None)
-    return f"{' ' if values.ndim == 1 else chr(10)}{text}"

@@ -66,8 +66,8 @@ def run(framework: str, arguments: list[str]) -> int:
         print(f"over-real: SKIPPED, no test over {framework} was run: {error}", flush=True)
         return SKIPPED
     options = ["--quiet", "--noconftest", "-c", os.devnull, f"--rootdir={ROOT}", "--timeout=100"]
-    tests = Path(__file__).parent / f"over_{framework}.py"
-    command = [str(python), "-m", "pytest", *options, "-p", "no:cacheprovider", str(tests), *arguments]
+    tests = map(str, sorted(Path(__file__).parent.glob(f"over_{framework}*.py")))
+    command = [str(python), "-m", "pytest", *options, "-p", "no:cacheprovider", *tests, *arguments]
     cuda = python.parents[1].glob("lib/python*/site-packages/nvidia/*/lib")
     libraries = [*map(str, cuda), os.environ.get("LD_LIBRARY_PATH", "")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -79,7 +79,8 @@ HEIGHT = {row: height for height, rows in enumerate(LEVELS) for row in rows}
 # Where torch's process groups may be named, and the modules that may not reach them all the same.
 PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
 # collshim.run starts torch's elastic agent, which lives in torch.distributed too, with the rendezvous.
-_MAY = ("transports.processes.*", "world", "rendezvous", "info", "run", "torch*", "worker", "mindspore.ops._store")
+_STORE = "mindspore.communication._store"
+_MAY = ("transports.processes.*", "world", "rendezvous", "info", "run", "torch*", "worker", _STORE)
 MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in _MAY)
 NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.threads.*"
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 
 from collshim.arrays import register_kind
+from collshim.mindspore.common.dtype import dtype_name
 from collshim.mindspore.tensor import Tensor, settle, wrapped
 
 __all__ = ["Parameter", "ParameterTuple"]
@@ -66,6 +67,13 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
     def value(self) -> Tensor:
         """Its values, as a tensor."""
         return Tensor(self)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]  # torch's is untyped
+        shape, dtype = tuple(self.shape), dtype_name(self.dtype)
+        return f"Parameter (name={self.name}, shape={shape}, dtype={dtype}, requires_grad={self.requires_grad})"
 
     def _duplicate(self) -> Parameter:
         return Parameter(self, self.name, self.requires_grad, self.layerwise_parallel)

@@ -15,7 +15,7 @@ Differences from MindSpore 2.10.0:
   here they always have the order of ``rank_ids``;
 * ``release`` forgets the created groups and leaves the world up, so that ``get_rank`` still answers, as on
   MindSpore's CPU; MindSpore's other backends tear the world down;
-* ``create_group`` takes no ``options`` but None.
+* ``create_group`` takes ``options`` and does without them: they are of MindSpore's devices.
 
 ``GlobalComm`` holds this rank's values: ranks that are threads of one process each see their own.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collshim.mindspore._c_expression import GroupOptions
 from collshim.mindspore.communication.groups import Group, refuse
 
 
@@ -30,7 +31,7 @@ def require_same(group: Group, rank_ids: object) -> None:
 
 
 def require_ranks(group: str, rank_ids: object, options: object) -> None:
-    """Refuse what is no list of ranks, each once; and options."""
+    """Refuse what is no list of ranks, each once; and options that are none of MindSpore's."""
     start = "For 'create_group', the argument "
     if not isinstance(rank_ids, list):
         text = f"{start}'rank_ids' must be type of list, but got 'rank_ids' type : {type(rank_ids)}."
@@ -42,6 +43,6 @@ def require_ranks(group: str, rank_ids: object, options: object) -> None:
         refuse(TypeError, f"{start}'rank_ids' must be a list of int, but got {rank_ids}.")
     if len(set(rank_ids)) != len(rank_ids):
         refuse(ValueError, f"List rank_ids in Group {group} has duplicate data!")
-    if options is not None:
+    if options is not None and not isinstance(options, GroupOptions):
         text = f"{start}'options' must be type of GroupOptions, but got 'options' type : {type(options)}."
         refuse(TypeError, text)

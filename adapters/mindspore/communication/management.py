@@ -8,6 +8,7 @@ import torch
 
 from collshim import world
 from collshim.errors import ArgumentError, also
+from collshim.mindspore._c_expression import GroupOptions
 from collshim.mindspore.communication.arguments import require_int, require_name, require_ranks, require_same
 from collshim.mindspore.communication.groups import (
     HCCL_WORLD_COMM_GROUP,
@@ -185,7 +186,7 @@ def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:
     return ""
 
 
-def create_group(group: str, rank_ids: list[int], options: None = None) -> None:
+def create_group(group: str, rank_ids: list[int], options: GroupOptions | None = None) -> None:
     """A group of that name exists on this rank, with ranks numbered in the order of ``rank_ids``.
 
     Called by the members alone, by all of them. Again with the same list: nothing happens.
@@ -193,10 +194,10 @@ def create_group(group: str, rank_ids: list[int], options: None = None) -> None:
     Args:
         group: the name.
         rank_ids: the members' global ranks; one is enough.
-        options: None.
+        options: of MindSpore's devices; without effect here.
 
     Raises:
-        TypeError: ``group`` is no string, ``rank_ids`` no list of ints, or ``options`` not None.
+        TypeError: ``group`` is no string, ``rank_ids`` no list of ints, or ``options`` no ``GroupOptions``.
         ValueError: no rank; a rank twice; another list for a name that exists.
         IndexError: a rank that the world does not have.
         RuntimeError: not initialised; or this rank is no member.

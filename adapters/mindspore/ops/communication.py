@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from collshim import world
 from collshim.arrays import Array
 from collshim.mindspore.communication import comm_func
+from collshim.mindspore.communication._store import TCPStore
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
 from collshim.mindspore.mint.distributed import _collectives, distributed
 from collshim.mindspore.mint.distributed.distributed import P2POp as P2POp
@@ -28,7 +29,6 @@ from collshim.mindspore.mint.distributed.distributed import init_process_group a
 from collshim.mindspore.mint.distributed.distributed import is_available as is_available
 from collshim.mindspore.mint.distributed.distributed import is_initialized as is_initialized
 from collshim.mindspore.mint.distributed.distributed import new_group as new_group
-from collshim.mindspore.ops._store import TCPStore
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WORLD = HCCL_WORLD_COMM_GROUP

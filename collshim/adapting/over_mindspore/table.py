@@ -22,6 +22,7 @@ _HELPER = "mindspore.communication._comm_helper"
 _MANAGEMENT = "mindspore.communication.management"
 _FUNCTIONS = "mindspore.ops.function.comm_func"
 _DISTRIBUTED = "mindspore.mint.distributed.distributed"
+_COMM_FUNC = "mindspore.communication.comm_func"
 _PARSER = "mindspore.graph._parse"
 
 KERNEL_METHODS = {
@@ -87,6 +88,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "mindspore.context": ("set_context",),
     "mindspore.device_manager": ("set_device",),
+    _COMM_FUNC: ("get_group_rank_from_world_rank",),
     _PARSER: ("get_obj_type",),
     "mindspore.common.tensor": ("Tensor.asnumpy",),
     "mindspore.nn.wrap.grad_reducer": ("DistributedGradReducer.construct",),
@@ -96,8 +98,6 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 """By module, what is replaced there; with a dot, an attribute of a class."""
 
-
-_COMM_FUNC = "mindspore.communication.comm_func"
 _FORGOTTEN = ("_get_all_to_all_v_c_numel_list", "dist_comm_all_to_all_v_c_op")
 """Names that ``ops.communication.all_to_all_v_c`` reads and its module of 2.10.0 has not: those of ``comm_func``."""
 
@@ -145,9 +145,19 @@ def _replace_joining(patch: Replacing, groups: NamedGroups, context: Context) ->
     patch.replace_everywhere(management._init_with_store, context.init_with_store(management._init_with_store))
     patch.replace_everywhere(settings.set_context, context.set_context(settings.set_context))
     for name in _FORGOTTEN:
-        patch.replace(modules[_FUNCTIONS], name, getattr(importlib.import_module(_COMM_FUNC), name))
+        patch.replace(modules[_FUNCTIONS], name, getattr(modules[_COMM_FUNC], name))
+    patch.replace(modules[_COMM_FUNC], "get_group_rank_from_world_rank", _of_the_default_too(management))
     manager = modules["mindspore.device_manager"]
     patch.replace_everywhere(manager.set_device, context.set_device(manager.set_device))
+
+
+def _of_the_default_too(management: Any) -> Callable[[int, str], int]:
+    """A root's rank in the group; ``comm_func``'s default group has a name that is no group's where ``mccl`` is."""
+
+    def group_rank(world_rank_id: int, group: str) -> int:
+        return int(management.get_group_rank_from_world_rank(world_rank_id, management._get_group(group)))
+
+    return group_rank
 
 
 def _require_all() -> None:

@@ -23,10 +23,41 @@ from tests.adapters.conftest import Refused, Run
         ([1, 2], "Tensor(shape=[2], dtype=Int64, value= [1, 2])"),
         ([1.0, 2.0], "Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])"),
         ([True], "Tensor(shape=[1], dtype=Bool, value= [ True])"),
+        (1 / 3, "Tensor(shape=[], dtype=Float32, value= 0.333333)"),
+        ([1 + 2j, -3 - 0.5j], "Tensor(shape=[2], dtype=Complex64, value= [1+2j, -3-0.5j])"),
+        (np.array([6e4, np.nan], np.float16), "Tensor(shape=[2], dtype=Float16, value= [ 6.0000e+04,         nan])"),
+        (torch.tensor([1.5, 3e10]).bfloat16(), "Tensor(shape=[2], dtype=BFloat16, value= [        1.5, 3.00648e+10])"),
+        (np.array([-1e-300, 1]), "Tensor(shape=[2], dtype=Float64, value= [-1.00000000e-300,  1.00000000e+00])"),
+        ([], "Tensor(shape=[0], dtype=Float32, value= )"),
+        (np.zeros((2, 0), np.int8), "Tensor(shape=[2, 0], dtype=Int8, value=\n)"),
+        (np.arange(2001), "Tensor(shape=[2001], dtype=Int64, value= [   0,    1,    2 ... 1998, 1999, 2000])"),
+        (
+            np.arange(14).reshape(1, 2, 7),
+            "Tensor(shape=[1, 2, 7], dtype=Int64, value=\n[[[ 0,  1,  2 ...  4,  5,  6],\n"
+            "  [ 7,  8,  9 ... 11, 12, 13]]])",
+        ),
+        (
+            np.arange(7)[:, None],
+            "Tensor(shape=[7, 1], dtype=Int64, value=\n[[0],\n [1],\n [2],\n ...\n [4],\n [5],\n [6]])",
+        ),
+        (
+            np.arange(13) > 0,
+            f"Tensor(shape=[13], dtype=Bool, value= [False{',  True' * 11}, \n  True])",
+        ),
+        (
+            np.arange(24) % 2,
+            f"Tensor(shape=[24], dtype=Int64, value= [{', '.join(['0, 1'] * 12)}\n ])",
+        ),
     ],
 )
 def test_a_tensor_prints_as_mindspores(value: Any, text: str) -> None:
     assert repr(Tensor(value)) == text
+
+
+def test_a_parameter_prints_its_name_and_no_values() -> None:
+    parameter = Parameter(Tensor(np.ones((2, 3), np.float32)), name="weight")
+    text = "Parameter (name=weight, shape=(2, 3), dtype=Float32, requires_grad=True)"
+    assert (repr(parameter), str(parameter)) == (text, text)
 
 
 def test_what_is_computed_of_a_tensor_is_one() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import torch
@@ -11,7 +11,9 @@ import torch
 import collshim
 from collshim import world
 from collshim.mindspore import communication as ms_comm
+from collshim.mindspore._c_expression import GroupOptions
 from collshim.mindspore.communication import GlobalComm, comm_func
+from collshim.mindspore.mint import distributed as dist
 
 if TYPE_CHECKING:
     from tests.adapters.conftest import Refused, Run
@@ -226,6 +228,20 @@ def test_a_wrong_call_is_refused(
     run: Run, refused: Refused, call: Callable[[], Any], theirs: type[Exception], text: str
 ) -> None:
     assert all(text in told for told in run(lambda: refused(theirs, call), 2))
+
+
+def test_options_of_a_group_are_accepted_and_do_nothing(run: Run, refused: Refused) -> None:
+    def rank() -> Any:
+        options, untyped = GroupOptions(), cast(Any, dist)
+        options.hccl_config = {"hccl_buffer_size": 400}
+        comm.create_group("g", [0, 1], options)
+        text = refused(TypeError, lambda: untyped.new_group([0, 1], pg_options={}))
+        assert "must be type GroupOptions, but got <class 'dict'>" in text
+        refused(TypeError, lambda: setattr(options, "hccl_config", 3))
+        named = dist.new_group([0, 1], pg_options=options)
+        return comm.get_group_size("g"), comm.get_group_size(named), options.hccl_config
+
+    assert run(rank, 2) == [(2, 2, {"hccl_buffer_size": 400})] * 2
 
 
 def test_release_forgets_the_groups_and_leaves_the_world_up(run: Run, refused: Refused) -> None:

@@ -150,6 +150,13 @@ def test_a_group_is_called_by_the_recorded_name(run: Run) -> None:
     assert run(grouped, 2) == [(name, 0, "hccl_1"), (name, 1, "")]
 
 
+def test_an_unknown_reduction_is_refused_when_it_is_called(run: Run, refused: Refused) -> None:
+    def called() -> str:
+        return refused(ValueError, lambda: ops.AllReduce("max_world_group")(Tensor([1.0])))
+
+    assert "the 'op' must be one of sum, max, min, prod, avg, but got 'max_world_group'" in run(called, 1)[0]
+
+
 def test_a_primitives_attributes_are_kept() -> None:
     operation: Any = ops.AllReduce().add_prim_attr("fusion", 1)
     assert (operation.fusion, operation.get_attr_dict()["fusion"]) == (1, 1)

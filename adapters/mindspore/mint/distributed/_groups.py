@@ -8,6 +8,7 @@ from urllib.parse import urlparse
 
 from collshim import world
 from collshim.log import LOG
+from collshim.mindspore._c_expression import GroupOptions
 from collshim.mindspore.communication import management
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, GlobalComm, groups, initialised, refuse
 from collshim.mindspore.mint.distributed._arguments import group_of
@@ -78,7 +79,7 @@ def new_group(
     ranks: list[int] | None = None,
     timeout: Any = None,
     backend: str | None = None,
-    pg_options: None = None,
+    pg_options: GroupOptions | None = None,
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
 ) -> str:
@@ -88,10 +89,10 @@ def new_group(
         ranks: global ranks; None means all, whose group is there already.
         timeout: accepted, as ``use_local_synchronization`` and ``group_desc`` are.
         backend: "hccl" or "mccl", the beginning of the name; None means "hccl".
-        pg_options: None.
+        pg_options: of MindSpore's devices; without effect here.
 
     Raises:
-        TypeError: ``ranks`` is no list; another backend.
+        TypeError: ``ranks`` is no list; another backend; ``pg_options`` is no ``GroupOptions``.
         ValueError: a rank twice.
     """
     if ranks is None:
@@ -101,6 +102,8 @@ def new_group(
     ordered, prefix = sorted(ranks), "hccl" if backend is None else backend
     if prefix not in ("hccl", "mccl"):
         refuse(TypeError, f"the input backend must be hccl or mccl, but got {backend}")
+    if pg_options is not None and not isinstance(pg_options, GroupOptions):
+        refuse(TypeError, f"pg_options must be type GroupOptions, but got {type(pg_options)}")
     joined = "_".join(map(str, ordered))
     group = f"{prefix}_{len(ordered)}_{hashlib.sha1(joined.encode(), usedforsecurity=False).hexdigest()}"
     try:

@@ -1,5 +1,6 @@
 """``mindspore.mint.distributed.distributed``: the functions of ``mint.distributed``."""
 
+from collshim.mindspore.communication._store import TCPStore
 from collshim.mindspore.communication.comm_func.handle import CommHandle as CommHandle
 from collshim.mindspore.mint.distributed._collectives import (
     all_gather_into_tensor,
@@ -38,6 +39,7 @@ from collshim.mindspore.mint.distributed._objects import (
 
 __all__ = [
     "P2POp",
+    "TCPStore",
     "all_gather",
     "all_gather_into_tensor",
     "all_gather_into_tensor_uneven",

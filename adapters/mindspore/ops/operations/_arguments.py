@@ -33,6 +33,23 @@ class Collective(Primitive):
         return ranks[rank]
 
 
+class Reducing(Collective):
+    """A primitive that reduces; any text is taken for the operation, and an unknown one refused when it is called."""
+
+    def __init__(self, name: str, op: str, group: str) -> None:
+        require_type(name, "op", op, str)
+        super().__init__(name, group)
+        self.add_prim_attr("op", op)
+
+    @property
+    def operation(self) -> str:
+        """The operation's name; ValueError where there is none."""
+        op = str(self.attrs["op"])
+        if op not in OPS:
+            refuse(ValueError, f"For '{self.name}', the 'op' must be one of {', '.join(OPS)}, but got {op!r}.")
+        return op
+
+
 def require_type(name: str, what: str, value: Any, kind: type) -> None:
     """Refuse a value of another type; a bool is no int."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -40,10 +57,3 @@ def require_type(name: str, what: str, value: Any, kind: type) -> None:
         if what == "group" and name != "AllReduce":
             text = f"For '{name}', the type of 'group' should be 'str', but got type '{type(value).__name__}'."
         refuse(TypeError, text)
-
-
-def require_op(name: str, op: Any) -> None:
-    """Refuse what is no reduction."""
-    require_type(name, "op", op, str)
-    if op not in OPS:
-        refuse(ValueError, f"For '{name}', the 'op' must be one of {', '.join(OPS)}, but got {op!r}.")

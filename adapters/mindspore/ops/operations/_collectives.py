@@ -10,7 +10,7 @@ from collshim.mindspore.communication import comm_func
 from collshim.mindspore.communication.comm_func.arguments import divided, require_tensor
 from collshim.mindspore.communication.comm_func.handle import in_kind_of
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
-from collshim.mindspore.ops.operations._arguments import Collective, require_op, require_type
+from collshim.mindspore.ops.operations._arguments import Collective, Reducing, require_type
 
 __all__ = ["AllGather", "AllReduce", "AlltoAll", "Barrier", "ReduceOp", "ReduceScatter"]
 
@@ -25,7 +25,7 @@ class ReduceOp:
     AVG = "avg"
 
 
-class AllReduce(Collective):
+class AllReduce(Reducing):
     """Called, every rank of ``group`` gets the reduction of all ranks' tensors, in the shape of its own.
 
     Args:
@@ -34,20 +34,18 @@ class AllReduce(Collective):
 
     Raises:
         TypeError: ``op`` or ``group`` is no string; called with no tensor.
-        ValueError: an unknown ``op``.
+        ValueError: called with an unknown ``op``.
         RuntimeError: this rank knows no such group.
     """
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = HCCL_WORLD_COMM_GROUP) -> None:
-        require_op("AllReduce", op)
-        super().__init__("AllReduce", group)
-        self.add_prim_attr("op", op)
+        super().__init__("AllReduce", op, group)
 
     def __call__(self, input_x: Array) -> Array:
         """The reduction."""
         require_tensor("AllReduce", input_x)
         own = as_torch(input_x)
-        return in_kind_of(input_x, self.members.communicator.all_reduce(own, self.attrs["op"]).wait())
+        return in_kind_of(input_x, self.members.communicator.all_reduce(own, self.operation).wait())
 
 
 class AllGather(Collective):
@@ -66,25 +64,23 @@ class AllGather(Collective):
         return comm_func.all_gather_into_tensor(input_x, self.attrs["group"])[0]
 
 
-class ReduceScatter(Collective):
+class ReduceScatter(Reducing):
     """Called, rank r of ``group`` gets the r-th part, ``(x1 / N, ...)``, of the reduction of all tensors.
 
     Raises:
         TypeError: ``op`` or ``group`` is no string; called with no tensor.
-        ValueError: an unknown ``op``; N does not divide ``x1``.
+        ValueError: called with an unknown ``op``; N does not divide ``x1``.
         RuntimeError: this rank knows no such group.
     """
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = HCCL_WORLD_COMM_GROUP) -> None:
-        require_op("ReduceScatter", op)
-        super().__init__("ReduceScatter", group)
-        self.add_prim_attr("op", op)
+        super().__init__("ReduceScatter", op, group)
 
     def __call__(self, input_x: Array) -> Array:
         """This rank's part of the reduction."""
         require_tensor("ReduceScatter", input_x)
         comm = self.members.communicator
-        return in_kind_of(input_x, comm.reduce_scatter(divided(input_x, comm.size), self.attrs["op"]).wait())
+        return in_kind_of(input_x, comm.reduce_scatter(divided(input_x, comm.size), self.operation).wait())
 
 
 class AlltoAll(Collective):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from collshim.arrays import Array, is_array
 from collshim.mindspore.communication import comm_func
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
-from collshim.mindspore.ops.operations._arguments import Collective, require_op, require_type
+from collshim.mindspore.ops.operations._arguments import Collective, Reducing, require_type
 
 __all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce"]
 
@@ -38,26 +38,24 @@ class Broadcast(Collective):
         return tuple(comm_func.broadcast(tensor, source, self.attrs["group"]) for tensor in input_x)
 
 
-class Reduce(Collective):
+class Reduce(Reducing):
     """Called, rank ``dest_rank`` of ``group`` gets the reduction; the others one element that says nothing.
 
     Raises:
         TypeError: ``dest_rank`` is no int, ``op`` or ``group`` no string; called with no tensor.
-        ValueError: an unknown ``op``; when called: the group has no such rank.
+        ValueError: when called: an unknown ``op``; the group has no such rank.
         RuntimeError: this rank knows no such group.
     """
 
     def __init__(self, dest_rank: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> None:
         require_type("Reduce", "dest_rank", dest_rank, int)
-        require_op("Reduce", op)
-        super().__init__("Reduce", group)
+        super().__init__("Reduce", op, group)
         self.add_prim_attr("dest_rank", dest_rank)
-        self.add_prim_attr("op", op)
 
     def __call__(self, input_x: Array) -> Array:
         """The reduction, or shape ``(1,)``."""
         target = self.global_rank(self.attrs["dest_rank"])
-        return comm_func.reduce(input_x, target, self.attrs["op"], self.attrs["group"])
+        return comm_func.reduce(input_x, target, self.operation, self.attrs["group"])
 
 
 class CollectiveGather(Collective):

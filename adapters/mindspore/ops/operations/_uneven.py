@@ -15,7 +15,7 @@ from collshim.arrays import Array, as_torch, is_array
 from collshim.mindspore.communication.comm_func.arguments import require_tensor
 from collshim.mindspore.communication.comm_func.handle import in_kind_of
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, refuse
-from collshim.mindspore.ops.operations._arguments import Collective, require_op, require_type
+from collshim.mindspore.ops.operations._arguments import Collective, Reducing, require_type
 
 __all__ = ["AllGatherV", "AlltoAllV", "AlltoAllVC", "ReduceScatterV"]
 Counts = Sequence[int] | Array
@@ -45,26 +45,24 @@ class AllGatherV(Collective):
         return in_kind_of(input_x, torch.cat(list(parts)))
 
 
-class ReduceScatterV(Collective):
+class ReduceScatterV(Reducing):
     """Called with a flat tensor and every rank's length, rank r of ``group`` gets the r-th part of the reduction.
 
     Raises:
         TypeError: ``op`` or ``group`` is no string; called with no tensor, or with no counts.
-        ValueError: an unknown ``op``; when called: not a count per rank, or counts of another sum.
+        ValueError: when called: an unknown ``op``; not a count per rank, or counts of another sum.
         RuntimeError: this rank knows no such group.
     """
 
     def __init__(self, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> None:
-        require_op("ReduceScatterV", op)
-        super().__init__("ReduceScatterV", group)
-        self.add_prim_attr("op", op)
+        super().__init__("ReduceScatterV", op, group)
 
     def __call__(self, input_x: Array, input_split_sizes: Counts) -> Array:
         """This rank's part."""
         members, flat = self.members, _flat(self.name, input_x)
         counts = _counts(self.name, "input_split_sizes", input_split_sizes, members)
         parts = _cut(self.name, flat, counts)
-        return in_kind_of(input_x, members.communicator.reduce_scatter(parts, self.attrs["op"]).wait())
+        return in_kind_of(input_x, members.communicator.reduce_scatter(parts, self.operation).wait())
 
 
 class AlltoAllV(Collective):
