@@ -59,8 +59,8 @@ What differs, and why:
   pass through all of them. TensorFlow has none for ``gather``.
 - Gradients between replicas are torch's: every replica must ask its tape for them, or call ``backward``, inside the
   function that ``run`` calls.
-- dtypes are torch's objects: ``tf.float32`` is ``torch.float32``. Numbers and tensors of other dtypes mix in operators
-  as torch mixes them; ``tf.add`` and the other functions refuse them, as TensorFlow does.
+- dtypes are torch's objects: ``tf.float32`` is ``torch.float32``. Tensors of other dtypes mix in operators as torch
+  mixes them; ``tf.add`` and the other functions refuse them, as TensorFlow does. Tensors may be keys and in sets.
 - A tensor that a tape watches is recorded from then on, after the tape's block too. ``Variable.assign`` returns the
   variable, where TensorFlow has an UnreadVariable. Gradients of ``tf.gather`` are dense.
 - With one replica a collective returns a copy; TensorFlow, whose tensors cannot be changed, the value itself.
@@ -191,7 +191,7 @@ from collshim.tensorflow.dtypes import (
     uint64,
 )
 from collshim.tensorflow.functions import function, identity
-from collshim.tensorflow.gradient_tape import GradientTape
+from collshim.tensorflow.gradient_tape import GradientTape, UnconnectedGradients
 from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.module import Module
 from collshim.tensorflow.name_scopes import name_scope
@@ -208,6 +208,7 @@ __all__ = [
     "Module",
     "Tensor",
     "TensorShape",
+    "UnconnectedGradients",
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
@@ -277,6 +278,7 @@ __all__ = [
     "name_scope",
     "negative",
     "nest",
+    "newaxis",
     "nn",
     "no_op",
     "norm",
@@ -328,6 +330,7 @@ __all__ = [
 ]
 
 __version__ = "2.21.0"
+newaxis = None
 
 _NAMES = ", ".join(sorted(__all__))
 _absent = saying(__name__, f"tf.distribute, its collectives and what programs around them need: {_NAMES}; and keras")

@@ -139,7 +139,7 @@ def gather(params: Any, indices: Any, axis: int = 0, name: str | None = None) ->
     """The slices of ``params`` along ``axis`` that ``indices`` names, in its shape."""
     value, places = tensor(params), tensor(indices)
     place = axis % value.dim()
-    _require_places(places.reshape(-1, 1).long(), value.shape[place : place + 1])
+    require_places(places.reshape(-1, 1).long(), value.shape[place : place + 1])
     found = value.index_select(axis, places.reshape(-1).long())
     return adopt(found.reshape(*value.shape[:place], *places.shape, *value.shape[place + 1 :]))
 
@@ -155,7 +155,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """What is at each of ``indices``, whose last axis says where: ``result[i] = params[indices[i]]``."""
     value, places = as_tensor(params), as_tensor(indices).long()
-    _require_places(places, value.shape)
+    require_places(places, value.shape)
     return adopt(value[tuple(places.unbind(-1))])
 
 
@@ -167,7 +167,7 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
     return adopt(whole.index_put(tuple(places.unbind(-1)), values))
 
 
-def _require_places(places: torch.Tensor, shape: Sequence[int]) -> None:
+def require_places(places: torch.Tensor, shape: Sequence[int]) -> None:
     """Refuse places outside of ``shape``, also those below zero, which torch counts from the end."""
     depth = places.shape[-1]
     if depth > len(shape):
@@ -181,7 +181,7 @@ def _require_places(places: torch.Tensor, shape: Sequence[int]) -> None:
 
 
 def _require_updates(places: torch.Tensor, values: torch.Tensor, shape: Sequence[int]) -> None:
-    _require_places(places, shape)
+    require_places(places, shape)
     wanted = [*places.shape[:-1], *shape[places.shape[-1] :]]
     if list(values.shape) != wanted:
         raise invalid_argument(f"updates have shape {list(values.shape)}, should have {wanted}")

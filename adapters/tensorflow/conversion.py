@@ -12,6 +12,7 @@ import torch
 from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.constants import constant, torch_dtype
+from collshim.tensorflow.operands import holds_a_tensor
 from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 
@@ -36,18 +37,12 @@ def convert_to_tensor(
         value = value._as_tensor()
     if is_array(value):
         return _checked(adopt(as_torch(plain(value))), value, dtype)
-    if isinstance(value, list | tuple) and _holds_a_tensor(value):
-        parts = [convert_to_tensor(part, dtype) if _holds_a_tensor(part) else part for part in value]
+    if isinstance(value, list | tuple) and holds_a_tensor(value):
+        parts = [convert_to_tensor(part, dtype) if holds_a_tensor(part) else part for part in value]
         first = next(part for part in parts if isinstance(part, torch.Tensor))
         whole = [plain(part if isinstance(part, torch.Tensor) else constant(part, first.dtype)) for part in parts]
         return adopt(torch.stack(whole))
     return constant(value, _hinted(value, dtype, dtype_hint))
-
-
-def _holds_a_tensor(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return any(_holds_a_tensor(part) for part in value)
-    return isinstance(value, torch.Tensor) or hasattr(value, "_as_tensor")
 
 
 def _checked(tensor: Tensor, value: Any, dtype: Any) -> Tensor:

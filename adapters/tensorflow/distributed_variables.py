@@ -6,6 +6,7 @@ Source: TensorFlow 2.21, ``tf.Variable`` in the scope of ``MirroredStrategy`` on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,13 +17,20 @@ from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.values import DistributedValues, Mirrored, PerReplica, component
 from collshim.tensorflow.gradient_tape import component_here
+from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.operators import Operators
+from collshim.tensorflow.scattering import Scatters, require_slices
 from collshim.tensorflow.tensor import Reference, Tensor, plain
 from collshim.tensorflow.variable import Variable
 from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization, reduce_op_for
 
+_OF_THE_FIRST = (
+    *("name", "shape", "dtype", "trainable", "synchronization", "aggregation", "device", "get_shape"),
+    *("constraint", "initializer", "is_initialized"),
+)
 
-class DistributedVariable(DistributedValues, Operators):
+
+class DistributedVariable(DistributedValues, Operators, Scatters):
     """A variable with a copy for each replica of this process.
 
     In a replica it is that replica's copy; across replicas it is the first, unless the class says otherwise.
@@ -35,8 +43,8 @@ class DistributedVariable(DistributedValues, Operators):
             copy._container = self
 
     def __getattr__(self, name: str) -> Any:
-        """``name``, ``shape``, ``dtype``, ``trainable``, ``synchronization``, ``aggregation``: the first copy's."""
-        if name in ("name", "shape", "dtype", "trainable", "synchronization", "aggregation", "device", "get_shape"):
+        """``name``, ``shape``, ``dtype``, ``aggregation`` and others: the first copy's."""
+        if name in _OF_THE_FIRST:
             return getattr(self._values[0], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -104,9 +112,21 @@ class MirroredVariable(DistributedVariable):
             return self._write_each(method, value)
         if self.aggregation is VariableAggregation.NONE:
             return getattr(component_here(self), method)(value)
-        return replica.merge_call(self._merge, (method, convert_to_tensor(value)))
+        given = value if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+        return replica.merge_call(partial(self._merge, method), (given,))
 
-    def _merge(self, strategy: Any, method: str, value: Any) -> Any:
+    def _scatter(self, change: str, sparse_delta: IndexedSlices) -> Any:
+        require_slices(sparse_delta)
+        alone = (VariableAggregation.NONE, VariableAggregation.ONLY_FIRST_REPLICA)
+        if change in ("min", "max", "update") and self.aggregation not in alone:
+            raise also(ArgumentError, NotImplementedError)(
+                f"scatter_{change} is only supported for mirrored variable (variable created within certain "
+                "`tf.distribute.Strategy` scope) with NONE or `ONLY_FIRST_REPLICA` aggregation, got: "
+                f"VariableAggregationV2.{self.aggregation.name}."
+            )
+        return self._write(f"scatter_{change}", sparse_delta)
+
+    def _merge(self, method: str, strategy: Any, value: Any) -> Any:
         return self._write_each(method, aggregated(strategy, self.aggregation, value))
 
 
@@ -123,6 +143,11 @@ class SyncOnReadVariable(DistributedVariable):
         op = reduce_op_for(self.aggregation)
         found: Tensor = convert_to_tensor(self._strategy.extended._reduce(op, self._all(), None))
         return found
+
+    def _scatter(self, change: str, sparse_delta: IndexedSlices) -> Any:
+        raise also(ArgumentError, NotImplementedError)(
+            f"Variables with `synchronization=ON_READ` doesn't support `scatter_{change}`"
+        )
 
     def _all(self) -> PerReplica:
         return PerReplica(plain(copy.value()).detach() for copy in self._values)
@@ -147,11 +172,25 @@ def aggregated(strategy: Any, aggregation: VariableAggregation, value: Any) -> A
     """What ``aggregation`` makes of all replicas' values, on every process."""
     if aggregation is not VariableAggregation.ONLY_FIRST_REPLICA:
         return strategy.extended._reduce(reduce_op_for(aggregation), _distributed(strategy, value), None)
-    first = convert_to_tensor(component(value, 0))
-    if strategy.extended._communicator is None:
+    first = component(value, 0)
+    communicator = strategy.extended._communicator
+    if isinstance(first, IndexedSlices):
+        return _rows_of_the_first(strategy, first)
+    first = convert_to_tensor(first)
+    if communicator is None:
         return first
-    kept = first if strategy.extended._communicator.rank == 0 else torch.zeros_like(first)
+    kept = first if communicator.rank == 0 else torch.zeros_like(first)
     return convert_to_tensor(strategy.extended._reduce(ReduceOp.SUM, plain(kept).detach(), None))
+
+
+def _rows_of_the_first(strategy: Any, slices: IndexedSlices) -> Any:
+    """The slices of the first replica, on every process: the others add none."""
+    communicator = strategy.extended._communicator
+    if communicator is None:
+        return slices
+    count = len(slices.indices) if communicator.rank == 0 else 0
+    own = IndexedSlices(slices.values[:count], slices.indices[:count], slices.dense_shape)
+    return strategy.extended._reduce(ReduceOp.SUM, own, None)
 
 
 def _distributed(strategy: Any, value: Any) -> Any:

@@ -7,7 +7,10 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, TypeVar, cast, overload
 
+import numpy as np
+
 from collshim.errors import ArgumentValueError
+from collshim.tensorflow import structures
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.distribute.leaves import leaf_of
@@ -54,6 +57,8 @@ def function(
 ) -> Any:
     """``func``, with and without arguments to the decorator: nothing is traced, the hints change nothing.
 
+    NumPy's arrays that it is given come as tensors, and what it returns of them and of numbers does too.
+
     A replica must not synchronize with others in one that it calls: that is a RuntimeError, as in TensorFlow. The
     function that ``Strategy.run`` is given may be one. ``python_function`` is ``func``.
     """
@@ -80,11 +85,21 @@ class Function:
         self.python_function = python_function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102
+        given = [structures.map_structure(_array_as_tensor, one) for one in args]
+        named = {name: structures.map_structure(_array_as_tensor, one) for name, one in kwargs.items()}
         with stack.in_function():
-            return self.python_function(*args, **kwargs)
+            return structures.map_structure(_number_as_tensor, self.python_function(*given, **named))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+
+def _array_as_tensor(value: Any) -> Any:
+    return convert_to_tensor(value) if isinstance(value, np.ndarray) else value
+
+
+def _number_as_tensor(value: Any) -> Any:
+    return convert_to_tensor(value) if isinstance(value, int | float | complex | np.ndarray | np.generic) else value
 
 
 def _decorated(func: F) -> F:

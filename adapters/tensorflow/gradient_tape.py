@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from enum import Enum
 from types import TracebackType
 from typing import Any
 
 import torch
 
 from collshim.arrays import as_torch
-from collshim.errors import ArgumentError, also
+from collshim.errors import ArgumentError, ArgumentValueError, also
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import context
 from collshim.tensorflow.distribute.values import DistributedValues
@@ -23,6 +24,13 @@ from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 _TAPES: ContextVar[tuple[GradientTape, ...]] = ContextVar("tapes", default=())
 _USED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+
+
+class UnconnectedGradients(Enum):
+    """What the gradient is of a source that nothing depends on: None, or zeros."""
+
+    NONE = "none"
+    ZERO = "zero"
 
 
 class GradientTape:
@@ -86,7 +94,13 @@ class GradientTape:
         Raises:
             RuntimeError: a second call, and the tape is not ``persistent``.
         """
-        if self._used and not self._persistent:
+        return self._gradient(target, sources, output_gradients, unconnected_gradients, True)
+
+    def _gradient(
+        self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, counts: bool
+    ) -> Any:
+        """``gradient``; one call may take several of which the first ``counts``."""
+        if counts and self._used and not self._persistent:
             raise also(ArgumentError, RuntimeError)(_USED)
         self._used = True
         leaves = structures.flatten(sources)
@@ -96,6 +110,61 @@ class GradientTape:
         if str(getattr(unconnected_gradients, "value", unconnected_gradients)).lower() == "zero":
             results = [_zeros(leaf) if one is None else one for leaf, one in zip(leaves, results, strict=True)]
         return structures.pack_sequence_as(sources, results)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = "none",
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The gradient of each element of ``target``: of shape ``(*target.shape, *source.shape)`` for each source.
+
+        None for a source that ``target`` does not depend on; zeros with ``unconnected_gradients="zero"``.
+
+        Raises:
+            RuntimeError: a second call, and the tape is not ``persistent``.
+        """
+        whole = component_here(target)
+        places = plain(whole).detach().new_zeros(whole.numel(), whole.numel()).fill_diagonal_(1)
+        rows = [
+            self._gradient(whole, sources, place.reshape(tuple(whole.shape)), unconnected_gradients, row == 0)
+            for row, place in enumerate(places)
+        ]
+        columns = zip(*map(structures.flatten, rows), strict=True)
+        found = [_stacked(column, tuple(whole.shape)) for column in columns]
+        return structures.pack_sequence_as(sources, found)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = "none",
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each row of ``target`` for the same row of ``source``: ``(b, *target.shape[1:], *...)``.
+
+        Rows must not depend on other rows.
+
+        Raises:
+            ValueError: one has fewer than two axes, or they have other numbers of rows.
+            RuntimeError: a second call, and the tape is not ``persistent``.
+        """
+        shapes = [tuple(one.shape) for one in (component_here(target), component_here(source))]
+        for shape in shapes:
+            if len(shape) < 2:
+                raise ArgumentValueError(f"Shape {shape} must have rank at least 2")
+        if shapes[0][0] != shapes[1][0]:
+            raise ArgumentValueError(
+                f"Need first dimension of target shape {shapes[0]} and source shape {shapes[1]} to match."
+            )
+        whole = self.jacobian(target, source, unconnected_gradients)
+        if whole is None:
+            return None
+        rows = torch.arange(shapes[0][0])
+        return adopt(plain(whole).movedim(len(shapes[0]), 1)[rows, rows])
 
     def _inputs_of(self, source: Any) -> list[torch.Tensor]:
         """The tensors in the graph that stand for a source: of a variable, what was read of it."""
@@ -157,6 +226,12 @@ def _gradients(target: Any, inputs: list[torch.Tensor], output_gradients: Any) -
         for place, one in zip(places, found, strict=True):
             results[place] = None if one is None else adopt(one)
     return results
+
+
+def _stacked(rows: tuple[Any, ...], shape: tuple[int, ...]) -> Tensor | None:
+    if rows[0] is None:
+        return None
+    return adopt(torch.stack([plain(row) for row in rows]).reshape(shape + tuple(rows[0].shape)))
 
 
 def _added(parts: list[Any]) -> Tensor | None:

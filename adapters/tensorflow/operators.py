@@ -44,8 +44,10 @@ class Operators:
     __eq__ = _operator("__eq__")
     __ne__ = _operator("__ne__")
 
+    __array_priority__ = 100  # NumPy's operators leave it to these
+
     def __hash__(self) -> int:
-        return id(self)
+        raise TypeError(f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self!r})")
 
     def _as_tensor(self) -> Any:
         """The value."""
@@ -62,9 +64,6 @@ class Operators:
 
     def __float__(self) -> float:
         return float(self._as_tensor())
-
-    def __len__(self) -> int:
-        return len(self._as_tensor())
 
     def __iter__(self) -> Any:
         return iter(self._as_tensor())

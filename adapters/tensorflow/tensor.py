@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from collshim.tensorflow.operands import beside, operand
 from collshim.tensorflow.tensor_shape import TensorShape
 
 _SHAPE: Any = torch.Tensor.shape
@@ -84,19 +85,61 @@ class Tensor(torch.Tensor):
         return int(self.item())
 
     def __bool__(self) -> bool:
+        if self.numel() > 1:
+            raise ValueError("The truth value of an array with more than one element is ambiguous. Use any() or all()")
         return bool(self.item())
+
+    def __iter__(self) -> Any:
+        if self.dim() == 0:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return iter(self.unbind(0))
+
+    def __hash__(self) -> int:
+        return id(self)  # torch's own code puts parameters into sets, where TensorFlow refuses
 
     def __index__(self) -> int:
         return int(plain(self).detach().__index__())
 
     def __truediv__(self, other: Any) -> Any:
-        return _divided(self, other)
+        found = operand(other, self.dtype)
+        return found if found is NotImplemented else _divided(self, found)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return _divided(torch.as_tensor(other, dtype=self.dtype), self)
+        found = operand(other, self.dtype)
+        return found if found is NotImplemented else _divided(torch.as_tensor(found, dtype=self.dtype), self)
 
     def __floordiv__(self, other: Any) -> Any:
-        return torch.floor_divide(self, other)
+        found = operand(other, self.dtype)
+        return found if found is NotImplemented else torch.floor_divide(self, found)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        found = operand(other, self.dtype)
+        return found if found is NotImplemented else torch.floor_divide(torch.as_tensor(found), self)
+
+    __add__: Any = beside("__add__")
+    __radd__: Any = beside("__radd__")
+    __sub__: Any = beside("__sub__")
+    __rsub__: Any = beside("__rsub__")
+    __mul__: Any = beside("__mul__")
+    __rmul__: Any = beside("__rmul__")
+    __mod__: Any = beside("__mod__")
+    __rmod__: Any = beside("__rmod__")
+    __pow__: Any = beside("__pow__")
+    __rpow__: Any = beside("__rpow__")
+    __matmul__: Any = beside("__matmul__")
+    __rmatmul__: Any = beside("__rmatmul__")
+    __and__: Any = beside("__and__")
+    __rand__: Any = beside("__rand__")
+    __or__: Any = beside("__or__")
+    __ror__: Any = beside("__ror__")
+    __xor__: Any = beside("__xor__")
+    __rxor__: Any = beside("__rxor__")
+    __lt__: Any = beside("__lt__")
+    __le__: Any = beside("__le__")
+    __gt__: Any = beside("__gt__")
+    __ge__: Any = beside("__ge__")
+    __eq__: Any = beside("__eq__")
+    __ne__: Any = beside("__ne__")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return memo.setdefault(id(self), _adopted(plain(self).detach().clone()))

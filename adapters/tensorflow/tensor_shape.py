@@ -1,4 +1,7 @@
-"""``tf.TensorShape``: the lengths of a tensor's axes, all of them known. Source: TensorFlow 2.21, run on CPU."""
+"""``tf.TensorShape``: the lengths of a tensor's axes; None where a length, or the shape, is unknown.
+
+A tensor's own shape is known. Source: TensorFlow 2.21, run on CPU.
+"""
 
 from __future__ import annotations
 
@@ -6,64 +9,85 @@ from math import prod
 from typing import Any
 
 
-class TensorShape(tuple[int, ...]):
-    """A tuple of lengths, equal to a list or tuple of the same."""
+class TensorShape(tuple[Any, ...]):
+    """A tuple of lengths, equal to a list or tuple of the same; ``TensorShape(None)`` has an unknown rank."""
+
+    _unknown: bool
 
     def __new__(cls, dims: Any) -> TensorShape:
         """The shape with these lengths, or with this one."""
-        lengths = dims if hasattr(dims, "__iter__") else [dims]
-        return super().__new__(cls, [int(length) for length in lengths])
+        lengths = dims if hasattr(dims, "__iter__") else [] if dims is None else [dims]
+        made = super().__new__(cls, [None if length is None else int(length) for length in lengths])
+        made._unknown = dims is None or bool(getattr(dims, "_unknown", False))
+        return made
 
     @property
-    def rank(self) -> int:
+    def rank(self) -> int | None:
         """How many axes there are."""
-        return len(self)
+        return None if self._unknown else len(self)
 
     ndims = rank
 
     @property
-    def dims(self) -> list[int]:
+    def dims(self) -> list[int | None] | None:
         """The lengths; TensorFlow has a class for each of them."""
+        return None if self._unknown else list(self)
+
+    def as_list(self) -> list[int | None]:
+        """The lengths in a list; ValueError where the rank is unknown."""
+        if self._unknown:
+            raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self)
 
-    def as_list(self) -> list[int]:
-        """The lengths in a list."""
-        return list(self)
-
-    def num_elements(self) -> int:
+    def num_elements(self) -> int | None:
         """How many elements a tensor of this shape has."""
-        return prod(self)
+        return prod(self) if self.is_fully_defined() else None
 
     numel = num_elements
 
     def is_fully_defined(self) -> bool:
-        """True: no length is unknown here."""
-        return True
+        """Whether every length is known."""
+        return not self._unknown and None not in self
 
     def concatenate(self, other: Any) -> TensorShape:
         """These axes and then the other's."""
-        return TensorShape((*self, *TensorShape(other)))
+        behind = TensorShape(other)
+        return TensorShape(None if self._unknown or behind._unknown else (*self, *behind))
 
     __add__ = concatenate
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether the other has the same axes; its None may be any length, or any shape."""
-        if other is None:
+        """Whether one tensor could have both: None may be any length, an unknown rank any shape."""
+        lengths = TensorShape(other)
+        if self._unknown or lengths._unknown:
             return True
-        lengths = tuple(other)
-        return len(lengths) == len(self) and all(b in (None, a) for a, b in zip(self, lengths, strict=True))
+        return len(lengths) == len(self) and all(
+            one is None or another is None or one == another for one, another in zip(self, lengths, strict=True)
+        )
 
     def assert_is_compatible_with(self, other: Any) -> None:
         """ValueError unless ``is_compatible_with``."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {other} are incompatible")
 
+    def merge_with(self, other: Any) -> TensorShape:
+        """What both say together; ValueError unless ``is_compatible_with``."""
+        lengths = TensorShape(other)
+        self.assert_is_compatible_with(lengths)
+        if self._unknown or lengths._unknown:
+            return lengths if self._unknown else self
+        return TensorShape([another if one is None else one for one, another in zip(self, lengths, strict=True)])
+
     def __getitem__(self, index: Any) -> Any:
+        if self._unknown:
+            return TensorShape(None) if isinstance(index, slice) else None
         found = super().__getitem__(index)
         return TensorShape(found) if isinstance(index, slice) else found
 
     def __eq__(self, other: object) -> bool:
-        return tuple(self) == tuple(other) if isinstance(other, list | tuple) else False
+        if not isinstance(other, list | tuple):
+            return False
+        return tuple(self) == tuple(other) and self._unknown == bool(getattr(other, "_unknown", False))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -71,7 +95,7 @@ class TensorShape(tuple[int, ...]):
     __hash__ = tuple.__hash__
 
     def __str__(self) -> str:
-        return str(tuple(self))
+        return "<unknown>" if self._unknown else str(tuple(self))
 
     def __repr__(self) -> str:
-        return f"TensorShape({list(self)})"
+        return f"TensorShape({None if self._unknown else list(self)})"

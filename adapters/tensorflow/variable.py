@@ -18,6 +18,7 @@ from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context
 from collshim.tensorflow.operators import Operators
+from collshim.tensorflow.scattering import Rows
 from collshim.tensorflow.tensor import Reference, Tensor, adopt, dtype_name, plain
 from collshim.tensorflow.tensor_shape import TensorShape
 from collshim.tensorflow.variable_creators import created_by_all
@@ -51,7 +52,7 @@ def _plain(arguments: dict[str, Any], **more: Any) -> Any:
     return type.__call__(Variable, **{**arguments, **more})
 
 
-class Variable(Operators, metaclass=_Creation):
+class Variable(Operators, Rows, metaclass=_Creation):
     """A tensor that can be assigned to.
 
     Args:
@@ -61,7 +62,8 @@ class Variable(Operators, metaclass=_Creation):
         dtype: what the value is converted to.
         synchronization: see ``tf.VariableSynchronization``.
         aggregation: see ``tf.VariableAggregation``.
-        shape: what the initial value must have.
+        constraint: a function for optimizers, an attribute.
+        shape: what the initial value must have, and what is assigned; with None for lengths that may change.
         validate_shape: as the others, accepted; changes nothing.
 
     Raises:
@@ -78,7 +80,7 @@ class Variable(Operators, metaclass=_Creation):
         variable_def: Any = None,
         dtype: Any = None,
         import_scope: str | None = None,
-        constraint: Any = None,
+        constraint: Callable[[Any], Any] | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: Any = None,
@@ -92,10 +94,11 @@ class Variable(Operators, metaclass=_Creation):
         self._strategy = context.get_strategy()
         self.trainable = (not on_read) if trainable is None else bool(trainable)
         self._name, self._synchronization, self._aggregation = name or "Variable", synchronization, aggregation
+        self.constraint = constraint
         value = initial_value() if callable(initial_value) else initial_value
         self._value = _leaf(convert_to_tensor(value, dtype))
-        if shape is not None:
-            TensorShape(shape).assert_is_compatible_with(self.shape)
+        self._shape = TensorShape(self._value.shape if shape is None else shape)
+        self._shape.assert_is_compatible_with(TensorShape(self._value.shape))
 
     @property
     def name(self) -> str:
@@ -104,13 +107,22 @@ class Variable(Operators, metaclass=_Creation):
 
     @property
     def shape(self) -> TensorShape:
-        """The lengths of its axes."""
-        return TensorShape(self._value.shape)
+        """The lengths of its axes, as far as ``shape`` said them."""
+        return self._shape
 
     @property
     def dtype(self) -> torch.dtype:
         """Its dtype."""
         return self._value.dtype
+
+    @property
+    def initializer(self) -> None:
+        """None: it has its value from the start."""
+        return None
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """True."""
+        return convert_to_tensor(True)
 
     @property
     def synchronization(self) -> VariableSynchronization:
@@ -163,7 +175,7 @@ class Variable(Operators, metaclass=_Creation):
     def _written(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
         with torch.no_grad():
             found = change(self._value.detach())
-        if found.shape != self._value.shape:
+        if not self._shape.is_compatible_with(found.shape):
             raise ArgumentValueError(
                 f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, and "
                 f"the assigned value shape {TensorShape(found.shape)} are incompatible."

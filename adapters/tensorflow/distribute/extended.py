@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,10 +121,9 @@ class StrategyExtended(Extended):
         replica: ReplicaContext | None = stack.current().replica_context
         if replica is None:
             return distributed_variables.created(self._strategy, create)
-        found = replica.merge_call(
-            lambda strategy, given: _Held(distributed_variables.created(strategy, component(given, 0))), (create,)
+        return replica.merge_call(
+            lambda strategy, given: distributed_variables.created(strategy, component(given, 0)), (create,)
         )
-        return found.variable
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         return structures.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
@@ -150,7 +150,8 @@ class StrategyExtended(Extended):
         return self._reduce(op, value, timeout)
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
-        return tuple(select(place, value) for place in range(len(self._local_replicas)))
+        places = range(len(self._local_replicas))
+        return tuple(structures.map_structure(partial(component, index=place), value) for place in places)
 
     def _distribute_dataset(self, dataset: Any) -> Any:
         return DistributedDataset(dataset, self)
@@ -164,13 +165,6 @@ class StrategyExtended(Extended):
     def _distribute_values(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         values = [value_fn(ValueContext(replica, self._num_replicas)) for replica in self._local_replicas]
         return regroup(values, always_wrap=True) if self._wraps_values else values[0]
-
-
-class _Held:
-    """What a merge function returns whole, where a distributed value would be taken apart."""
-
-    def __init__(self, variable: Any) -> None:
-        self.variable = variable
 
 
 def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -109,6 +109,12 @@ class ReplicaContext:
         self._require_place()
         return self._merged(merge_fn, tuple(args), dict(kwargs or {}))
 
+    def _update(
+        self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, group: bool = True
+    ) -> Any:
+        """``fn(copy, *args, **kwargs)`` for each replica's copy of a variable, when all replicas have come here."""
+        return self._strategy.extended._replica_ctx_update(var, fn, args, kwargs, group)
+
     @property
     def strategy(self) -> Strategy:
         """The strategy that this is a replica of."""

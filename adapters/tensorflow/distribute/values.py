@@ -78,8 +78,11 @@ def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_w
 
 
 def select(index: int, structure: Any) -> Any:
-    """``structure`` as the ``index``-th replica of this process sees it: its component of every distributed leaf."""
-    return structures.map_structure(lambda leaf: component(leaf, index), structure)
+    """``structure`` as the ``index``-th replica of this process sees it: its component of every distributed leaf.
+
+    A variable stays whole: it knows where it is read and written.
+    """
+    return structures.map_structure(lambda leaf: leaf if hasattr(leaf, "assign") else component(leaf, index), structure)
 
 
 def component(value: Any, index: int) -> Any:

@@ -50,7 +50,7 @@ def test_a_strategy_for_tpus_takes_local_devices() -> None:
         strategy = tf.distribute.TPUStrategy(resolver)
         names = [device.name for device in tf.config.list_logical_devices("GPU")]
     assert (strategy.num_replicas_in_sync, names) == (2, ["/device:GPU:0", "/device:GPU:1"])
-    assert [float(x) for x in strategy.run(lambda: number() + 1.0).values] == [1.0, 2.0]
+    assert [float(x) for x in strategy.run(lambda: number() + 1).values] == [1.0, 2.0]
 
 
 def number() -> Any:

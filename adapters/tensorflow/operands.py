@@ -1,0 +1,70 @@
+"""What stands beside a tensor in an operator, as a tensor of its dtype. Source: TensorFlow 2.21, run eagerly on CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from collshim.arrays import as_torch
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.python_numbers import tensor_of
+
+
+def operand(value: Any, dtype: torch.dtype) -> Any:
+    """Numbers, lists and NumPy's arrays in ``dtype``, variables as their value, other tensors as they are.
+
+    Returns:
+        NotImplemented for what is no tensor and no number.
+
+    Raises:
+        TypeError: Python numbers that ``dtype`` does not hold, such as 2.5 beside integers.
+        ValueError: None, or lists of unequal lengths.
+    """
+    if isinstance(value, torch.Tensor):
+        return value
+    if hasattr(value, "_as_tensor"):
+        return value._as_tensor()
+    if isinstance(value, np.ndarray | np.generic):
+        return as_torch(value).to(dtype)
+    if isinstance(value, list | tuple):
+        if holds_a_tensor(value):
+            return torch.stack([operand(part, dtype) for part in value])
+        return tensor_of(value, dtype)
+    if isinstance(value, int | float | complex):
+        return value if _holds(dtype, value) else tensor_of(value, dtype)
+    if value is None:
+        raise ArgumentValueError(
+            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor."
+        )
+    return NotImplemented
+
+
+def holds_a_tensor(value: Any) -> bool:
+    """Whether there is a tensor or a variable in nested lists."""
+    if isinstance(value, list | tuple):
+        return any(holds_a_tensor(part) for part in value)
+    return isinstance(value, torch.Tensor) or hasattr(value, "_as_tensor")
+
+
+def beside(name: str) -> Callable[[Any, Any], Any]:
+    """torch's operator of that name, for what ``operand`` takes on the other side."""
+    own = getattr(torch.Tensor, name)
+    compares = name in ("__eq__", "__ne__")
+
+    def compute(self: Any, other: Any) -> Any:
+        if compares and other is None:
+            return name == "__ne__"
+        found = operand(other, self.dtype)
+        return NotImplemented if found is NotImplemented else own(self, found)
+
+    compute.__name__, compute.__doc__ = name, f"torch's ``{name}``, with numbers, lists and arrays in this dtype."
+    return compute
+
+
+def _holds(dtype: torch.dtype, number: complex) -> bool:
+    if isinstance(number, int):
+        return dtype is not torch.bool or isinstance(number, bool)
+    return dtype.is_complex or (dtype.is_floating_point and isinstance(number, float))

@@ -1,0 +1,156 @@
+"""Rows of a variable written one by one: ``scatter_sub``, ``scatter_nd_add`` and their kind.
+
+Where an index comes several times all of them count; of ``update`` the last. Source: TensorFlow 2.21, run on CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import torch
+
+from collshim.errors import ArgumentTypeError
+from collshim.tensorflow.arrays import gather, gather_nd, require_places
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.indexed_slices import IndexedSlices
+from collshim.tensorflow.tensor import plain
+
+Change = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def _reducing(reduce: str) -> Change:
+    def changed(whole: torch.Tensor, rows: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        places = rows.reshape(-1, *[1] * (whole.dim() - 1)).expand_as(values)
+        return whole.scatter_reduce(0, places, values, reduce)
+
+    return changed
+
+
+def _divided(whole: torch.Tensor, rows: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    divisors = _reducing("prod")(torch.ones_like(whole), rows, values)
+    return torch.div(whole, divisors, rounding_mode=None if whole.is_floating_point() else "trunc")
+
+
+CHANGES: dict[str, Change] = {
+    "sub": lambda whole, rows, values: whole.index_add(0, rows, values, alpha=-1),
+    "add": lambda whole, rows, values: whole.index_add(0, rows, values),
+    "mul": _reducing("prod"),
+    "div": _divided,
+    "min": _reducing("amin"),
+    "max": _reducing("amax"),
+    "update": lambda whole, rows, values: whole.index_copy(0, rows, values),
+}
+
+
+class Scatters:
+    """``scatter_*`` for what has ``_scatter(change, slices)``; each returns what that does."""
+
+    def _scatter(self, change: str, sparse_delta: IndexedSlices) -> Any:
+        raise NotImplementedError
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Subtract rows."""
+        return self._scatter("sub", sparse_delta)
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Add rows."""
+        return self._scatter("add", sparse_delta)
+
+    def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Multiply by rows."""
+        return self._scatter("mul", sparse_delta)
+
+    def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Divide by rows."""
+        return self._scatter("div", sparse_delta)
+
+    def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Keep the smaller."""
+        return self._scatter("min", sparse_delta)
+
+    def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Keep the larger."""
+        return self._scatter("max", sparse_delta)
+
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Put rows in the place of those that are there."""
+        return self._scatter("update", sparse_delta)
+
+
+def require_slices(value: Any) -> None:
+    """Refuse what is no ``IndexedSlices``."""
+    if not isinstance(value, IndexedSlices):
+        raise ArgumentTypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {value}")
+
+
+class Rows(Scatters):
+    """The rows of one tensor: ``value()``, of ``dtype``, written by ``_written(change)``."""
+
+    dtype: Any
+
+    def value(self) -> Any:
+        """The tensor."""
+        raise NotImplementedError
+
+    def _written(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+        raise NotImplementedError
+
+    def _scatter(self, change: str, sparse_delta: IndexedSlices) -> Any:
+        require_slices(sparse_delta)
+        rows = plain(convert_to_tensor(sparse_delta.indices)).long()
+        values = self._converted(sparse_delta.values)
+
+        def changed(whole: torch.Tensor) -> torch.Tensor:
+            require_places(rows.reshape(-1, 1), whole.shape[:1])
+            given = values.broadcast_to(rows.shape + whole.shape[1:]) if values.dim() == 0 else values
+            return CHANGES[change](whole, rows.reshape(-1), given.reshape(-1, *whole.shape[1:]))
+
+        return self._written(changed)
+
+    def _scatter_nd(self, change: str, indices: Any, updates: Any) -> Any:
+        places, values = plain(convert_to_tensor(indices)).long(), self._converted(updates)
+
+        def changed(whole: torch.Tensor) -> torch.Tensor:
+            require_places(places, whole.shape)
+            depth = places.shape[-1]
+            outer, inner = whole.shape[:depth], whole.shape[depth:]
+            strides = torch.tensor([prod(outer[axis + 1 :]) for axis in range(depth)], dtype=torch.long)
+            rows = (places * strides).sum(-1).reshape(-1)
+            found = CHANGES[change](whole.reshape(-1, *inner), rows, values.reshape(-1, *inner))
+            return found.reshape(whole.shape)
+
+        return self._written(changed)
+
+    def _converted(self, values: Any) -> torch.Tensor:
+        found: torch.Tensor = plain(convert_to_tensor(values, self.dtype)).detach()
+        return found
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtract ``updates[i]`` at ``indices[i]``, whose last axis says where."""
+        return self._scatter_nd("sub", indices, updates)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Add ``updates[i]`` at ``indices[i]``."""
+        return self._scatter_nd("add", indices, updates)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Put ``updates[i]`` at ``indices[i]``."""
+        return self._scatter_nd("update", indices, updates)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Keep the larger at ``indices[i]``."""
+        return self._scatter_nd("max", indices, updates)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Keep the smaller at ``indices[i]``."""
+        return self._scatter_nd("min", indices, updates)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """What is at each of ``indices``."""
+        return gather_nd(self.value(), indices)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """The rows that ``indices`` names."""
+        return gather(self.value(), indices)
