@@ -52,6 +52,12 @@ def value_of(role: str, asker: Asker) -> Any:
 LEFT_OUT = object()
 
 
+def said(takes: Mapping[str, str], asker: Asker) -> dict[str, Any]:
+    """What is given for parameters of roles that are not those of arrays, by name; those left out are not there."""
+    values = {name: value_of(role, asker) for name, role in takes.items()}
+    return {name: value for name, value in values.items() if value is not LEFT_OUT}
+
+
 def _op(asker: Asker) -> Any:
     return asker.framework.op(asker.context, asker.case.reduce_op)
 

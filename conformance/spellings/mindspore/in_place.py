@@ -10,14 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from collshim.conformance.bindings.barriers import Barrier
-from collshim.conformance.bindings.binding import Binding, root_as
-from collshim.conformance.bindings.objects import (
-    AllGatherObject,
-    BroadcastObjects,
-    GatherObject,
-    RingObjects,
-    ScatterObjects,
-)
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.bindings.messages import Half, RingObjects
+from collshim.conformance.bindings.objects import OfObjects
 from collshim.conformance.bindings.spelling import Spelling
 from collshim.conformance.spellings.mindspore.common import (
     ANY,
@@ -31,7 +26,6 @@ from collshim.conformance.spellings.mindspore.common import (
     asynchronous,
     counting,
     spelled,
-    within,
 )
 from collshim.conformance.spellings.mindspore.messages import messages_in_place
 
@@ -117,13 +111,17 @@ def _only_in_ops(module: str) -> tuple[Spelling, ...]:
 
 
 def _objects(path: str) -> tuple[Binding, ...]:
-    common: dict[str, Any] = {"framework": FRAMEWORK, "with_group": within, "admits": _OBJECTS}
-    sends: dict[str, Any] = common | {"admits": replace(_OBJECTS, groups="sorted", least_size=2)}
-    to_root, from_root = root_as("dst"), root_as("src")
+    def of(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> OfObjects:
+        common: dict[str, Any] = {"framework": FRAMEWORK, "admits": _OBJECTS, "result": next(iter(takes)), **more}
+        return OfObjects(path=path + name, collective=collective, takes={**takes, "group": "group"}, **common)
+
+    gathered = {"obj": "object", "object_gather_list": "list to fill@root", "dst": "root"}
+    scattered = {"scatter_object_output_list": "list to fill with one", "scatter_object_input_list": "objects@root"}
     return (
-        AllGatherObject(
-            **common,
-            path=path + "all_gather_object",
+        of(
+            "all_gather_object",
+            "all_gather_object",
+            {"object_list": "list to fill", "obj": "object"},
             example="""\
 from collshim.mindspore.mint import distributed
 
@@ -132,14 +130,16 @@ distributed.all_gather_object(outs, {"rank": rank})
 """,
             notes=("They are in `mint.distributed`; its `recv_object_list` returns 0.",),
         ),
-        GatherObject(**common, path=path + "gather_object", with_root=to_root, lists_everywhere=True),
-        BroadcastObjects(**common, path=path + "broadcast_object_list", with_root=from_root),
-        ScatterObjects(**common, path=path + "scatter_object_list", with_root=from_root),
+        of("gather_object", "gather_object", gathered, result="object_gather_list"),
+        of("broadcast_object_list", "broadcast_object", {"object_list": "list to fill with two", "src": "root"}),
+        of("scatter_object_list", "scatter_object", {**scattered, "src": "root"}),
         RingObjects(
-            **sends,
+            framework=FRAMEWORK,
             path=path + "send_object_list",
-            other=path + "recv_object_list",
-            received=lambda source: 0,
+            sends=Half("send_object_list", {"object_list": "objects", "dst": "rank", "group": "group"}),
+            receives=Half("recv_object_list", {"object_list": "list", "src": "rank", "group": "group"}),
+            admits=replace(_OBJECTS, groups="sorted", least_size=2),
+            returns=lambda received, source: {"send": None, "recv": 0},
         ),
     )
 
@@ -147,7 +147,7 @@ distributed.all_gather_object(outs, {"rank": rank})
 def _module(module: str, *more: Spelling) -> tuple[Binding, ...]:
     written = (*_gathers(module), *_reductions(module), *_rooted(module), *more)
     path = f"mindspore.{module}."
-    barrier = Barrier(framework=FRAMEWORK, path=path + "barrier", admits=ANY, with_group=within)
+    barrier = Barrier(framework=FRAMEWORK, path=path + "barrier", admits=ANY)
     return (
         *written,
         *map(asynchronous, written),

@@ -18,7 +18,6 @@ from collshim.conformance.spellings.mindspore.common import (
     ROWS,
     placeholder,
     spelled,
-    within,
 )
 
 
@@ -67,5 +66,5 @@ PRIMITIVES: tuple[Binding, ...] = (
     ),
     _spelled("CollectiveGather", "gather", {"dest_rank": "root in the group"}, admits=ROWS, off_root=placeholder),
     _spelled("CollectiveScatter", "scatter", {"src_rank": "root in the group"}, admits=ROWS),
-    Barrier(framework=FRAMEWORK, path="mindspore.ops.Barrier", admits=ANY, with_group=within, made=True),
+    Barrier(framework=FRAMEWORK, path="mindspore.ops.Barrier", admits=ANY, made=True),
 )
