@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from collshim.conformance import bindings
-from collshim.conformance.bindings.answers import seen
+from collshim.conformance.bindings.answers import seen, waited
 from collshim.conformance.bindings.arguments import Asker, role_of
+from collshim.conformance.bindings.messages import PEERS, Half, Messages
 from collshim.conformance.bindings.rank_context import RankContext as Caller
+from collshim.conformance.bindings.rank_context import resolve
 from collshim.conformance.bindings.spelling import Spelling as Suite
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import differences
@@ -86,6 +88,59 @@ def spelled(
         suite=suite,
         kept=kept,
     )
+
+
+def messages(name: str) -> tuple[Spelling, Spelling]:
+    """The two functions of the suite's spelling of this name, each met by the other."""
+    suite = bindings.find(name)
+    assert isinstance(suite, Messages)
+    sends, receives = suite.sends, suite.receives
+
+    def send(context: RankContext) -> Any:
+        return _called(suite, sends, _good(sends, context, context.own(), context.after))
+
+    def receive(context: RankContext) -> Any:
+        return received(context, _good(receives, context, context.blank(), context.before))
+
+    def received(context: RankContext, arguments: Arguments) -> Any:
+        """What came: where the function writes it, or what it returns."""
+        returned = _called(suite, receives, arguments)
+        return arguments[_message(receives)] if getattr(suite, "fills", True) else returned
+
+    common: dict[str, Any] = {"right": RankContext.from_before, "groups": "group" in sends.takes}
+    return (
+        Spelling(
+            suite.home + sends.name,
+            roles=sends.takes,
+            good=lambda context: _good(sends, context, context.own(), context.after),
+            call=lambda context, arguments: _called(suite, sends, arguments),
+            after=receive,
+            **common,
+        ),
+        Spelling(
+            suite.home + receives.name,
+            roles=receives.takes,
+            good=lambda context: _good(receives, context, context.blank(), context.before),
+            call=received,
+            before=send,
+            **common,
+        ),
+    )
+
+
+def _good(half: Half, context: RankContext, message: Any, peer: int) -> Arguments:
+    """Arguments of this rank's, for a peer in the group."""
+    values = {"tag": 3, "group": context.group, "optional group": context.group}
+    values |= dict.fromkeys(PEERS, context.ranks[peer])
+    return {name: values.get(role, message) for name, role in half.takes.items()}
+
+
+def _message(half: Half) -> str:
+    return next(name for name, role in half.takes.items() if role not in (*PEERS, "tag", "group", "optional group"))
+
+
+def _called(suite: Messages, half: Half, arguments: Arguments) -> Any:
+    return waited(resolve(f"collshim.{suite.home}{half.name}")(**arguments))
 
 
 def _agreed(suite: Suite) -> tuple[str, ...]:

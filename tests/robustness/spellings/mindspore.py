@@ -9,7 +9,7 @@ from collshim.mindspore import communication
 from collshim.mindspore.communication import comm_func
 from collshim.world import World
 from tests.robustness.context import SIZE, RankContext
-from tests.robustness.spelled import spelled
+from tests.robustness.spelled import messages, spelled
 from tests.robustness.spelling import Arguments, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -63,20 +63,7 @@ SURFACE = Surface(
     _enter,
     (
         *(spelled(f"mindspore.communication.comm_func.{name}", **more) for name, more in _SPELLED.items()),
-        _func(
-            "send",
-            roles={"tensor": "array", "dst": "rank", "tag": "tag"},
-            good=lambda h: {"tensor": h.own(), "dst": h.ranks[h.after], "tag": 8},
-            right=RankContext.from_before,
-            after=lambda h: comm_func.recv(h.blank(), h.ranks[h.before], h.group, 8),
-        ),
-        _func(
-            "recv",
-            roles={"tensor": "array", "src": "rank", "tag": "tag"},
-            good=lambda h: {"tensor": h.blank(), "src": h.ranks[h.before], "tag": 9},
-            right=RankContext.from_before,
-            before=lambda h: comm_func.isend(h.own(), h.ranks[h.after], h.group, 9),
-        ),
+        *messages("mindspore.communication.comm_func.send"),
         _func(
             "batch_isend_irecv",
             call=_batch,
