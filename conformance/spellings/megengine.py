@@ -209,7 +209,7 @@ dist.group_barrier()
         path=_PATH + "remote_send",
         admits=_MESSAGES,
         sends=Half("remote_send", {"inp": "array", "dest_rank": "rank"}),
-        receives=Half("remote_recv", {"src_rank": "rank", "inp": "written"}),
+        receives=Half("remote_recv", {"src_rank": "rank", "inp": "kind of array"}),
         returns=_received,
         fills=False,
         example="""\

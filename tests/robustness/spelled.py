@@ -90,6 +90,16 @@ def spelled(
     )
 
 
+def every(
+    framework: str, agreed: Mapping[str, Sequence[str]] | None = None, without: Sequence[str] = ()
+) -> tuple[Spelled, ...]:
+    """Every function of arrays that the suite has a spelling of, once; ``agreed`` by the ends of their paths."""
+    suites = [one for one in bindings.bindings_of(framework) if isinstance(one, Suite)]
+    names = [one.name for one in suites if not (one.form or one.coalesced or one.name in without)]
+    fields = {name: fields for name in names for end, fields in (agreed or {}).items() if name.endswith(end)}
+    return tuple(spelled(name, agreed=fields.get(name)) for name in names)
+
+
 def messages(name: str) -> tuple[Spelling, Spelling]:
     """The two functions of the suite's spelling of this name, each met by the other."""
     suite = bindings.find(name)
@@ -111,7 +121,7 @@ def messages(name: str) -> tuple[Spelling, Spelling]:
     return (
         Spelling(
             suite.home + sends.name,
-            roles=sends.takes,
+            roles=_judged(sends),
             good=lambda context: _good(sends, context, context.own(), context.after),
             call=lambda context, arguments: _called(suite, sends, arguments),
             after=receive,
@@ -119,13 +129,17 @@ def messages(name: str) -> tuple[Spelling, Spelling]:
         ),
         Spelling(
             suite.home + receives.name,
-            roles=receives.takes,
+            roles=_judged(receives),
             good=lambda context: _good(receives, context, context.blank(), context.before),
             call=received,
             before=send,
             **common,
         ),
     )
+
+
+def _judged(half: Half) -> Mapping[str, str]:
+    return {name: role for name, role in half.takes.items() if role != "kind of array"}
 
 
 def _good(half: Half, context: RankContext, message: Any, peer: int) -> Arguments:

@@ -38,9 +38,14 @@ _INTO = {"output_tensor": "out", "input_tensor": "array"}
 _WHOLE = {"output": "out", "input": "array of whole"}
 
 
+def _spelled(path: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
+    """Here a group may be None."""
+    return spelled(path, collective, {**takes, "group": "optional group"}, **more)
+
+
 def _gathers(module: str) -> tuple[Spelling, ...]:
     def bound(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
-        return spelled(f"{module}.{name}", collective, takes, result=next(iter(takes)), **more)
+        return _spelled(f"{module}.{name}", collective, takes, result=next(iter(takes)), **more)
 
     splits = {"output_split_sizes": "optional rows from each", "input_split_sizes": "optional rows to each"}
     uneven = {"output": "out", "input": "array", "output_split_sizes": "rows from each"}
@@ -62,8 +67,8 @@ def _gathers(module: str) -> tuple[Spelling, ...]:
 
 def _reductions(module: str) -> tuple[Spelling, ...]:
     def bound(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
-        parameters = {**takes, "op": "MindSpore's op"}
-        return spelled(f"{module}.{name}", collective, parameters, result=next(iter(takes)), **more)
+        parameters = {**takes, "op": "mint's op"}
+        return _spelled(f"{module}.{name}", collective, parameters, result=next(iter(takes)), **more)
 
     name, sizes = "reduce_scatter_tensor", {"input_split_sizes": "rows to each"}
     lists = {"output": "out", "input_list": "exact list of parts"}
@@ -81,24 +86,24 @@ def _rooted(module: str) -> tuple[Spelling, ...]:
     scatter = {"tensor": "out@root", "scatter_list": "exact list of parts@root", "src": "root"}
     broadcast = {"tensor": "inout", "src": "root"}
     return (
-        spelled(f"{module}.broadcast", "broadcast", broadcast, result="tensor", admits=ANY),
-        spelled(f"{module}.gather", "gather", gather, result="gather_list", admits=PARTS),
-        spelled(f"{module}.scatter", "scatter", scatter, result="tensor", admits=PARTS),
+        _spelled(f"{module}.broadcast", "broadcast", broadcast, result="tensor", admits=ANY),
+        _spelled(f"{module}.gather", "gather", gather, result="gather_list", admits=PARTS),
+        _spelled(f"{module}.scatter", "scatter", scatter, result="tensor", admits=PARTS),
     )
 
 
 def _only_in_ops(module: str) -> tuple[Spelling, ...]:
     whole = {"output_tensor": "out@root", "input_tensor": "array of whole@root", "src": "root"}
     return (
-        spelled(
+        _spelled(
             f"{module}.gather_into_tensor",
             "gather",
-            {**_INTO, "dst": "root"},
+            {**_INTO, "output_tensor": "out@root", "dst": "root"},
             result="output_tensor",
             arrangement="joined",
             admits=ROWS,
         ),
-        spelled(
+        _spelled(
             f"{module}.scatter_tensor",
             "scatter",
             whole,

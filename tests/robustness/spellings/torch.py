@@ -8,7 +8,7 @@ from typing import Any
 from collshim.torch import distributed as dist
 from collshim.world import World
 from tests.robustness.context import SIZE
-from tests.robustness.spelled import messages, spelled
+from tests.robustness.spelled import every, messages, spelled
 from tests.robustness.spelling import Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -37,25 +37,11 @@ def _dist(name: str, op: str = "", **more: Any) -> Spelling:
     )
 
 
-_SPELLED = (
-    "all_reduce",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_single",
-    "broadcast",
-    "broadcast[group_src]",
-    "scatter",
-    "all_gather",
-    "all_gather_single",
-    "gather",
-    "all_to_all",
-    "all_to_all_single",
-)
-
 SURFACE = Surface(
     _enter,
     (
-        *(spelled(f"torch.distributed.{name}") for name in _SPELLED),
+        *every("torch"),
+        spelled("torch.distributed.broadcast[group_src]"),
         *messages("torch.distributed.send"),
         *messages("torch.distributed.isend"),
         _dist(
