@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from collshim import Communicator, Work
+from collshim.conformance import reference
 from tests.engine.worlds import plain
 
 Shape = tuple[int, ...]
@@ -80,42 +81,15 @@ class Values:
 
 
 def reduced(op: Any, given: Sequence[Tensor]) -> Tensor:
-    """The reduction of small whole numbers, computed in 64 bits."""
+    """The suite's reduction of small whole numbers, computed in 64 bits."""
     dtype = given[0].dtype
-    wide = [part.to(_wide(dtype)) for part in given]
-    return _WIDE[op if isinstance(op, str) else "premul_sum"](torch.stack(wide)).to(dtype)
-
-
-def _wide(dtype: torch.dtype) -> torch.dtype:
-    return torch.complex128 if dtype.is_complex else torch.float64 if dtype.is_floating_point else torch.int64
-
-
-def _bits(fold: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    def over(stacked: Tensor) -> Tensor:
-        found = stacked[0]
-        for part in stacked[1:]:
-            found = fold(found, part)
-        return found
-
-    return over
-
-
-def _average(stacked: Tensor) -> Tensor:
-    whole = not (stacked.is_complex() or stacked.is_floating_point())
-    return torch.div(stacked.sum(0), len(stacked), rounding_mode="trunc" if whole else None)
-
-
-_WIDE: dict[str, Callable[[Tensor], Tensor]] = {
-    "sum": lambda stacked: stacked.sum(0),
-    "avg": _average,
-    "prod": lambda stacked: stacked.prod(0),
-    "min": lambda stacked: stacked.amin(0),
-    "max": lambda stacked: stacked.amax(0),
-    "band": _bits(torch.bitwise_and),
-    "bor": _bits(torch.bitwise_or),
-    "bxor": _bits(torch.bitwise_xor),
-    "premul_sum": lambda stacked: stacked.sum(0) * 2,
-}
+    inexact = dtype.is_floating_point or dtype.is_complex
+    wide = torch.complex128 if dtype.is_complex else torch.float64 if inexact else torch.int64
+    fold = op if op in reference.REDUCE_OPS and op != "avg" else "sum"
+    total = torch.from_numpy(reference.all_reduce([part.to(wide).numpy() for part in given], fold)[0])
+    if op == "avg":
+        total = torch.div(total, len(given), rounding_mode=None if inexact else "trunc")
+    return (total if isinstance(op, str) else total * op[1]).to(dtype)
 
 
 def means_something(op: Any, dtype: torch.dtype) -> bool:
