@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from collshim import current
-from collshim.torch import distributed as dist
 from tests.meta.faults import Fault, Start, is_caught
 
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
@@ -53,7 +52,7 @@ def handle_for_none(tensor_list: list[Any], tensor: Any, group: Any = None) -> A
 
 
 def deaf_to_groups(tensor_list: list[Any], tensor: Any, group: Any = None) -> None:
-    members = world().subgroup(sorted(dist.get_process_group_ranks(group)))
+    members = world().subgroup(sorted(group.communicator.ranks))
     members.all_gather(tensor, out=tensor_list).wait()
 
 

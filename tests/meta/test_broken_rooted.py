@@ -34,7 +34,7 @@ def reduced_to_the_first(tensor: Any, dst: int, op: str = "sum", group: Any = No
 
 
 def global_rank_taken_for_group_rank(tensor: Any, src: int, group: Any = None) -> None:
-    world().subgroup(dist.get_process_group_ranks(group), kept=True).broadcast(tensor, src, out=tensor).wait()
+    (group or dist.group.WORLD).communicator.broadcast(tensor, src, out=tensor).wait()
 
 
 def broadcast_to_nobody(tensor: Any, src: int, group: Any = None) -> None:
