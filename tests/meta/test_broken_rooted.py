@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from collshim import current
-from collshim.torch import distributed as dist
 from tests.meta.faults import Fault, Start, is_caught
 
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
@@ -34,7 +33,7 @@ def reduced_to_the_first(tensor: Any, dst: int, op: str = "sum", group: Any = No
 
 
 def global_rank_taken_for_group_rank(tensor: Any, src: int, group: Any = None) -> None:
-    (group or dist.group.WORLD).communicator.broadcast(tensor, src, out=tensor).wait()
+    group.communicator.broadcast(tensor, src, out=tensor).wait()
 
 
 def broadcast_to_nobody(tensor: Any, src: int, group: Any = None) -> None:
