@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,42 +104,31 @@ def messages(name: str) -> tuple[Spelling, Spelling]:
     """The two functions of the suite's spelling of this name, each met by the other."""
     suite = bindings.find(name)
     assert isinstance(suite, Messages)
-    sends, receives = suite.sends, suite.receives
 
-    def send(context: RankContext) -> Any:
-        return _called(suite, sends, _good(sends, context, context.own(), context.after))
-
-    def receive(context: RankContext) -> Any:
-        return received(context, _good(receives, context, context.blank(), context.before))
+    def sent(context: RankContext, arguments: Arguments) -> Any:
+        return _called(suite, suite.sends, arguments)
 
     def received(context: RankContext, arguments: Arguments) -> Any:
         """What came: where the function writes it, or what it returns."""
-        returned = _called(suite, receives, arguments)
-        return arguments[_message(receives)] if getattr(suite, "fills", True) else returned
+        returned = _called(suite, suite.receives, arguments)
+        return arguments[_message(suite.receives)] if getattr(suite, "fills", True) else returned
 
-    common: dict[str, Any] = {"right": RankContext.from_before, "groups": "group" in sends.takes}
+    def to_send(context: RankContext) -> Arguments:
+        return _good(suite.sends, context, context.own(), context.after)
+
+    def to_receive(context: RankContext) -> Arguments:
+        return _good(suite.receives, context, context.blank(), context.before)
+
     return (
-        Spelling(
-            suite.home + sends.name,
-            roles=_judged(sends),
-            good=lambda context: _good(sends, context, context.own(), context.after),
-            call=lambda context, arguments: _called(suite, sends, arguments),
-            after=receive,
-            **common,
-        ),
-        Spelling(
-            suite.home + receives.name,
-            roles=_judged(receives),
-            good=lambda context: _good(receives, context, context.blank(), context.before),
-            call=received,
-            before=send,
-            **common,
-        ),
+        _met(suite, suite.sends, to_send, sent, after=lambda context: received(context, to_receive(context))),
+        _met(suite, suite.receives, to_receive, received, before=lambda context: sent(context, to_send(context))),
     )
 
 
-def _judged(half: Half) -> Mapping[str, str]:
-    return {name: role for name, role in half.takes.items() if role != "kind of array"}
+def _met(suite: Messages, half: Half, good: Callable[[RankContext], Arguments], call: Call, **more: Any) -> Spelling:
+    roles = {name: role for name, role in half.takes.items() if role != "kind of array"}
+    met: dict[str, Any] = {"right": RankContext.from_before, "groups": "group" in half.takes, **more}
+    return Spelling(suite.home + half.name, roles=roles, good=good, call=call, **met)
 
 
 def _good(half: Half, context: RankContext, message: Any, peer: int) -> Arguments:

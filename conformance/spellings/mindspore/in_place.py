@@ -34,6 +34,12 @@ _SUMMED_ROWS = replace(_SUMS, least_ndim=1)
 _NO_PRODUCT = ("sum", "min", "max", "avg")
 _SUMMED_UNEVEN = replace(_SUMMED_ROWS, layouts=CONTIGUOUS, reduce_ops=_NO_PRODUCT, ragged=True)
 _OBJECTS = replace(ANY, dtypes=("float32",))
+_GATHERED = {"obj": "object", "object_gather_list": "list to fill@root", "dst": "root"}
+_SCATTERED = {
+    "scatter_object_output_list": "list to fill with one",
+    "scatter_object_input_list": "objects@root",
+    "src": "root",
+}
 _INTO = {"output_tensor": "out", "input_tensor": "array"}
 _WHOLE = {"output": "out", "input": "array of whole"}
 
@@ -120,8 +126,6 @@ def _objects(path: str) -> tuple[Binding, ...]:
         common: dict[str, Any] = {"framework": FRAMEWORK, "admits": _OBJECTS, "result": next(iter(takes)), **more}
         return OfObjects(path=path + name, collective=collective, takes={**takes, "group": "group"}, **common)
 
-    gathered = {"obj": "object", "object_gather_list": "list to fill@root", "dst": "root"}
-    scattered = {"scatter_object_output_list": "list to fill with one", "scatter_object_input_list": "objects@root"}
     return (
         of(
             "all_gather_object",
@@ -135,9 +139,9 @@ distributed.all_gather_object(outs, {"rank": rank})
 """,
             notes=("They are in `mint.distributed`; its `recv_object_list` returns 0.",),
         ),
-        of("gather_object", "gather_object", gathered, result="object_gather_list"),
+        of("gather_object", "gather_object", _GATHERED, result="object_gather_list"),
         of("broadcast_object_list", "broadcast_object", {"object_list": "list to fill with two", "src": "root"}),
-        of("scatter_object_list", "scatter_object", {**scattered, "src": "root"}),
+        of("scatter_object_list", "scatter_object", _SCATTERED),
         RingObjects(
             framework=FRAMEWORK,
             path=path + "send_object_list",
