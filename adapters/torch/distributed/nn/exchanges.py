@@ -96,7 +96,8 @@ def all_to_all(
     parts = [as_torch(part) for part in input_tensor_list]
 
     def call(comm: Communicator) -> Work[Sequence[Tensor]]:
-        outputs = [as_output(output, what="all_to_all: an output") for output in output_tensor_list]
+        what = "all_to_all: output_tensor_list"
+        outputs = [as_output(output, what=f"{what}[{rank}]") for rank, output in enumerate(output_tensor_list)]
         return comm.all_to_all(parts, shapes=[tuple(output.shape) for output in outputs])
 
     results = result_of(process_group, call)
