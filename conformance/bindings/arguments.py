@@ -52,6 +52,12 @@ def value_of(role: str, asker: Asker) -> Any:
 LEFT_OUT = object()
 
 
+def said(takes: Mapping[str, str], asker: Asker) -> dict[str, Any]:
+    """What is given for parameters of roles that are not those of arrays, by name; those left out are not there."""
+    values = {name: value_of(role, asker) for name, role in takes.items()}
+    return {name: value for name, value in values.items() if value is not LEFT_OUT}
+
+
 def _op(asker: Asker) -> Any:
     return asker.framework.op(asker.context, asker.case.reduce_op)
 
@@ -89,10 +95,10 @@ def _whole_shape(asker: Asker) -> tuple[int, ...]:
 _VALUES: dict[str, Callable[[Asker], Any]] = {
     **dict.fromkeys(("root", "optional root", "ignored root"), lambda asker: asker.case.root_rank),
     "root in the group": lambda asker: asker.case.root,
-    **dict.fromkeys(("ReduceOp", "engine's op", "MindSpore's op", "TensorFlow's op"), _op),
+    **dict.fromkeys(("ReduceOp", "engine's op", "MindSpore's op", "mint's op", "TensorFlow's op"), _op),
     **dict.fromkeys(("group", "optional group"), _group),
-    "axis": lambda asker: asker.case.axis,
-    "axis to cut": lambda asker: asker.case.split_axis,
+    **dict.fromkeys(("axis", "axis of either sign"), lambda asker: asker.case.axis),
+    **dict.fromkeys(("axis to cut", "axis to cut, of either sign"), lambda asker: asker.case.split_axis),
     "rows from each": _rows_from_each,
     "rows to each": _rows_to_each,
     "optional rows from each": _where_unequal(_rows_from_each),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from collshim.conformance.bindings.answers import Answer, Handle, Tree, waited
+from collshim.conformance.bindings.arguments import Asker, said
 from collshim.conformance.bindings.binding import Binding, place_in
 from collshim.conformance.bindings.rank_context import RankContext
 
@@ -19,22 +20,23 @@ class Barrier(Binding):
     """``barrier()``; the ranks' moments are compared, which one machine's clock permits.
 
     Attributes:
-        with_group: the keyword arguments that say the group.
+        takes: the parameter that says the group, with its role, where there is one.
         done: what ``wait()`` of a handle returns, on calls whose options ask for one.
         made: whether the function makes what is called, as MindSpore's primitives do.
     """
 
     collective: str = "barrier"
-    with_group: Callable[[Any], Mapping[str, Any]] = lambda group: {"group": group}
+    takes: Mapping[str, str] = field(default_factory=lambda: {"group": "optional group"})
     done: Tree = None
     made: bool = False
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Call later the higher the rank, and return when."""
         function = context.function(self.path)
-        time.sleep(APART_SECONDS * place_in(case, context))
+        rank = place_in(case, context)
+        time.sleep(APART_SECONDS * rank)
         came = time.monotonic()
-        found = function(**self.with_group(group), **self.options)
+        found = function(**said(self.takes, Asker(context, self.framework, case, rank, group)), **self.options)
         returned = waited(found() if self.made else found)
         return Answer(returned, stay=(came, time.monotonic()))
 

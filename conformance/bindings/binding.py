@@ -134,11 +134,6 @@ def refuses(fault: str, error: str, match: str = "") -> Refused:
     return Refused(changes={"fault": fault}, error=error, match=match)
 
 
-def root_as(parameter: str) -> Callable[[Any], Mapping[str, Any]]:
-    """The keyword argument that says a case's root as a global rank."""
-    return lambda case: {parameter: case.root_rank}
-
-
 def own(context: RankContext, case: Any) -> Any:
     """This rank's array, of the case's kind and layout."""
     return made(case, case.array_of(place_in(case, context)))

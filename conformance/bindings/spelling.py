@@ -22,7 +22,6 @@ from typing import Any, Literal
 
 from collshim.conformance.bindings.answers import Answer, Tree, leaves, mapped, waited
 from collshim.conformance.bindings.arguments import (
-    LEFT_OUT,
     ROLES,
     Arrangement,
     Asker,
@@ -31,7 +30,7 @@ from collshim.conformance.bindings.arguments import (
     blanks,
     is_array,
     role_of,
-    value_of,
+    said,
 )
 from collshim.conformance.bindings.binding import Binding, made, place_in
 from collshim.conformance.bindings.differentiation import Rule, Weighing, expected_gradient, weights_of
@@ -178,8 +177,7 @@ class Spelling(Binding):
         """What the parameters are given, by name; those that are left out are not there."""
         arrays = {name: self.source(asker.case, asker.rank, name) for name in self.arrays}
         made_arrays = {name: mapped(array, partial(made, asker.case)) for name, array in arrays.items()}
-        values = {name: value_of(role, asker) for name, role in self.takes.items() if name not in arrays}
-        return made_arrays | {name: value for name, value in values.items() if value is not LEFT_OUT}
+        return made_arrays | said({name: role for name, role in self.takes.items() if name not in arrays}, asker)
 
     def invocation(self, asker: Asker, arguments: Mapping[str, Any]) -> Invocation:
         """The call with these: what comes after the last parameter of arrays is given by name."""

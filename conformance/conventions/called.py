@@ -8,18 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.bindings.messages import Messages
 from collshim.conformance.bindings.rank_context import RankContext, resolve
 
 PREFIX = "collshim."
 Notes: TypeAlias = "list[tuple[str, str]]"  # the path of a function that was called, and what it was given
-# Functions that are called together with the one that a binding is named for.
-PARTNERS = {
-    "send": "recv",
-    "recv": "send",
-    "isend": "irecv",
-    "remote_send": "remote_recv",
-    "send_object_list": "recv_object_list",
-}
 
 
 @dataclass(frozen=True)
@@ -37,8 +30,7 @@ class Noting(RankContext):
 
 def watched(binding: Binding) -> tuple[str, ...]:
     """The functions whose calls show how a binding calls its framework."""
-    home, _, name = binding.path.rpartition(".")
-    return (binding.path, *([f"{home}.{PARTNERS[name]}"] if name in PARTNERS else []))
+    return binding.halves if isinstance(binding, Messages) else (binding.path,)
 
 
 def call_of(binding: Binding, notes: Notes) -> str:

@@ -15,9 +15,9 @@ and on collshim's adapter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 from collshim.conformance.recorder.trees import WIDER, Tree, given
 
 Inputs = Mapping[str, Tree]
+Calls: TypeAlias = Mapping[str, str | tuple[str, str]]
+"""Arguments, or a text, by what is special; with them what the text of the exception contains."""
+
 SIZES = (1, 2, 3, 4)
 
 
@@ -91,6 +94,52 @@ def ask(
     paths = (api,) if isinstance(api, str) else tuple(api)
     by_size = {size: tuple(inputs(rank, size) for rank in range(size)) if inputs else ({},) for size in sizes}
     return [Asked(id, call, paths, size, by_size[size], match, world, alone) for size in sizes]
+
+
+class Module(NamedTuple):
+    """Whose functions are asked: its path, what texts call it, and what ids begin with; each with a dot behind."""
+
+    path: str
+    alias: str
+    ids: str = ""
+
+    def __call__(
+        self,
+        name: str,
+        what: str,
+        arguments: str = "",
+        inputs: Callable[[int, int], Inputs] | None = None,
+        sizes: Sequence[int] = SIZES,
+        match: str = "",
+        *,
+        text: str = "{}",
+        also: Sequence[str] = (),
+        **more: Any,
+    ) -> list[Asked]:
+        """``ask`` for one function: ``text`` has ``{}`` for its call, and needs the functions ``also`` besides."""
+        call = text.replace("{}", f"{self.alias}{name}({arguments})")
+        paths = (self.path + name, *also)
+        return ask(f"{self.ids}{name}/{what}", paths, call, inputs, sizes=sizes, match=match, **more)
+
+    def each(
+        self,
+        name: str,
+        calls: Calls,
+        inputs: Callable[[int, int], Inputs] | None = None,
+        sizes: Sequence[int] = SIZES,
+        **more: Any,
+    ) -> list[Asked]:
+        """Calls that differ in their arguments."""
+        found: list[Asked] = []
+        for what, call in calls.items():
+            arguments, match = (call, "") if isinstance(call, str) else call
+            found += self(name, what, arguments, inputs, sizes, match, **more)
+        return found
+
+
+def joined(*families: Callable[[], Iterable[list[Asked]]]) -> list[Asked]:
+    """The calls of every family, in order."""
+    return [asked for family in families for several in family() for asked in several]
 
 
 def ramp(shape: Sequence[int], dtype: str = "float32", start: float = 0) -> NDArray[Any]:

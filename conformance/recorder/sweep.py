@@ -13,7 +13,7 @@ from typing import Any
 from collshim.conformance.bindings import find
 from collshim.conformance.bindings.arguments import role_of
 from collshim.conformance.bindings.spelling import IN_PLACE, PART_PER_RANK, Spelling
-from collshim.conformance.recorder.asked import SIZES, Asked, Inputs, ask, blank, part
+from collshim.conformance.recorder.asked import SIZES, Asked, Inputs, Module, blank, part
 
 SHAPES = {"0d": (), "1d": (4,), "2d": (2, 3), "3d": (2, 1, 3), "empty": (0, 3)}
 WHOLE_SHAPES = {"2x3": (2, 3), "1": (1,), "3x1x2": (3, 1, 2)}
@@ -31,6 +31,7 @@ class Sweep:
         layout_sizes: of every layout.
         roots: each in every world that has it.
         default_root: whether rank 0 is not said where nothing is asked of the root.
+        group: the argument that says the group, behind the others.
     """
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=lambda: SHAPES)
@@ -42,18 +43,18 @@ class Sweep:
     layout_sizes: Sequence[int] = ()
     roots: Iterable[int] = ()
     default_root: bool = False
+    group: tuple[str, ...] = ()
 
 
-def swept(home: str, alias: str, ids: str, sweeps: Mapping[str, Sweep]) -> list[Asked]:
-    """The calls of functions of the module ``home``, which texts know as ``alias`` and ids as ``ids``."""
+def swept(module: Module, sweeps: Mapping[str, Sweep]) -> list[Asked]:
+    """The calls of functions of the module."""
     found: list[Asked] = []
     for name, sweep in sweeps.items():
-        spelling = find(home + name)
+        spelling = find(module.path + name)
         assert isinstance(spelling, Spelling)
         for what, sizes, root, arrays in _asked(sweep, spelling.collective):
-            text = f"{alias}{name}({', '.join(_arguments(spelling, root))})"
-            inputs = inputs_of(spelling, **arrays)
-            found += ask(f"{ids}{name}/{what}", spelling.path, text, inputs, sizes=sizes)
+            arguments = ", ".join((*_arguments(spelling, root), *sweep.group))
+            found += module(name, what, arguments, inputs_of(spelling, **arrays), sizes)
     return found
 
 

@@ -16,7 +16,7 @@ from collshim.conformance.bindings.answers import Tree
 from collshim.conformance.bindings.barriers import Barrier
 from collshim.conformance.bindings.binding import Binding, Framework, Refused, refuses
 from collshim.conformance.bindings.differentiation import Weights, loss_of, outputs
-from collshim.conformance.bindings.messages import Neighbours, Ring
+from collshim.conformance.bindings.messages import Half, Ring
 from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.bindings.spelling import Spelling
 
@@ -189,17 +189,8 @@ F.distributed.reduce_scatter_sum(x)
 )
 
 
-def _remote(asked: Neighbours) -> Tree:
-    send, recv = asked.place.function(_PATH + "remote_send"), asked.place.function(_PATH + "remote_recv")
-    return asked.in_turn(lambda: send(asked.given, asked.to), lambda: recv(asked.source, inp=asked.buffer))
-
-
 def _received(received: Any, source: int) -> Tree:
     return {"send": None, "recv": received.reshape(1) if received.ndim == 0 else received}
-
-
-def _within(group: Any) -> Mapping[str, Any]:
-    return {} if group is None else {"group": group}
 
 
 SPELLINGS: tuple[Binding, ...] = (
@@ -207,7 +198,7 @@ SPELLINGS: tuple[Binding, ...] = (
     Barrier(
         framework=FRAMEWORK,
         path="megengine.distributed.group_barrier",
-        with_group=_within,
+        takes={"group": "group"},
         admits=_ANY,
         example="""\
 dist.group_barrier()
@@ -217,7 +208,8 @@ dist.group_barrier()
         framework=FRAMEWORK,
         path=_PATH + "remote_send",
         admits=_MESSAGES,
-        speak=_remote,
+        sends=Half("remote_send", {"inp": "array", "dest_rank": "rank"}),
+        receives=Half("remote_recv", {"src_rank": "rank", "inp": "kind of array"}),
         returns=_received,
         fills=False,
         example="""\

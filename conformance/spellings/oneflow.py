@@ -14,10 +14,9 @@ from typing import Any
 
 from collshim.conformance.bindings import invalid
 from collshim.conformance.bindings.admits import FLOATS, Admits
-from collshim.conformance.bindings.answers import Tree
 from collshim.conformance.bindings.barriers import Barrier
 from collshim.conformance.bindings.binding import Binding, Framework, Refused, refuses
-from collshim.conformance.bindings.messages import Neighbours, Ring
+from collshim.conformance.bindings.messages import Half, Ring
 from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.bindings.spelling import Spelling
 
@@ -218,31 +217,14 @@ flow.comm.reduce_scatter(out, parts)
 )
 
 
-def _discovering(asked: Neighbours) -> Tree:
-    send, recv = asked.place.function(_COMM + "send"), asked.place.function(_COMM + "recv")
-    return asked.in_turn(lambda: send(asked.given, asked.to), lambda: recv(asked.source))
-
-
-def _filling(asked: Neighbours) -> Tree:
-    send, recv = asked.place.function(_COMM + "send"), asked.place.function(_COMM + "recv")
-    return asked.in_turn(lambda: send(asked.given, asked.to), lambda: recv(asked.source, out=asked.buffer))
-
-
-def _received(received: Any, source: int) -> Tree:
-    return {"send": None, "recv": received}
-
-
-def _no_group(group: Any) -> Mapping[str, Any]:
-    return {}
-
-
 _RING = Ring(
     framework=FRAMEWORK,
     path=_COMM + "recv",
     form="out",
+    sends=Half("send", {"input": "array", "dst": "rank of another"}),
+    receives=Half("recv", {"src": "rank", "out": "written"}),
     admits=replace(_SUMS, least_size=2),
-    speak=_filling,
-    returns=_received,
+    returns=lambda received, source: {"send": None, "recv": received},
     example="""\
 x = flow.tensor([1, 2]) + 10 * rank
 flow.comm.send(x, 1) if rank == 0 else flow.comm.recv(0)
@@ -260,12 +242,18 @@ SPELLINGS: tuple[Binding, ...] = (
     Barrier(
         framework=FRAMEWORK,
         path=_COMM + "barrier",
-        with_group=_no_group,
+        takes={},
         admits=_SUMS,
         example="""\
 flow.comm.barrier()
 """,
     ),
-    replace(_RING, form="", admits=replace(_RING.admits, kinds=("torch",)), speak=_discovering, fills=False),
+    replace(
+        _RING,
+        form="",
+        receives=Half("recv", {"src": "rank"}),
+        admits=replace(_RING.admits, kinds=("torch",)),
+        fills=False,
+    ),
     _RING,
 )

@@ -174,9 +174,6 @@ def test_memory_that_cannot_be_written_is_no_output(view: Any, kind: type[Except
         as_output(view())
 
 
-SINGLE = {"one element": np.ones((1, 1))[:, ::-1], "0-d": np.array(1.0), "no elements": np.ones((0, 3))}
-
-
 @pytest.mark.parametrize("array", [np.ones(1), np.array(1.0), np.ones((0, 3)), np.ones((1, 3))[:, :1]])
 def test_small_arrays_are_outputs(array: np.ndarray[Any, Any]) -> None:
     as_output(array).fill_(5)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.scenarios.forms import INTO, LENGTHS, PLACES, into
+from tests.engine.scenarios.forms import INTO, LENGTHS, OTHER_DTYPES, PLACES, into
 from tests.engine.scenarios.in_place import IN_PLACE, in_place
 from tests.engine.scenarios.memory import MEMORY, memory
 from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
@@ -30,7 +30,7 @@ def _compare(family: str, transport: str, names: Iterable[str], expected: Callab
     )
 
 
-@pytest.mark.parametrize("op", INTO)
+@pytest.mark.parametrize("op", [*INTO, OTHER_DTYPES])
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_result_is_written_into_the_callers_memory_which_is_returned(transport: str, op: str) -> None:
     names = [f"{op}, {place}, {length}" for place in PLACES for length in LENGTHS]

@@ -1,33 +1,35 @@
-"""A baseline adapter, installed for one test with some of its functions exchanged, and ranks that speak it."""
+"""The adapters, with some of their functions exchanged for one test, and ranks that call them."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from collshim.conformance.bindings.rank_context import resolve
 from collshim.conformance.pool import Pool
-from tests.meta.baseline import BASELINE, Functions
+
+Functions = dict[str, Callable[..., Any]]
+PREFIX = "collshim."
 
 
 @pytest.fixture
 def adapter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Functions], str]:
-    """Installs the baseline adapter, with some functions exchanged, and returns the prefix of its imports."""
+    """Exchanges functions, by path, and returns the prefix of the adapters' imports."""
 
-    def install(changes: Functions) -> str:
-        for path, function in (BASELINE | changes).items():
-            _install(monkeypatch, f"trial.{path}", function)
-        return "trial."
+    def exchange(changes: Functions) -> str:
+        for path, function in changes.items():
+            home, _, name = path.rpartition(".")
+            monkeypatch.setattr(resolve(PREFIX + home), name, function)
+        return PREFIX
 
-    return install
+    return exchange
 
 
 @pytest.fixture
 def pool(adapter: Callable[[Functions], str]) -> Iterator[Callable[[Functions], Pool]]:
-    """A pool of two threads on the baseline adapter with some functions exchanged."""
+    """A pool of two threads that call the adapters with some functions exchanged."""
     started: list[Pool] = []
 
     def start(changes: Functions) -> Pool:
@@ -37,12 +39,3 @@ def pool(adapter: Callable[[Functions], str]) -> Iterator[Callable[[Functions], 
     yield start
     for one in started:
         one.close()
-
-
-def _install(monkeypatch: pytest.MonkeyPatch, path: str, function: Any) -> None:
-    *parents, name = path.split(".")
-    for end in range(1, len(parents) + 1):
-        dotted = ".".join(parents[:end])
-        if dotted not in sys.modules:
-            monkeypatch.setitem(sys.modules, dotted, ModuleType(dotted))
-    setattr(sys.modules[".".join(parents)], name, function)

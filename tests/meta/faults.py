@@ -1,8 +1,9 @@
-"""A fault in a function of the baseline adapter, and what it takes to have caught it."""
+"""A fault in place of an adapter's function, and what it takes to have caught it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from collshim.conformance.bindings import find
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import DifferenceError, check
-from collshim.conformance.corners import corners, refusals
 from collshim.conformance.pool import Pool
 
 Start = Callable[[dict[str, Any]], Pool]
+OPS = SimpleNamespace(SUM="sum", PRODUCT="prod", MIN="min", MAX="max", AVG="avg", BAND="band", BOR="bor", BXOR="bxor")
+"""Reductions by the engine's names, by which the faults call it."""
 
 
 class Fault(NamedTuple):
@@ -26,19 +28,12 @@ class Fault(NamedTuple):
     path: str = ""  # of the broken function, where it is not the binding's
 
 
-def passes(start: Start, name: str) -> None:
-    """The baseline adapter answers every corner and refusal as the binding says; calls with a fault are not checked."""
-    ranks, binding = start({}), find(name)
-    for case in [*corners(binding, 2), *refusals(binding, 2)]:
-        if not (case.fault or (case.kind == "numpy" and case.layout != "contiguous")):
-            check([binding] * 2, case, ranks.run([binding] * 2, case))
-
-
 def is_caught(start: Start, fault: Fault) -> None:
     """The fault is reported, in a message that names the collective, the spelling and the case."""
     binding = find(fault.binding)
     case = Case(binding.collective, **fault.changes)
-    answers = start({fault.path or binding.path: fault.function}).run([binding] * 2, case)
+    changes = {fault.path or binding.path: fault.function, "torch.distributed.ReduceOp": OPS}
+    answers = start(changes).run([binding] * 2, case)
     with pytest.raises(DifferenceError) as caught:
         check([binding] * 2, case, answers)
     message = str(caught.value)

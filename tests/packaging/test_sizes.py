@@ -11,8 +11,6 @@ import pytest
 LINES_OF_A_FILE = 400
 LINES_OF_A_FUNCTION = 30
 FOLDERS = ("collshim", "adapters", "conformance", "demo", "tests", "docs")
-CATALOGUES = "conformance/recorder/catalogue/"
-"""Lists of calls: a function there is as long as its list."""
 
 LONG = "\n".join(("def fill():", "    while True:", *["        x = 1"] * LINES_OF_A_FUNCTION))
 DOCUMENTED = "\n".join(
@@ -44,12 +42,8 @@ def test_no_file_is_longer_than_the_limit(files: dict[str, str]) -> None:
 
 
 def test_no_function_is_longer_than_the_limit(files: dict[str, str]) -> None:
-    functions = {name: [*long_functions(text)] for name, text in files.items() if not name.startswith(CATALOGUES)}
+    functions = {name: [*long_functions(text)] for name, text in files.items()}
     assert {name: lengths for name, lengths in functions.items() if lengths} == {}
-
-
-def test_the_catalogues_are_there(files: dict[str, str]) -> None:
-    assert [name for name in files if name.startswith(CATALOGUES)] != []
 
 
 def test_a_long_function_is_seen() -> None:

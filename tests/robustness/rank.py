@@ -99,6 +99,7 @@ def _copied(value: Any) -> Any:
     """The bytes of every array in an argument."""
     if isinstance(value, torch.Tensor):
         plain = value.layout is torch.strided and value.device.type == "cpu" and not value.is_quantized
+        plain = plain and value.untyped_storage().nbytes() > 0  # else NumPy would show other memory
         return value.detach().contiguous().view(torch.uint8).numpy().tobytes() if plain and value.dim() else None
     if isinstance(value, np.ndarray):
         return None if value.dtype.hasobject else value.tobytes()

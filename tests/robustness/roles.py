@@ -66,6 +66,7 @@ _LISTS = {
     "exact list of parts": (*_LIST, NOTHING, A_TUPLE, *_ENTRIES),
     "exact list of equal parts": (*_LIST, NOTHING, A_TUPLE, *_ENTRIES, in_an_entry(OTHER_SHAPE)),
     "optional list of outs": (*_LIST, *_ENTRIES, in_an_entry(UNWRITABLE_ARRAY)),
+    "list of outs": (*_LIST, NOTHING, *_ENTRIES, in_an_entry(UNWRITABLE_ARRAY)),
     "exact list of outs": (*_LIST, NOTHING, A_TUPLE, *_ENTRIES, in_an_entry(UNWRITABLE_ARRAY)),
     "exact list of places": (*_LIST, NOTHING, A_TUPLE, *ENTRY_NO_ARRAY, in_an_entry(UNWRITABLE_ARRAY)),
     "filled list": (*_LIST, NOTHING, A_TUPLE),
@@ -117,6 +118,7 @@ _WORD = one_of("op", "mean ", "", "premul_sum", "add", "max ")
 _OPS = {
     "engine's op": (_WORD, _BITS, _NO_NAME, value("type", st.binary(max_size=2), st.lists(st.text(max_size=3)))),
     "MindSpore's op": (_WORD, _BITS, _NO_NAME, one_of("op", "avg")),
+    "mint's op": (_WORD, _BITS, _NO_NAME),
     "TensorFlow's op": (_WORD, _BITS, _NO_NAME, value("type", st.lists(st.text(max_size=3)))),
     "ReduceOp": (
         value("type", NUMBERS, WORDS, st.none(), st.just("sum")),
@@ -163,7 +165,7 @@ _PLACES = {
         one_of("op", "nowhere", "xpu", "gpu-1", "tpu0", "", "cpu0:", "gpu99", "cuda77"),
         value("type", st.integers(), st.binary(max_size=2)),
     ),
-    "device": (one_of("op", "nowhere", "cpu:x", ""),),
+    "device": (one_of("op", "nowhere", "cpu:y", ""),),
     "dtype": (value("type", st.integers(), st.text(max_size=3)), NOTHING),
     "shape": (
         value("shape", st.tuples(st.integers(-9, -1), st.just(2))),
@@ -184,6 +186,11 @@ _SPELLED = {
     "optional root": _RANKS["optional rank"],
     "root in the group": _RANKS["rank"],
     "axis to cut": _PLACES["axis"],
+    "buffer": _ARRAYS["out"],
+    "list of buffers": _LISTS["list of outs"],
+    "size of the group": (value("type", NO_INTS), value("shape", st.integers(-9, 99).filter(lambda n: n != SIZE))),
+    **dict.fromkeys(("rows from each", "rows to each"), SPLITS),
+    **dict.fromkeys(("axis of either sign", "axis to cut, of either sign"), _PLACES["axis to sum along"]),
     **dict.fromkeys(("optional rows from each", "optional rows to each"), SPLITS),
 }
 """Roles that the suite's spellings tell apart."""

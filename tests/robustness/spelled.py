@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from collshim.conformance import bindings
-from collshim.conformance.bindings.answers import seen
+from collshim.conformance.bindings.answers import seen, waited
 from collshim.conformance.bindings.arguments import Asker, role_of
+from collshim.conformance.bindings.messages import PEERS, Half, Messages
 from collshim.conformance.bindings.rank_context import RankContext as Caller
+from collshim.conformance.bindings.rank_context import resolve
 from collshim.conformance.bindings.spelling import Spelling as Suite
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import differences
@@ -86,6 +88,62 @@ def spelled(
         suite=suite,
         kept=kept,
     )
+
+
+def every(
+    framework: str, agreed: Mapping[str, Sequence[str]] | None = None, without: Sequence[str] = ()
+) -> tuple[Spelled, ...]:
+    """Every function of arrays that the suite has a spelling of, once; ``agreed`` by the ends of their paths."""
+    suites = [one for one in bindings.bindings_of(framework) if isinstance(one, Suite)]
+    names = [one.name for one in suites if not (one.form or one.coalesced or one.name in without)]
+    fields = {name: fields for name in names for end, fields in (agreed or {}).items() if name.endswith(end)}
+    return tuple(spelled(name, agreed=fields.get(name)) for name in names)
+
+
+def messages(name: str) -> tuple[Spelling, Spelling]:
+    """The two functions of the suite's spelling of this name, each met by the other."""
+    suite = bindings.find(name)
+    assert isinstance(suite, Messages)
+
+    def sent(context: RankContext, arguments: Arguments) -> Any:
+        return _called(suite, suite.sends, arguments)
+
+    def received(context: RankContext, arguments: Arguments) -> Any:
+        """What came: where the function writes it, or what it returns."""
+        returned = _called(suite, suite.receives, arguments)
+        return arguments[_message(suite.receives)] if getattr(suite, "fills", True) else returned
+
+    def to_send(context: RankContext) -> Arguments:
+        return _good(suite.sends, context, context.own(), context.after)
+
+    def to_receive(context: RankContext) -> Arguments:
+        return _good(suite.receives, context, context.blank(), context.before)
+
+    return (
+        _met(suite, suite.sends, to_send, sent, after=lambda context: received(context, to_receive(context))),
+        _met(suite, suite.receives, to_receive, received, before=lambda context: sent(context, to_send(context))),
+    )
+
+
+def _met(suite: Messages, half: Half, good: Callable[[RankContext], Arguments], call: Call, **more: Any) -> Spelling:
+    roles = {name: role for name, role in half.takes.items() if role != "kind of array"}
+    met: dict[str, Any] = {"right": RankContext.from_before, "groups": "group" in half.takes, **more}
+    return Spelling(suite.home + half.name, roles=roles, good=good, call=call, **met)
+
+
+def _good(half: Half, context: RankContext, message: Any, peer: int) -> Arguments:
+    """Arguments of this rank's, for a peer in the group."""
+    values = {"tag": 3, "group": context.group, "optional group": context.group}
+    values |= dict.fromkeys(PEERS, context.ranks[peer])
+    return {name: values.get(role, message) for name, role in half.takes.items()}
+
+
+def _message(half: Half) -> str:
+    return next(name for name, role in half.takes.items() if role not in (*PEERS, "tag", "group", "optional group"))
+
+
+def _called(suite: Messages, half: Half, arguments: Arguments) -> Any:
+    return waited(resolve(f"collshim.{suite.home}{half.name}")(**arguments))
 
 
 def _agreed(suite: Suite) -> tuple[str, ...]:

@@ -59,6 +59,16 @@ def require_list(name: str, value: Any) -> None:
         refuse(TypeError, f"{expected} but got {type(value)} with elements of type {[type(part) for part in value]}")
 
 
+def arrays_of(name: str, value: Any) -> list[Any]:
+    """A list of tensors or other arrays, or what can be gone through like one."""
+    try:
+        arrays = list(value)
+    except TypeError:
+        arrays = value  # the refusal says what it is
+    require_list(name, arrays)
+    return arrays
+
+
 def list_or_nothing(name: str, value: Any) -> list[Any]:
     """A list of arrays; what is empty or None is no list."""
     if value is None or (isinstance(value, list | tuple) and not value):

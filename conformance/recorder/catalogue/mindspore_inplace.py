@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from collshim.conformance.recorder.asked import Asked, Inputs, ask, blank, part
-from collshim.conformance.recorder.catalogue.mindspore_comm import DTYPES, graded
-from collshim.conformance.recorder.catalogue.torch_reductions import one
+from collshim.conformance.recorder.asked import SIZES, Asked, Calls, Inputs, Module, blank, joined, part
+from collshim.conformance.recorder.catalogue.mindspore_comm import DTYPES
+from collshim.conformance.recorder.catalogue.torch_reductions import graded, one
 from collshim.conformance.recorder.sweep import SHAPES, Sweep, swept
 
-D = "mindspore.mint.distributed."
+MINT = Module("mindspore.mint.distributed.", "dist.", "mint.distributed.")
+OPS = Module("mindspore.ops.communication.", "opc.", "ops.communication.")
 
 
 def lists(shape: Sequence[int] = (2, 3), dtype: str = "float32", count: int = 0) -> Callable[[int, int], Inputs]:
@@ -44,63 +45,26 @@ FORMS = {
 
 
 def _forms() -> Iterator[list[Asked]]:
-    for module, prefix in {"dist": "mint.distributed.", "opc": "ops.communication."}.items():
+    for module in (MINT, OPS):
         for name, (arguments, inputs) in FORMS.items():
-            api = f"mindspore.{prefix}{name}"
-            few = (1, 2, 3, 4) if module == "dist" else (2, 3)
-            yield ask(f"{prefix}{name}/all", api, f"{module}.{name}({arguments})", inputs, sizes=few)
-            text = (
-                f"h = {module}.{name}({arguments}{', ' if arguments else ''}async_op=True); h.wait() if h else None; h"
-            )
-            yield ask(f"{prefix}{name}/async", api, text, inputs, sizes=(2,))
+            yield module(name, "all", arguments, inputs, SIZES if module is MINT else (2, 3))
+            later = f"{arguments}, async_op=True".removeprefix(", ")
+            yield module(name, "async", later, inputs, (2,), text="h = {}; h.wait() if h else None; h")
 
 
 def _values() -> Iterator[list[Asked]]:
-    for op in ("sum", "prod", "min", "max", "avg"):
-        yield ask(
-            f"mint.distributed.all_reduce/{op}", D + "all_reduce", f"dist.all_reduce(x, op='{op}')", one(), sizes=(2, 3)
-        )
+    ops = ("sum", "prod", "min", "max", "avg")
+    yield MINT.each("all_reduce", {op: f"x, op='{op}'" for op in ops}, one(), (2, 3))
     for dtype in DTYPES:
-        yield ask(
-            f"mint.distributed.all_gather/{dtype}",
-            D + "all_gather",
-            "dist.all_gather(outs, x)",
-            lists((3,), dtype),
-            sizes=(2,),
-        )
+        yield MINT("all_gather", dtype, "outs, x", lists((3,), dtype), (2,))
     for name, shape in SHAPES.items():
-        yield ask(
-            f"mint.distributed.all_gather/{name}",
-            D + "all_gather",
-            "dist.all_gather(outs, x)",
-            lists(shape),
-            sizes=(1, 2, 3),
-        )
+        yield MINT("all_gather", name, "outs, x", lists(shape), (1, 2, 3))
     for root in (1, 2):
-        yield ask(
-            f"mint.distributed.gather/to {root}",
-            D + "gather",
-            f"dist.gather(x, outs, {root})",
-            lists(),
-            sizes=range(root + 1, 5),
-        )
-        yield ask(
-            f"mint.distributed.scatter/from {root}",
-            D + "scatter",
-            f"dist.scatter(out, parts, {root})",
-            lists(),
-            sizes=range(root + 1, 5),
-        )
-    graded_text = "def _f(x):\n    y = x * 2\n    dist.all_reduce(y)\n    return y\ngradient(_f, x, dy)"
-    yield ask("mint.distributed.all_reduce/gradient", D + "all_reduce", graded_text, graded, sizes=(1, 2))
-    yield ask(
-        "mint.distributed.all_gather/ragged",
-        D + "all_gather",
-        "dist.all_gather(outs, x)",
-        _ragged,
-        sizes=(2,),
-        alone=True,
-    )
+        yield MINT("gather", f"to {root}", f"x, outs, {root}", lists(), range(root + 1, 5))
+        yield MINT("scatter", f"from {root}", f"out, parts, {root}", lists(), range(root + 1, 5))
+    text = "def _f(x):\n    y = x * 2\n    {}\n    return y\ngradient(_f, x, dy)"
+    yield MINT("all_reduce", "gradient", "y", graded(), (1, 2), text=text)
+    yield MINT("all_gather", "ragged", "outs, x", _ragged, (2,), alone=True)
 
 
 def _whole_numbers(rank: int, size: int) -> Inputs:
@@ -111,155 +75,87 @@ def _ragged(rank: int, size: int) -> Inputs:
     return {"x": part(rank, (rank + 1,)), "outs": [blank((peer + 1,)) for peer in range(size)]}
 
 
-def _refused() -> Iterator[list[Asked]]:
-    def bad(name: str, what: str, arguments: str, match: str = "", count: int = 0) -> list[Asked]:
-        return ask(
-            f"mint.distributed.{name}/{what}",
-            D + name,
-            f"dist.{name}({arguments})",
-            lists(count=count),
-            sizes=(2,),
-            match=match,
-        )
+_COUNT = "list tensor len must be equal to group rank size"
+_REFUSED: dict[str, Calls] = {
+    "all_reduce": {
+        "unknown op": ("x, op='foo'", "must be one of sum, prod, min, max, avg"),
+        "not a tensor": "1",
+        "group is an int": ("x, group=1", "must be type of string"),
+        "async_op is an int": ("x, async_op=1", "must be a bool"),
+    },
+    "all_gather": {
+        "empty list": ("[], x", _COUNT),
+        "shapes differ": ("[one.reshape(3, 2) for one in outs], x", "output shape should be"),
+        "list of numbers": ("[1] * size, x", "Expected tensor"),
+    },
+    "broadcast": {
+        "src is text": ("x, 'a'", "src must be int"),
+        "no src": ("x", "missing 1 required positional"),
+        "src out of range": ("x, 99", "99"),
+    },
+    "scatter": {"no list off the root": "out, parts if rank == 0 else None"},
+    "gather": {"no list anywhere": ("x, None", "Expected list or tuple")},
+    "send": {"to itself": ("x, rank", "Invalid destination rank"), "dst is text": "x, 'a'"},
+    "recv": {"src is text": "x, 'a'"},
+    "batch_isend_irecv": {"empty": "[]"},
+    "P2POp": {"unknown op": "'foo', x, 0"},
+    "all_to_all_single": {"indivisible": "out.reshape(-1)[:5], x.reshape(-1)[:5]"},
+    "get_backend": {"group is an int": ("1", "must be type of string or None")},
+    "get_rank": {"unknown group": "'nope'"},
+    "get_world_size": {"unknown group": "'nope'"},
+    "get_group_rank": {"unknown group": "'nope', 0"},
+    "new_group": {"duplicates": ("[0, 0]", "has duplicate data"), "tuple": "(0, 1)"},
+}
 
-    yield bad("all_reduce", "unknown op", "x, op='foo'", "must be one of sum, prod, min, max, avg")
-    yield bad("all_reduce", "not a tensor", "1")
-    yield bad("all_reduce", "group is an int", "x, group=1", "must be type of string")
-    yield bad("all_reduce", "async_op is an int", "x, async_op=1", "must be a bool")
-    yield bad("all_gather", "list too long", "outs, x", "list tensor len must be equal to group rank size", 3)
-    yield bad("all_gather", "empty list", "[], x", "list tensor len must be equal to group rank size")
-    yield bad("all_gather", "shapes differ", "[one.reshape(3, 2) for one in outs], x", "output shape should be")
-    text, match = "dist.all_gather(outs, y)", "output dtype should be"
-    yield ask(
-        "mint.distributed.all_gather/dtypes differ", D + "all_gather", text, _whole_numbers, sizes=(2,), match=match
-    )
-    yield bad("all_gather", "list of numbers", "[1] * size, x", "Expected tensor")
-    yield bad("broadcast", "src is text", "x, 'a'", "src must be int")
-    yield bad("broadcast", "no src", "x", "missing 1 required positional")
-    yield bad("broadcast", "src out of range", "x, 99", "99")
-    yield bad("scatter", "list too long", "out, parts", "list tensor len must be equal to group rank size", 3)
-    yield bad("scatter", "no list off the root", "out, parts if rank == 0 else None")
-    yield bad("gather", "no list anywhere", "x, None", "Expected list or tuple")
-    yield bad("gather", "list too long", "x, outs", "list tensor len must be equal to group rank size", 3)
-    yield bad("send", "to itself", "x, rank", "Invalid destination rank")
-    yield bad("send", "dst is text", "x, 'a'")
-    yield bad("recv", "src is text", "x, 'a'")
-    yield bad("batch_isend_irecv", "empty", "[]")
-    yield bad("P2POp", "unknown op", "'foo', x, 0")
-    yield bad("all_to_all_single", "indivisible", "out.reshape(-1)[:5], x.reshape(-1)[:5]")
-    yield bad("get_backend", "group is an int", "1", "must be type of string or None")
-    yield bad("get_rank", "unknown group", "'nope'")
-    yield bad("get_world_size", "unknown group", "'nope'")
-    yield bad("get_group_rank", "unknown group", "'nope', 0")
-    yield bad("new_group", "duplicates", "[0, 0]", "has duplicate data")
-    yield bad("new_group", "tuple", "(0, 1)")
+
+def _refused() -> Iterator[list[Asked]]:
+    for name, calls in _REFUSED.items():
+        yield MINT.each(name, calls, lists(), (2,))
+    for name in ("all_gather", "scatter", "gather"):
+        yield MINT(name, "list too long", FORMS[name][0].removesuffix(", 0"), lists(count=3), (2,), _COUNT)
+    yield MINT("all_gather", "dtypes differ", "outs, y", _whole_numbers, (2,), "output dtype should be")
 
 
 def _messages() -> Iterator[list[Asked]]:
-    pair = "dist.send(x, 1) if rank == 0 else dist.recv(out, 0)"
-    yield ask(
-        "mint.distributed.send/pair", (D + "send", D + "recv"), pair, lists(), sizes=(2,), world="alias", alone=True
-    )
-    soon = "h = dist.isend(x, 1) if rank == 0 else dist.irecv(out, 0); h.wait(); h"
-    yield ask(
-        "mint.distributed.isend/pair", (D + "isend", D + "irecv"), soon, lists(), sizes=(2,), world="alias", alone=True
-    )
+    for name, text in {
+        "send": "{} if rank == 0 else dist.recv(out, 0)",
+        "isend": "h = {} if rank == 0 else dist.irecv(out, 0); h.wait(); h",
+    }.items():
+        recv = (MINT.path + name.replace("send", "recv"),)
+        yield MINT(name, "pair", "x, 1", lists(), (2,), text=text, also=recv, world="alias", alone=True)
 
 
 def _objects() -> Iterator[list[Asked]]:
     thing = "{'rank': rank, 'text': 'a' * (rank + 1)}"
-    yield ask(
-        "mint.distributed.all_gather_object/dict",
-        D + "all_gather_object",
-        f"found = [None] * size; dist.all_gather_object(found, {thing})",
-        sizes=(1, 2, 3),
-        world="alias",
-    )
-    yield ask(
-        "mint.distributed.gather_object/to 0",
-        D + "gather_object",
-        f"found = [None] * size; dist.gather_object({thing}, found, 0)",
-        sizes=(1, 2, 3),
-        world="alias",
-    )
-    yield ask(
-        "mint.distributed.broadcast_object_list/from 0",
-        D + "broadcast_object_list",
-        "found = [rank, {rank: 'a'}]; dist.broadcast_object_list(found, 0)",
-        sizes=(1, 2, 3),
-        world="alias",
-    )
-    yield ask(
-        "mint.distributed.scatter_object_list/from 0",
-        D + "scatter_object_list",
-        "found = [None]; dist.scatter_object_list(found, [('to', peer) for peer in range(size)], 0)",
-        sizes=(1, 2, 3),
-        world="alias",
-    )
-    yield ask(
-        "mint.distributed.all_gather_object/list too short",
-        D + "all_gather_object",
-        "dist.all_gather_object([], 1)",
-        sizes=(2,),
-        world="alias",
-    )
-    yield ask(
-        "mint.distributed.gather_object/list too long",
-        D + "gather_object",
-        "dist.gather_object(1, [None] * (size + 1), rank)",
-        sizes=(2,),
-        world="alias",
-        match="must be equal to group rank size",
-    )
+    lists_of = "found = [None] * size; {}"
+    for name, what, arguments, text in (
+        ("all_gather_object", "dict", f"found, {thing}", lists_of),
+        ("gather_object", "to 0", f"{thing}, found, 0", lists_of),
+        ("broadcast_object_list", "from 0", "found, 0", "found = [rank, {rank: 'a'}]; {}"),
+        ("scatter_object_list", "from 0", "found, [('to', peer) for peer in range(size)], 0", "found = [None]; {}"),
+    ):
+        yield MINT(name, what, arguments, sizes=(1, 2, 3), text=text, world="alias")
+    yield MINT("all_gather_object", "list too short", "[], 1", sizes=(2,), world="alias")
+    arguments, match = "1, [None] * (size + 1), rank", "must be equal to group rank size"
+    yield MINT("gather_object", "list too long", arguments, sizes=(2,), world="alias", match=match)
 
 
 def _groups() -> Iterator[list[Asked]]:
-    yield ask(
-        "mint.distributed.get_rank/world",
-        D + "get_rank",
-        "[dist.get_rank(), dist.get_world_size(), dist.get_process_group_ranks(), "
-        "dist.get_global_rank(None, 0), dist.get_group_rank(None, 0)]",
-    )
-    yield ask(
-        "mint.distributed.is_initialized/yes",
-        D + "is_initialized",
-        "[dist.is_initialized(), dist.is_available(), dist.get_backend()]",
-        sizes=(1, 2),
-    )
-    yield ask(
-        "mint.distributed.new_group/turned",
-        D + "new_group",
-        "_g = dist.new_group([1, 0], backend='mccl'); [_g, dist.get_rank(_g), "
-        "dist.get_world_size(_g), dist.get_process_group_ranks(_g), dist.get_backend(_g)]",
-        sizes=(2,),
-    )
-    yield ask("mint.distributed.new_group/none", D + "new_group", "dist.new_group()", sizes=(2,))
-    grouped = (
-        "_g = dist.new_group([0, 2], backend='mccl') if rank in (0, 2) else "
-        "None; dist.all_reduce(x, group=_g) if rank in (0, 2) else None"
-    )
-    yield ask(
-        "mint.distributed.all_reduce/group",
-        (D + "all_reduce", D + "new_group"),
-        grouped,
-        lists(),
-        sizes=(3, 4),
-        alone=True,
-    )
-    yield ask(
-        "mint.distributed.destroy_process_group/then is_initialized",
-        D + "destroy_process_group",
-        "dist.destroy_process_group(); [dist.is_initialized(), dist.get_rank()]",
-        sizes=(1, 2),
-        alone=True,
-    )
+    ranks = "dist.get_world_size(), dist.get_process_group_ranks(), dist.get_global_rank(None, 0)"
+    yield MINT("get_rank", "world", text=f"[{{}}, {ranks}, dist.get_group_rank(None, 0)]")
+    yield MINT("is_initialized", "yes", sizes=(1, 2), text="[{}, dist.is_available(), dist.get_backend()]")
+    ranks = "dist.get_rank(_g), dist.get_world_size(_g), dist.get_process_group_ranks(_g), dist.get_backend(_g)"
+    yield MINT("new_group", "turned", "[1, 0], backend='mccl'", sizes=(2,), text=f"_g = {{}}; [_g, {ranks}]")
+    yield MINT("new_group", "none", sizes=(2,))
+    group = "_g = dist.new_group([0, 2], backend='mccl') if rank in (0, 2) else None; {} if rank in (0, 2) else None"
+    also = (MINT.path + "new_group",)
+    yield MINT("all_reduce", "group", "x, group=_g", lists(), (3, 4), text=group, also=also, alone=True)
+    text = "{}; [dist.is_initialized(), dist.get_rank()]"
+    yield MINT("destroy_process_group", "then is_initialized", sizes=(1, 2), text=text, alone=True)
 
 
 _SWEPT = {
     "all_reduce": Sweep(sizes=(1, 2, 3), dtypes=DTYPES, dtype_sizes=(2,)),
     "broadcast": Sweep(sizes=(2,), dtypes=DTYPES, dtype_sizes=(2,), dtype_root=1, roots=(1, 2)),
 }
-_FAMILIES = (_forms, _values, _refused, _messages, _objects, _groups)
-CALLS = swept(D, "dist.", "mint.distributed.", _SWEPT) + [
-    asked for family in _FAMILIES for several in family() for asked in several
-]
+CALLS = swept(MINT, _SWEPT) + joined(_forms, _values, _refused, _messages, _objects, _groups)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collshim.conformance.recorder.asked import Asked, Inputs, ask, blank, part
-from collshim.conformance.recorder.catalogue.torch_reductions import D, one
+from collshim.conformance.recorder.asked import Asked, Inputs, blank, joined, part
+from collshim.conformance.recorder.catalogue.torch_reductions import DIST, one
 
-G = D + "new_group"
+NEW_GROUP = DIST.path + "new_group"
 PAIR = "_g = dist.new_group([0, 2]); "
 TURNED = "_g = dist.new_group([2, 0], sort_ranks=False); "
+MEMBERS = "{} if rank in (0, 2) else None"
+QUIETLY = "import warnings; warnings.simplefilter('ignore'); "
 
 
 def _lists(rank: int, size: int) -> Inputs:
@@ -24,95 +26,55 @@ def _lists(rank: int, size: int) -> Inputs:
 
 
 IN_GROUP = {
-    "all_reduce": "dist.all_reduce(x, group=_g)",
-    "broadcast": "dist.broadcast(x, 2, group=_g)",
-    "reduce": "dist.reduce(x, 2, group=_g); _x = x",
-    "all_gather": "dist.all_gather(outs, x, group=_g)",
-    "all_gather_single": "dist.all_gather_single(into, x, group=_g)",
-    "gather": "dist.gather(x, outs if rank == 2 else None, dst=2, group=_g)",
-    "scatter": "dist.scatter(out, parts if rank == 2 else None, src=2, group=_g)",
-    "reduce_scatter": "dist.reduce_scatter(out, parts, group=_g)",
-    "reduce_scatter_single": "dist.reduce_scatter_single(out, whole, group=_g)",
-    "all_to_all": "dist.all_to_all(outs, parts, group=_g)",
-    "all_to_all_single": "dist.all_to_all_single(into, whole, group=_g)",
-    "barrier": "dist.barrier(group=_g)",
+    "all_reduce": "x, group=_g",
+    "broadcast": "x, 2, group=_g",
+    "reduce": "x, 2, group=_g",
+    "all_gather": "outs, x, group=_g",
+    "all_gather_single": "into, x, group=_g",
+    "gather": "x, outs if rank == 2 else None, dst=2, group=_g",
+    "scatter": "out, parts if rank == 2 else None, src=2, group=_g",
+    "reduce_scatter": "out, parts, group=_g",
+    "reduce_scatter_single": "out, whole, group=_g",
+    "all_to_all": "outs, parts, group=_g",
+    "all_to_all_single": "into, whole, group=_g",
+    "barrier": "group=_g",
 }
 
 
 def _within() -> Iterator[list[Asked]]:
-    for name, text in IN_GROUP.items():
-        member = (
-            f"{text} if rank in (0, 2) else None"
-            if ";" not in text
-            else f"{text.split(';')[0]} if rank in (0, 2) else None"
-        )
-        yield ask(f"{name}/group", (D + name, G), PAIR + member, _lists, sizes=(3, 4))
-        yield ask(f"{name}/unsorted group", (D + name, G), TURNED + member, _lists, sizes=(3, 4))
-        outside = "import warnings; warnings.simplefilter('ignore'); "
-        yield ask(f"{name}/outside group", (D + name, G), outside + PAIR + text.split(";")[0], _lists, sizes=(3,))
-    rooted = {
-        "broadcast": "dist.broadcast(x, group=_g, group_src=1)",
-        "reduce": "dist.reduce(x, group=_g, group_dst=1)",
-    }
-    for name, text in rooted.items():
-        yield ask(f"{name}/group rank", (D + name, G), PAIR + f"{text} if rank in (0, 2) else None", _lists, sizes=(3,))
-        yield ask(
-            f"{name}/group rank, unsorted",
-            (D + name, G),
-            TURNED + f"{text} if rank in (0, 2) else None",
-            _lists,
-            sizes=(3,),
-        )
-    send = "(dist.send(x, 2, group=_g) if rank == 0 else dist.recv(out, 0, group=_g) if rank == 2 else None)"
-    yield ask("send/group", (D + "send", D + "recv", G), PAIR + send, _lists, sizes=(3,))
-    foreign = "dist.broadcast(x, 1, group=_g) if rank in (0, 2) else None"
-    yield ask("broadcast/root outside group", (D + "broadcast", G), PAIR + foreign, _lists, sizes=(3,))
+    also = (NEW_GROUP,)
+    for name, arguments in IN_GROUP.items():
+        yield DIST(name, "group", arguments, _lists, (3, 4), text=PAIR + MEMBERS, also=also)
+        yield DIST(name, "unsorted group", arguments, _lists, (3, 4), text=TURNED + MEMBERS, also=also)
+        yield DIST(name, "outside group", arguments, _lists, (3,), text=QUIETLY + PAIR + "{}", also=also)
+    for name, arguments in {"broadcast": "x, group=_g, group_src=1", "reduce": "x, group=_g, group_dst=1"}.items():
+        yield DIST(name, "group rank", arguments, _lists, (3,), text=PAIR + MEMBERS, also=also)
+        yield DIST(name, "group rank, unsorted", arguments, _lists, (3,), text=TURNED + MEMBERS, also=also)
+    send = "({} if rank == 0 else dist.recv(out, 0, group=_g) if rank == 2 else None)"
+    yield DIST("send", "group", "x, 2, group=_g", _lists, (3,), text=PAIR + send, also=(DIST.path + "recv", NEW_GROUP))
+    yield DIST("broadcast", "root outside group", "x, 1, group=_g", _lists, (3,), text=PAIR + MEMBERS, also=also)
 
 
 def _asked_of_groups() -> Iterator[list[Asked]]:
     for name, text in {"sorted": PAIR, "unsorted": TURNED, "all": "_g = None; "}.items():
-        who = "[dist.get_rank(_g), dist.get_world_size(_g)]"
-        yield ask(f"get_rank/{name}", (D + "get_rank", D + "get_world_size", G), text + who, sizes=(3, 4))
-        told = "[dist.get_process_group_ranks(_g), dist.get_global_rank(_g, 1), dist.get_group_rank(_g, 0)]"
-        member = f"{told} if rank in (0, 2) else None"
+        sizes = text + "[{}, dist.get_world_size(_g)]"
+        yield DIST("get_rank", name, "_g", sizes=(3, 4), text=sizes, also=(DIST.path + "get_world_size", NEW_GROUP))
+        ranks = text + MEMBERS.replace("{}", "[{}, dist.get_global_rank(_g, 1), dist.get_group_rank(_g, 0)]")
         if name != "all":
-            yield ask(
-                f"get_process_group_ranks/{name}", (D + "get_process_group_ranks", G), text + member, sizes=(3, 4)
-            )
-    yield ask("new_group/not a member", G, "dist.new_group([0]) if rank else dist.new_group([0]) is None", sizes=(2, 3))
-    yield ask("new_group/duplicates", G, "dist.new_group([0, 0])", sizes=(2,))
-    yield ask("new_group/out of range", G, "dist.new_group([0, 9])", sizes=(2,))
-    yield ask("new_group/empty", G, "dist.new_group([])", sizes=(2,))
-    yield ask("get_group_rank/not in it", (D + "get_group_rank", G), PAIR + "dist.get_group_rank(_g, 1)", sizes=(3,))
-    yield ask("get_global_rank/not in it", (D + "get_global_rank", G), PAIR + "dist.get_global_rank(_g, 7)", sizes=(3,))
-    yield ask("is_initialized/yes", D + "is_initialized", "[dist.is_initialized(), dist.is_available()]")
-    yield ask("get_backend/gloo", D + "get_backend", "str(dist.get_backend())", sizes=(1, 2))
-    yield ask(
-        "init_process_group/twice",
-        D + "init_process_group",
-        "dist.init_process_group('gloo')",
-        sizes=(1, 2),
-        match="twice",
-    )
-    ended = "dist.destroy_process_group(); "
-    yield ask(
-        "destroy_process_group/then a call",
-        D + "destroy_process_group",
-        ended + "dist.all_reduce(x)",
-        one(),
-        sizes=(1, 2),
-        alone=True,
-    )
-    yield ask(
-        "destroy_process_group/then is_initialized",
-        D + "destroy_process_group",
-        ended + "dist.is_initialized()",
-        sizes=(1, 2),
-        alone=True,
-    )
-    yield ask("barrier/all", D + "barrier", "dist.barrier()")
-    yield ask("barrier/async", D + "barrier", "w = dist.barrier(async_op=True); [w, w.wait()]", sizes=(1, 2))
-    yield ask("monitored_barrier/all", D + "monitored_barrier", "dist.monitored_barrier()", sizes=(1, 2, 3))
+            yield DIST("get_process_group_ranks", name, "_g", sizes=(3, 4), text=ranks, also=(NEW_GROUP,))
+    yield DIST("new_group", "not a member", "[0]", sizes=(2, 3), text="{} if rank else dist.new_group([0]) is None")
+    yield DIST.each("new_group", {"duplicates": "[0, 0]", "out of range": "[0, 9]", "empty": "[]"}, sizes=(2,))
+    for name, rank in {"get_group_rank": 1, "get_global_rank": 7}.items():
+        yield DIST(name, "not in it", f"_g, {rank}", sizes=(3,), text=PAIR + "{}", also=(NEW_GROUP,))
+    yield DIST("is_initialized", "yes", text="[{}, dist.is_available()]")
+    yield DIST("get_backend", "gloo", sizes=(1, 2), text="str({})")
+    yield DIST("init_process_group", "twice", "'gloo'", sizes=(1, 2), match="twice")
+    for then, inputs in {"a call": one(), "is_initialized": None}.items():
+        text = "{}; " + ("dist.all_reduce(x)" if inputs else "dist.is_initialized()")
+        yield DIST("destroy_process_group", f"then {then}", inputs=inputs, sizes=(1, 2), text=text, alone=True)
+    yield DIST("barrier", "all")
+    yield DIST("barrier", "async", "async_op=True", sizes=(1, 2), text="w = {}; [w, w.wait()]")
+    yield DIST("monitored_barrier", "all", sizes=(1, 2, 3))
 
 
-CALLS = [asked for family in (_within, _asked_of_groups) for several in family() for asked in several]
+CALLS = joined(_within, _asked_of_groups)

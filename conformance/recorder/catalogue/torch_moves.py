@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from collshim.conformance.recorder.asked import Asked, Inputs, ask, blank, part
-from collshim.conformance.recorder.catalogue.torch_reductions import DTYPES, D, listed, one
+from collshim.conformance.recorder.asked import Asked, Calls, Inputs, blank, joined, part
+from collshim.conformance.recorder.catalogue.torch_reductions import DIST, DTYPES, WAITED, listed, one, shaped
 from collshim.conformance.recorder.sweep import SHAPES, WHOLE_SHAPES, Sweep, swept
 
 
@@ -21,34 +21,32 @@ def outs(
 
 
 def _broadcast() -> Iterator[list[Asked]]:
-    api = D + "broadcast"
-    yield ask("broadcast/async", api, "w = dist.broadcast(x, 0, async_op=True); [w, w.wait()]", one())
-    yield ask("broadcast/group_src", api, "dist.broadcast(x, group_src=1)", one(), sizes=(2, 3))
-    yield ask("broadcast/leaf that requires grad", api, "dist.broadcast(x, 0)", one(grad=True), sizes=(2,))
-    yield ask("broadcast/no src", api, "dist.broadcast(x)", one(), sizes=(1, 2), match="Must specify")
-    yield ask(
-        "broadcast/src and group_src", api, "dist.broadcast(x, 0, group_src=0)", one(), sizes=(1, 2), match="both"
-    )
-    yield ask("broadcast/not a tensor", api, "dist.broadcast([1], 0)", sizes=(1, 2))
-    yield ask("broadcast/src out of range", api, "dist.broadcast(x, 7)", one(), sizes=(1, 2))
+    yield DIST("broadcast", "async", "x, 0, async_op=True", one(), text=WAITED)
+    yield DIST("broadcast", "group_src", "x, group_src=1", one(), (2, 3))
+    yield DIST("broadcast", "leaf that requires grad", "x, 0", one(grad=True), (2,))
+    wrong: Calls = {
+        "no src": ("x", "Must specify"),
+        "src and group_src": ("x, 0, group_src=0", "both"),
+        "src out of range": "x, 7",
+    }
+    yield DIST.each("broadcast", wrong, one(), (1, 2))
+    yield DIST("broadcast", "not a tensor", "[1], 0", sizes=(1, 2))
 
 
 def _all_gather() -> Iterator[list[Asked]]:
-    api, call = D + "all_gather", "dist.all_gather(outs, x)"
-    yield ask(
-        "all_gather/async", api, "w = dist.all_gather(outs, x, async_op=True); [w, w.wait()]", outs(), sizes=(1, 2, 3)
-    )
-    yield ask("all_gather/tuple", api, "dist.all_gather(tuple(outs), x)", outs(), sizes=(1, 2))
-    yield ask("all_gather/list too short", api, call, outs(count=1), sizes=(2, 3))
-    yield ask("all_gather/list too long", api, call, outs(count=3), sizes=(2,))
-    yield ask("all_gather/empty list", api, call, outs(count=0), sizes=(2,))
-    yield ask("all_gather/dtypes differ", api, "dist.all_gather(outs, x.int())", outs(), sizes=(1, 2))
-    yield ask(
-        "all_gather/other shape, as many elements", api, "dist.all_gather(outs, x.reshape(3, 2))", outs(), sizes=(2,)
-    )
-    yield ask("all_gather/not a tensor", api, "dist.all_gather(outs, [1.0])", outs(), sizes=(1, 2))
-    yield ask("all_gather/list of None", api, "dist.all_gather([None] * size, x)", outs(), sizes=(1, 2))
-    yield ask("all_gather/ragged", api, call, _ragged, sizes=(2, 3))
+    yield DIST("all_gather", "async", "outs, x, async_op=True", outs(), (1, 2, 3), text=WAITED)
+    yield DIST("all_gather", "list too short", "outs, x", outs(count=1), (2, 3))
+    yield DIST("all_gather", "list too long", "outs, x", outs(count=3), (2,))
+    yield DIST("all_gather", "empty list", "outs, x", outs(count=0), (2,))
+    yield DIST("all_gather", "other shape, as many elements", "outs, x.reshape(3, 2)", outs(), (2,))
+    wrong = {
+        "tuple": "tuple(outs), x",
+        "dtypes differ": "outs, x.int()",
+        "not a tensor": "outs, [1.0]",
+        "list of None": "[None] * size, x",
+    }
+    yield DIST.each("all_gather", wrong, outs(), (1, 2))
+    yield DIST("all_gather", "ragged", "outs, x", _ragged, (2, 3))
 
 
 def _ragged(rank: int, size: int) -> Inputs:
@@ -57,21 +55,12 @@ def _ragged(rank: int, size: int) -> Inputs:
 
 def _all_gather_single() -> Iterator[list[Asked]]:
     for name in ("all_gather_into_tensor", "all_gather_single"):
-        api, call = D + name, f"dist.{name}(out, x)"
-        yield ask(
-            f"{name}/async", api, f"w = dist.{name}(out, x, async_op=True); [w, w.wait()]", into((2, 3)), sizes=(1, 2)
-        )
-        yield ask(f"{name}/stacked", api, call, _stacked, sizes=(1, 2, 3))
-        yield ask(f"{name}/0d", api, call, lambda rank, size: {"x": part(rank, ()), "out": blank((size,))}, sizes=(2,))
-        yield ask(
-            f"{name}/output too large",
-            api,
-            call,
-            lambda rank, size: {"x": part(rank, (2,)), "out": blank((5,))},
-            sizes=(2,),
-        )
-        yield ask(f"{name}/dtypes differ", api, f"dist.{name}(out, x.int())", into((2, 3)), sizes=(1, 2))
-        yield ask(f"{name}/list for tensor", api, f"dist.{name}([out], x)", into((2, 3)), sizes=(1, 2))
+        yield DIST(name, "async", "out, x, async_op=True", into((2, 3)), (1, 2), text=WAITED)
+        yield DIST(name, "stacked", "out, x", _stacked, (1, 2, 3))
+        yield DIST(name, "0d", "out, x", shaped({"x": (), "out": (2,)}), (2,))
+        yield DIST(name, "output too large", "out, x", shaped({"x": (2,), "out": (5,)}), (2,))
+        wrong = {"dtypes differ": "out, x.int()", "list for tensor": "[out], x"}
+        yield DIST.each(name, wrong, into((2, 3)), (1, 2))
 
 
 def into(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
@@ -84,65 +73,37 @@ def _stacked(rank: int, size: int) -> Inputs:
 
 
 def _gather() -> Iterator[list[Asked]]:
-    api = D + "gather"
-    text = "dist.gather(x, outs if rank == 0 else None)"
-    yield ask("gather/async", api, f"w = {text[:-1]}, async_op=True); [w, w.wait()]", outs(), sizes=(1, 2))
-    yield ask("gather/group_dst", api, "dist.gather(x, outs if rank == 1 else None, group_dst=1)", outs(), sizes=(2, 3))
-    yield ask("gather/list on all ranks", api, "dist.gather(x, outs, dst=0)", outs(), sizes=(2,), alone=True)
-    yield ask("gather/no list on root", api, "dist.gather(x, dst=0)", outs(), sizes=(1, 2), alone=True)
-    yield ask("gather/list too short", api, text, outs(count=1), sizes=(2,), alone=True)
-    yield ask(
-        "gather/dst and group_dst", api, "dist.gather(x, outs, 0, group_dst=0)", outs(), sizes=(1, 2), match="both"
-    )
-    yield ask("gather/not a tensor", api, "dist.gather([1.0], outs)", outs(), sizes=(1, 2))
+    on_root = "x, outs if rank == 0 else None"
+    yield DIST("gather", "async", f"{on_root}, async_op=True", outs(), (1, 2), text=WAITED)
+    yield DIST("gather", "group_dst", "x, outs if rank == 1 else None, group_dst=1", outs(), (2, 3))
+    yield DIST("gather", "list on all ranks", "x, outs, dst=0", outs(), (2,), alone=True)
+    yield DIST("gather", "no list on root", "x, dst=0", outs(), (1, 2), alone=True)
+    yield DIST("gather", "list too short", on_root, outs(count=1), (2,), alone=True)
+    wrong: Calls = {"dst and group_dst": ("x, outs, 0, group_dst=0", "both"), "not a tensor": "[1.0], outs"}
+    yield DIST.each("gather", wrong, outs(), (1, 2))
 
 
 def _scatter() -> Iterator[list[Asked]]:
-    api = D + "scatter"
-    text = "dist.scatter(out, parts if rank == 0 else None)"
-    yield ask("scatter/async", api, f"w = {text[:-1]}, async_op=True); [w, w.wait()]", listed(), sizes=(1, 2))
-    yield ask(
-        "scatter/group_src", api, "dist.scatter(out, parts if rank == 1 else None, group_src=1)", listed(), sizes=(2, 3)
-    )
-    yield ask("scatter/list on all ranks", api, "dist.scatter(out, parts)", listed(), sizes=(2,), alone=True)
-    yield ask("scatter/no list on root", api, "dist.scatter(out)", listed(), sizes=(1, 2), alone=True)
-    yield ask("scatter/list too short", api, text, listed(count=1), sizes=(2,), alone=True)
-    yield ask("scatter/dtypes differ", api, text.replace("out,", "out.int(),"), listed(), sizes=(1,))
-    yield ask("scatter/not a tensor", api, "dist.scatter([1.0], parts)", listed(), sizes=(1, 2))
+    on_root = "out, parts if rank == 0 else None"
+    yield DIST("scatter", "async", f"{on_root}, async_op=True", listed(), (1, 2), text=WAITED)
+    yield DIST("scatter", "group_src", "out, parts if rank == 1 else None, group_src=1", listed(), (2, 3))
+    yield DIST("scatter", "list on all ranks", "out, parts", listed(), (2,), alone=True)
+    yield DIST("scatter", "no list on root", "out", listed(), (1, 2), alone=True)
+    yield DIST("scatter", "list too short", on_root, listed(count=1), (2,), alone=True)
+    yield DIST("scatter", "dtypes differ", on_root.replace("out", "out.int()"), listed(), (1,))
+    yield DIST("scatter", "not a tensor", "[1.0], parts", listed(), (1, 2))
 
 
 def _all_to_all() -> Iterator[list[Asked]]:
-    api, call = D + "all_to_all", "dist.all_to_all(outs, parts)"
-    yield ask(
-        "all_to_all/async",
-        api,
-        "w = dist.all_to_all(outs, parts, async_op=True); [w, w.wait()]",
-        exchanged((2,)),
-        sizes=(1, 2),
-    )
-    yield ask("all_to_all/ragged", api, call, ragged_exchange, sizes=(1, 2, 3))
-    yield ask("all_to_all/not a list", api, "dist.all_to_all(outs, parts[0])", exchanged((2,)), sizes=(1, 2))
-    yield ask(
-        "all_to_all/dtypes differ", api, "dist.all_to_all(outs, [p.int() for p in parts])", exchanged((2,)), sizes=(2,)
-    )
-    single = D + "all_to_all_single"
-    splits = "dist.all_to_all_single(out, x, [rank + 1] * size, [peer + 1 for peer in range(size)])"
-    yield ask("all_to_all_single/splits", single, splits.replace("out, x,", "out, x,"), _split, sizes=(1, 2, 3, 4))
-    yield ask(
-        "all_to_all_single/wrong splits",
-        single,
-        "dist.all_to_all_single(out, x, [1] * size, [9] * size)",
-        _whole((2,)),
-        sizes=(2,),
-    )
-    yield ask("all_to_all_single/not a tensor", single, "dist.all_to_all_single(out, [x])", _whole((2,)), sizes=(1, 2))
-    yield ask(
-        "all_to_all_single/not contiguous",
-        single,
-        "dist.all_to_all_single(out, x.t().contiguous().t())",
-        _whole((2, 3)),
-        sizes=(2,),
-    )
+    yield DIST("all_to_all", "async", "outs, parts, async_op=True", exchanged((2,)), (1, 2), text=WAITED)
+    yield DIST("all_to_all", "ragged", "outs, parts", ragged_exchange, (1, 2, 3))
+    yield DIST("all_to_all", "not a list", "outs, parts[0]", exchanged((2,)), (1, 2))
+    yield DIST("all_to_all", "dtypes differ", "outs, [p.int() for p in parts]", exchanged((2,)), (2,))
+    splits = "out, x, [rank + 1] * size, [peer + 1 for peer in range(size)]"
+    yield DIST("all_to_all_single", "splits", splits, _split)
+    yield DIST("all_to_all_single", "wrong splits", "out, x, [1] * size, [9] * size", _whole((2,)), (2,))
+    yield DIST("all_to_all_single", "not a tensor", "out, [x]", _whole((2,)), (1, 2))
+    yield DIST("all_to_all_single", "not contiguous", "out, x.t().contiguous().t()", _whole((2, 3)), (2,))
 
 
 def exchanged(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
@@ -159,11 +120,8 @@ def ragged_exchange(rank: int, size: int) -> Inputs:
     return {"parts": parts, "outs": [blank((rank + peer + 1,)) for peer in range(size)]}
 
 
-def _whole(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
-    return lambda rank, size: {
-        "x": part(rank, (size * shape[0], *shape[1:]), dtype),
-        "out": blank((size * shape[0], *shape[1:]), dtype),
-    }
+def _whole(shape: Sequence[int]) -> Callable[[int, int], Inputs]:
+    return lambda rank, size: shaped(dict.fromkeys(("x", "out"), (size * shape[0], *shape[1:])))(rank, size)
 
 
 def _split(rank: int, size: int) -> Inputs:
@@ -171,38 +129,26 @@ def _split(rank: int, size: int) -> Inputs:
 
 
 def _point_to_point() -> Iterator[list[Asked]]:
-    both = (D + "send", D + "recv")
-    text = "dist.send(x, 1) if rank == 0 else dist.recv(out, 0) if rank == 1 else None"
+    text, recv = "{} if rank == 0 else dist.recv(out, 0) if rank == 1 else None", (DIST.path + "recv",)
     for dtype in ("float32", "int64", "bool", "complex64", "int16"):
-        yield ask(f"send/{dtype}", both, text, _pair((2, 3), dtype), sizes=(2, 3))
+        yield DIST("send", dtype, "x, 1", _pair((2, 3), dtype), (2, 3), text=text, also=recv)
     for name, shape in SHAPES.items():
-        yield ask(f"send/{name}", both, text, _pair(shape), sizes=(2,))
-    yield ask("send/any source", both, text.replace("out, 0", "out"), _pair(), sizes=(2,))
-    yield ask(
-        "send/tags",
-        both,
-        "[dist.send(x, 1, tag=7), dist.send(x + 1, 1, tag=8)] if rank == 0 else "
-        "[dist.recv(out, 0, tag=7), dist.recv(x, 0, tag=8)]",
-        _pair(),
-        sizes=(2,),
-    )
-    nonblocking = (
-        "w = dist.isend(x, (rank + 1) % size); v = dist.irecv(out, (rank - 1) % size); [w.wait(), v.wait(), w, v]"
-    )
-    yield ask("isend/ring", (D + "isend", D + "irecv"), nonblocking, _pair(), sizes=(2, 3, 4))
-    batch = (
-        "[w.wait() for w in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, "
-        "(rank + 1) % size), dist.P2POp(dist.irecv, out, (rank - 1) % size)])]"
-    )
-    yield ask("batch_isend_irecv/ring", (D + "batch_isend_irecv", D + "P2POp"), batch, _pair(), sizes=(2, 3))
-    yield ask("batch_isend_irecv/empty", D + "batch_isend_irecv", "dist.batch_isend_irecv([])", sizes=(2,))
-    yield ask("P2POp/not an op", D + "P2POp", "dist.P2POp('isend', x, 0)", _pair(), sizes=(2,))
-    yield ask("send/to itself", D + "send", "dist.send(x, rank)", _pair(), sizes=(1, 2))
-    yield ask("recv/from itself", D + "recv", "dist.recv(x, rank)", _pair(), sizes=(1, 2))
-    yield ask("send/not a tensor", D + "send", "dist.send([1.0], 1)", sizes=(2,))
-    yield ask("recv/not a tensor", D + "recv", "dist.recv(None, 0)", sizes=(2,))
-    yield ask("send/dst and group_dst", D + "send", "dist.send(x, 1, group_dst=1)", _pair(), sizes=(2,), match="both")
-    yield ask("send/no dst", D + "send", "dist.send(x)", _pair(), sizes=(2,))
+        yield DIST("send", name, "x, 1", _pair(shape), (2,), text=text, also=recv)
+    yield DIST("send", "any source", "x, 1", _pair(), (2,), text=text.replace("out, 0", "out"), also=recv)
+    tags = "[{}, dist.send(x + 1, 1, tag=8)] if rank == 0 else [dist.recv(out, 0, tag=7), dist.recv(x, 0, tag=8)]"
+    yield DIST("send", "tags", "x, 1, tag=7", _pair(), (2,), text=tags, also=recv)
+    ring = "w = {}; v = dist.irecv(out, (rank - 1) % size); [w.wait(), v.wait(), w, v]"
+    yield DIST("isend", "ring", "x, (rank + 1) % size", _pair(), (2, 3, 4), text=ring, also=(DIST.path + "irecv",))
+    batch = "[dist.P2POp(dist.isend, x, (rank + 1) % size), dist.P2POp(dist.irecv, out, (rank - 1) % size)]"
+    waits, also = "[w.wait() for w in {}]", (DIST.path + "P2POp",)
+    yield DIST("batch_isend_irecv", "ring", batch, _pair(), (2, 3), text=waits, also=also)
+    yield DIST("batch_isend_irecv", "empty", "[]", sizes=(2,))
+    yield DIST("P2POp", "not an op", "'isend', x, 0", _pair(), (2,))
+    yield DIST("send", "to itself", "x, rank", _pair(), (1, 2))
+    yield DIST("recv", "from itself", "x, rank", _pair(), (1, 2))
+    yield DIST("send", "not a tensor", "[1.0], 1", sizes=(2,))
+    yield DIST("recv", "not a tensor", "None, 0", sizes=(2,))
+    yield DIST.each("send", {"dst and group_dst": ("x, 1, group_dst=1", "both"), "no dst": "x"}, _pair(), (2,))
 
 
 def _pair(shape: Sequence[int] = (2, 3), dtype: str = "float32") -> Callable[[int, int], Inputs]:
@@ -211,45 +157,21 @@ def _pair(shape: Sequence[int] = (2, 3), dtype: str = "float32") -> Callable[[in
 
 def _objects() -> Iterator[list[Asked]]:
     thing = "{'rank': rank, 'text': 'a' * (rank + 1), 'set': None}"
-    gathered = f"found = [None] * size; dist.all_gather_object(found, {thing})"
-    yield ask("all_gather_object/dict", D + "all_gather_object", gathered)
-    yield ask(
-        "gather_object/to 0",
-        D + "gather_object",
-        f"found = [None] * size; dist.gather_object({thing}, found if rank == 0 else None)",
-    )
-    yield ask(
-        "gather_object/no list on root", D + "gather_object", "dist.gather_object(1, None)", sizes=(1, 2), alone=True
-    )
-    shared = "found = [rank, 'text' * rank, {rank: (1, 2)}]; dist.broadcast_object_list(found, src=size - 1)"
-    yield ask("broadcast_object_list/from the last", D + "broadcast_object_list", shared)
-    yield ask(
-        "broadcast_object_list/default src",
-        D + "broadcast_object_list",
-        shared.replace(", src=size - 1", ""),
-        sizes=(2,),
-    )
-    scattered = (
-        "found = [None]; dist.scatter_object_list(found, [('to', peer) for peer in range(size)] if rank == 0 else None)"
-    )
-    yield ask("scatter_object_list/from 0", D + "scatter_object_list", scattered)
-    yield ask(
-        "scatter_object_list/empty output",
-        D + "scatter_object_list",
-        "dist.scatter_object_list([], [1] * size)",
-        sizes=(1, 2),
-        match="Expected argument scatter_object_output_list",
-    )
-    sent = (
-        "found = ['a', 1] if rank == 0 else [None, None]; dist.send_object_list(found, "
-        "1) if rank == 0 else dist.recv_object_list(found, 0)"
-    )
-    yield ask("send_object_list/pair", (D + "send_object_list", D + "recv_object_list"), sent, sizes=(2,))
+    lists, shared = "found = [None] * size; {}", "found = [rank, 'text' * rank, {rank: (1, 2)}]; {}"
+    yield DIST("all_gather_object", "dict", f"found, {thing}", text=lists)
+    yield DIST("gather_object", "to 0", f"{thing}, found if rank == 0 else None", text=lists)
+    yield DIST("gather_object", "no list on root", "1, None", sizes=(1, 2), alone=True)
+    yield DIST("broadcast_object_list", "from the last", "found, src=size - 1", text=shared)
+    yield DIST("broadcast_object_list", "default src", "found", sizes=(2,), text=shared)
+    scattered = "found, [('to', peer) for peer in range(size)] if rank == 0 else None"
+    yield DIST("scatter_object_list", "from 0", scattered, text="found = [None]; {}")
+    words = "Expected argument scatter_object_output_list"
+    yield DIST("scatter_object_list", "empty output", "[], [1] * size", sizes=(1, 2), match=words)
+    pair = "found = ['a', 1] if rank == 0 else [None, None]; {} if rank == 0 else dist.recv_object_list(found, 0)"
+    yield DIST("send_object_list", "pair", "found, 1", sizes=(2,), text=pair, also=(DIST.path + "recv_object_list",))
 
 
 _MOVED = ("float64", "float16", "int64", "uint8", "bool", "complex64")
-
-
 _SINGLE = Sweep(shapes=WHOLE_SHAPES, dtypes=_MOVED, dtype_shape=(2,))
 _TO_LISTS = Sweep(sizes=(1, 2, 3), dtypes=_MOVED, dtype_sizes=(2,), roots=range(2), default_root=True)
 _SWEPT = {
@@ -262,11 +184,6 @@ _SWEPT = {
     "all_to_all": Sweep(dtypes=_MOVED, dtype_sizes=(2,)),
     "all_to_all_single": replace(_SINGLE, dtype_sizes=(2,)),
 }
-CALLS = swept(D, "dist.", "", _SWEPT) + [
-    asked
-    for family in (
-        *(_broadcast, _all_gather, _all_gather_single, _gather, _scatter, _all_to_all, _point_to_point, _objects),
-    )
-    for several in family()
-    for asked in several
-]
+CALLS = swept(DIST, _SWEPT) + joined(
+    *(_broadcast, _all_gather, _all_gather_single, _gather, _scatter, _all_to_all, _point_to_point, _objects)
+)

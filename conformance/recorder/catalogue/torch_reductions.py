@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 
-from collshim.conformance.recorder.asked import Asked, Inputs, ask, blank, part
+from collshim.conformance.recorder.asked import Asked, Inputs, Module, blank, joined, part
 from collshim.conformance.recorder.sweep import WHOLE_SHAPES, Sweep, swept
 from collshim.conformance.recorder.trees import given
 
-D = "torch.distributed."
+DIST = Module("torch.distributed.", "dist.")
 DTYPES = (
     *("float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "bool", "complex64"),
     *("complex128", "int16", "uint16"),
 )
 OPS = ("SUM", "PRODUCT", "MIN", "MAX", "AVG", "BAND", "BOR", "BXOR")
+WAITED = "w = {}; [w, w.wait()]"
+MISSING = "missing 1 required positional"
 
 
 def one(shape: Sequence[int] = (2, 3), dtype: str = "float32", **more: object) -> Callable[[int, int], Inputs]:
@@ -32,129 +35,105 @@ def listed(
 
 
 def _all_reduce() -> Iterator[list[Asked]]:
-    api, call = D + "all_reduce", "dist.all_reduce(x)"
-    for op in OPS:
-        for dtype in ("float32", "int32", "bool", "complex64"):
-            text = f"dist.all_reduce(x, op=dist.ReduceOp.{op})"
-            yield ask(
-                f"all_reduce/{op}-{dtype}", api, text, one((3,), dtype), sizes=(1, 2, 3) if op == "AVG" else (2, 3)
-            )
-    premul = "dist.all_reduce(x, op=dist._make_nccl_premul_sum(2.0))"
-    yield ask("all_reduce/premul_sum", (api, D + "_make_nccl_premul_sum"), premul, one(), sizes=(2,))
-    yield ask("all_reduce/async", api, "w = dist.all_reduce(x, async_op=True); [w, w.wait(), w.is_completed()]", one())
-    yield ask("all_reduce/view", api, "dist.all_reduce(x[1:2])", one((3, 2)))
-    yield ask("all_reduce/leaf that requires grad", api, call, one(grad=True), sizes=(2, 3))
-    yield ask("all_reduce/not a tensor", api, "dist.all_reduce([1.0])", match="Expected type")
-    yield ask("all_reduce/list of tensors", api, "dist.all_reduce([x])", one(), sizes=(2,))
-    yield ask("all_reduce/None", api, "dist.all_reduce(None)", sizes=(1, 2))
-    yield ask("all_reduce/numpy", api, "dist.all_reduce(np.zeros(2))", sizes=(2,))
-    yield ask("all_reduce/op is an int", api, "dist.all_reduce(x, op=0)", one(), sizes=(1, 2))
-    yield ask("all_reduce/op is a name", api, "dist.all_reduce(x, op='sum')", one(), sizes=(1, 2))
-    yield ask("all_reduce/unknown keyword", api, "dist.all_reduce(x, other=1)", one(), sizes=(2,))
-    yield ask("all_reduce/no argument", api, "dist.all_reduce()", sizes=(2,), match="missing 1 required positional")
+    for op, dtype in product(OPS, ("float32", "int32", "bool", "complex64")):
+        sizes, asked = (1, 2, 3) if op == "AVG" else (2, 3), f"x, op=dist.ReduceOp.{op}"
+        yield DIST("all_reduce", f"{op}-{dtype}", asked, one((3,), dtype), sizes)
+    premul, also = "x, op=dist._make_nccl_premul_sum(2.0)", (DIST.path + "_make_nccl_premul_sum",)
+    yield DIST("all_reduce", "premul_sum", premul, one(), (2,), also=also)
+    yield DIST("all_reduce", "async", "x, async_op=True", one(), text="w = {}; [w, w.wait(), w.is_completed()]")
+    yield DIST("all_reduce", "view", "x[1:2]", one((3, 2)))
+    yield DIST("all_reduce", "leaf that requires grad", "x", one(grad=True), (2, 3))
+    yield DIST("all_reduce", "not a tensor", "[1.0]", match="Expected type")
+    yield DIST("all_reduce", "None", "None", sizes=(1, 2))
+    yield DIST.each("all_reduce", {"numpy": "np.zeros(2)", "no argument": ("", MISSING)}, sizes=(2,))
+    yield DIST.each("all_reduce", {"op is an int": "x, op=0", "op is a name": "x, op='sum'"}, one(), (1, 2))
+    yield DIST.each("all_reduce", {"list of tensors": "[x]", "unknown keyword": "x, other=1"}, one(), (2,))
 
 
 def _reduce() -> Iterator[list[Asked]]:
-    api = D + "reduce"
     for root in range(3):
-        text = f"dist.reduce(x, {root}); x if rank == {root} else None"
-        yield ask(f"reduce/to {root}", api, text.replace("; x", "; _y = x"), _rooted(root), sizes=range(root + 1, 5))
-    for op in ("PRODUCT", "MIN", "MAX", "AVG", "BAND", "BXOR"):
-        for dtype in ("float32", "int32"):
-            text = f"dist.reduce(x, 0, op=dist.ReduceOp.{op})"
-            yield ask(f"reduce/{op}-{dtype}", api, text, one((3,), dtype), sizes=(2, 3))
-    yield ask("reduce/async", api, "w = dist.reduce(x, 0, async_op=True); [w, w.wait()]", one(), sizes=(1, 2))
-    yield ask("reduce/group_dst", api, "dist.reduce(x, group_dst=1)", one(), sizes=(2, 3))
-    yield ask("reduce/dst and group_dst", api, "dist.reduce(x, 0, group_dst=0)", one(), sizes=(1, 2), match="both")
-    yield ask("reduce/no dst", api, "dist.reduce(x)", one(), sizes=(1, 2), match="Must specify")
-    yield ask("reduce/not a tensor", api, "dist.reduce(3, 0)", sizes=(1, 2))
-
-
-def _rooted(root: int) -> Callable[[int, int], Inputs]:
-    return lambda rank, size: {"x": part(rank, start=1 + root)}
+        text = f"{{}}; _y = x if rank == {root} else None"
+        yield DIST("reduce", f"to {root}", f"x, {root}", one(start=1 + root), range(root + 1, 5), text=text)
+    for op, dtype in product(("PRODUCT", "MIN", "MAX", "AVG", "BAND", "BXOR"), ("float32", "int32")):
+        yield DIST("reduce", f"{op}-{dtype}", f"x, 0, op=dist.ReduceOp.{op}", one((3,), dtype), (2, 3))
+    yield DIST("reduce", "async", "x, 0, async_op=True", one(), (1, 2), text=WAITED)
+    yield DIST("reduce", "group_dst", "x, group_dst=1", one(), (2, 3))
+    both = {"dst and group_dst": ("x, 0, group_dst=0", "both"), "no dst": ("x", "Must specify")}
+    yield DIST.each("reduce", both, one(), (1, 2))
+    yield DIST("reduce", "not a tensor", "3, 0", sizes=(1, 2))
 
 
 def _reduce_scatter() -> Iterator[list[Asked]]:
-    api, call = D + "reduce_scatter", "dist.reduce_scatter(out, parts)"
-    for op in ("PRODUCT", "MIN", "MAX", "AVG"):
-        text = f"dist.reduce_scatter(out, parts, op=dist.ReduceOp.{op})"
-        yield ask(f"reduce_scatter/{op}", api, text, listed(), sizes=(2, 3))
-    text = "w = dist.reduce_scatter(out, parts, async_op=True); [w, w.wait()]"
-    yield ask("reduce_scatter/async", api, text, listed(), sizes=(1, 2))
-    yield ask("reduce_scatter/list too short", api, call, listed(count=1), sizes=(2,))
-    yield ask("reduce_scatter/tuple", api, "dist.reduce_scatter(out, tuple(parts))", listed(), sizes=(2,))
-    yield ask("reduce_scatter/tensor for list", api, "dist.reduce_scatter(out, out)", listed(), sizes=(2,))
-    yield ask("reduce_scatter/dtypes differ", api, "dist.reduce_scatter(out.int(), parts)", listed(), sizes=(2,))
+    ops = {op: f"out, parts, op=dist.ReduceOp.{op}" for op in ("PRODUCT", "MIN", "MAX", "AVG")}
+    yield DIST.each("reduce_scatter", ops, listed(), (2, 3))
+    yield DIST("reduce_scatter", "async", "out, parts, async_op=True", listed(), (1, 2), text=WAITED)
+    yield DIST("reduce_scatter", "list too short", "out, parts", listed(count=1), (2,))
+    wrong = {"tuple": "out, tuple(parts)", "tensor for list": "out, out", "dtypes differ": "out.int(), parts"}
+    yield DIST.each("reduce_scatter", wrong, listed(), (2,))
 
 
 def _reduce_scatter_single() -> Iterator[list[Asked]]:
     for name in ("reduce_scatter_tensor", "reduce_scatter_single"):
-        api, call = D + name, f"dist.{name}(out, x)"
-        yield ask(f"{name}/MAX", api, f"dist.{name}(out, x, op=dist.ReduceOp.MAX)", whole((2, 3)), sizes=(2, 3))
-        yield ask(f"{name}/AVG", api, f"dist.{name}(out, x, op=dist.ReduceOp.AVG)", whole((2, 3)), sizes=(2, 3))
-        yield ask(
-            f"{name}/async", api, f"w = dist.{name}(out, x, async_op=True); [w, w.wait()]", whole((2, 3)), sizes=(2,)
-        )
-        yield ask(f"{name}/stacked", api, f"dist.{name}(out, x.reshape(size, 2, 3))", whole((2, 3)), sizes=(1, 2, 3))
-        yield ask(
-            f"{name}/output too large",
-            api,
-            call,
-            lambda rank, size: {"x": part(rank, (4,)), "out": blank((3,))},
-            sizes=(2,),
-        )
-        yield ask(f"{name}/dtypes differ", api, f"dist.{name}(out.int(), x)", whole((2, 3)), sizes=(2,))
-        yield ask(f"{name}/not a tensor", api, f"dist.{name}(out, [x])", whole((2, 3)), sizes=(2,))
+        ops = {op: f"out, x, op=dist.ReduceOp.{op}" for op in ("MAX", "AVG")}
+        yield DIST.each(name, ops, whole((2, 3)), (2, 3))
+        yield DIST(name, "async", "out, x, async_op=True", whole((2, 3)), (2,), text=WAITED)
+        yield DIST(name, "stacked", "out, x.reshape(size, 2, 3)", whole((2, 3)), (1, 2, 3))
+        yield DIST(name, "output too large", "out, x", shaped({"x": (4,), "out": (3,)}), (2,))
+        yield DIST.each(name, {"dtypes differ": "out.int(), x", "not a tensor": "out, [x]"}, whole((2, 3)), (2,))
+
+
+def shaped(shapes: Mapping[str, Sequence[int]]) -> Callable[[int, int], Inputs]:
+    """Each rank has an array ``x``, and others of these shapes to be written into."""
+    return lambda rank, size: {
+        name: part(rank, shape) if name == "x" else blank(shape) for name, shape in shapes.items()
+    }
 
 
 def whole(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
     """Each rank has an array ``x`` of one part per rank and an array ``out`` of one part's shape."""
-    return lambda rank, size: {
-        "x": part(rank, (size * shape[0], *shape[1:]), dtype),
-        "out": blank(shape, dtype),
-    }
+    return lambda rank, size: {"x": part(rank, (size * shape[0], *shape[1:]), dtype), "out": blank(shape, dtype)}
 
 
 def _coalesced() -> Iterator[list[Asked]]:
-    api = D + "all_reduce_coalesced"
-    yield ask("all_reduce_coalesced/two", api, "dist.all_reduce_coalesced(xs)", _two, sizes=(1, 2, 3))
-    yield ask("all_reduce_coalesced/MAX", api, "dist.all_reduce_coalesced(xs, op=dist.ReduceOp.MAX)", _two, sizes=(2,))
+    yield DIST("all_reduce_coalesced", "two", "xs", _two, (1, 2, 3))
+    yield DIST("all_reduce_coalesced", "MAX", "xs, op=dist.ReduceOp.MAX", _two, (2,))
 
 
 def _two(rank: int, size: int) -> Inputs:
     return {"xs": [part(rank), part(rank, (2,), start=5)]}
 
 
+_MULTIPLES = "[x * (index + 1) for index in range(size)]"
+_FORMS = {
+    "all_reduce": "x",
+    "broadcast": "x, 0",
+    "reduce": "x, 0",
+    "all_gather": "x",
+    "gather": "x, 0",
+    "scatter": f"{_MULTIPLES}, 0",
+    "reduce_scatter": f"torch.empty(2), {_MULTIPLES}",
+    "all_to_all": f"[torch.empty(2) for _ in range(size)], {_MULTIPLES}",
+    "all_to_all_single": f"torch.empty(2 * size), torch.cat({_MULTIPLES})",
+}
+
+
 def _differentiable() -> Iterator[list[Asked]]:
-    module = "torch.distributed.nn.functional."
+    functional = Module("torch.distributed.nn.functional.", "_f.", "nn.functional.")
     setup = "import importlib; _f = importlib.import_module(dist.__name__ + '.nn.functional'); "
+    gradient, several = (
+        setup + "gradient(lambda x: {}, x, dy)",
+        "torch.cat([dy * (index + 1) for index in range(size)])",
+    )
     for op in ("SUM", "PRODUCT", "MAX", "MIN"):
-        call = f"gradient(lambda x: _f.all_reduce(x, op=dist.ReduceOp.{op}), x, dy)"
-        yield ask(
-            f"nn.functional.all_reduce/gradient {op}", module + "all_reduce", setup + call, graded(), sizes=(1, 2, 3)
-        )
-    forms = {
-        "all_reduce": "_f.all_reduce(x)",
-        "broadcast": "_f.broadcast(x, 0)",
-        "reduce": "_f.reduce(x, 0)",
-        "all_gather": "list(_f.all_gather(x))",
-        "gather": "list(_f.gather(x, 0))",
-        "scatter": "_f.scatter([x * (index + 1) for index in range(size)], 0)",
-        "reduce_scatter": "_f.reduce_scatter(torch.empty(2), [x * (index + 1) for index in range(size)])",
-        "all_to_all": (
-            "list(_f.all_to_all([torch.empty(2) for _ in range(size)], [x * (index + 1) for index in range(size)]))"
-        ),
-        "all_to_all_single": (
-            "_f.all_to_all_single(torch.empty(2 * size), torch.cat([x * (index + 1) for index in range(size)]))"
-        ),
-    }
-    for name, text in forms.items():
-        yield ask(f"nn.functional.{name}/value", module + name, setup + text, graded(), sizes=(1, 2, 3))
-        joined = f"gradient(lambda x: torch.cat({text}), x, torch.cat([dy * (index + 1) for index in range(size)]))"
-        single = f"gradient(lambda x: {text}, x, dy)"
-        whole = f"gradient(lambda x: {text}, x, torch.cat([dy * (index + 1) for index in range(size)]))"
-        call = joined if text.startswith("list") else whole if name.endswith("single") else single
-        yield ask(f"nn.functional.{name}/gradient", module + name, setup + call, graded(), sizes=(1, 2, 3))
+        arguments = f"x, op=dist.ReduceOp.{op}"
+        yield functional("all_reduce", f"gradient {op}", arguments, graded(), (1, 2, 3), text=gradient)
+    for name, arguments in _FORMS.items():
+        is_list = name in ("all_gather", "gather", "all_to_all")
+        value = "list({})" if is_list else "{}"
+        yield functional(name, "value", arguments, graded(), (1, 2, 3), text=setup + value)
+        text = gradient.replace("{}", "torch.cat(list({}))") if is_list else gradient
+        text = text.replace("dy", several) if is_list or name.endswith("single") else text
+        yield functional(name, "gradient", arguments, graded(), (1, 2, 3), text=text)
 
 
 def graded() -> Callable[[int, int], Inputs]:
@@ -169,9 +148,6 @@ _SWEPT = {
     "reduce_scatter_tensor": _SINGLE,
     "reduce_scatter_single": _SINGLE,
 }
-CALLS = swept(D, "dist.", "", _SWEPT) + [
-    asked
-    for family in (_all_reduce, _reduce, _reduce_scatter, _reduce_scatter_single, _coalesced, _differentiable)
-    for several in family()
-    for asked in several
-]
+CALLS = swept(DIST, _SWEPT) + joined(
+    _all_reduce, _reduce, _reduce_scatter, _reduce_scatter_single, _coalesced, _differentiable
+)

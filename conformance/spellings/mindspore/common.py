@@ -32,11 +32,6 @@ def _group(context: RankContext, case: Any) -> str | None:
     return name
 
 
-def within(group: str | None) -> Mapping[str, Any]:
-    """The keyword argument that says the group."""
-    return {} if group is None else {"group": group}
-
-
 _NEEDED = ("mindspore.communication.init", "mindspore.communication.create_group")
 FRAMEWORK = Framework("mindspore", _enter, _group, needs=_NEEDED)
 CONTIGUOUS = ("contiguous",)

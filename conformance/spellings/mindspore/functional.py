@@ -27,7 +27,6 @@ from collshim.conformance.spellings.mindspore.common import (
     counting,
     placeholder,
     spelled,
-    within,
 )
 
 COMM_FUNC = "communication.comm_func"
@@ -203,7 +202,6 @@ comm_func.scatter_tensor(x, 0)
         framework=FRAMEWORK,
         path=f"mindspore.{COMM_FUNC}.barrier",
         admits=ANY,
-        with_group=within,
         example="""\
 comm_func.barrier()
 """,

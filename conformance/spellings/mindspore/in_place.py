@@ -10,14 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from collshim.conformance.bindings.barriers import Barrier
-from collshim.conformance.bindings.binding import Binding, root_as
-from collshim.conformance.bindings.objects import (
-    AllGatherObject,
-    BroadcastObjects,
-    GatherObject,
-    RingObjects,
-    ScatterObjects,
-)
+from collshim.conformance.bindings.binding import Binding
+from collshim.conformance.bindings.messages import Half, RingObjects
+from collshim.conformance.bindings.objects import OfObjects
 from collshim.conformance.bindings.spelling import Spelling
 from collshim.conformance.spellings.mindspore.common import (
     ANY,
@@ -31,7 +26,6 @@ from collshim.conformance.spellings.mindspore.common import (
     asynchronous,
     counting,
     spelled,
-    within,
 )
 from collshim.conformance.spellings.mindspore.messages import messages_in_place
 
@@ -40,13 +34,24 @@ _SUMMED_ROWS = replace(_SUMS, least_ndim=1)
 _NO_PRODUCT = ("sum", "min", "max", "avg")
 _SUMMED_UNEVEN = replace(_SUMMED_ROWS, layouts=CONTIGUOUS, reduce_ops=_NO_PRODUCT, ragged=True)
 _OBJECTS = replace(ANY, dtypes=("float32",))
+_GATHERED = {"obj": "object", "object_gather_list": "list to fill@root", "dst": "root"}
+_SCATTERED = {
+    "scatter_object_output_list": "list to fill with one",
+    "scatter_object_input_list": "objects@root",
+    "src": "root",
+}
 _INTO = {"output_tensor": "out", "input_tensor": "array"}
 _WHOLE = {"output": "out", "input": "array of whole"}
 
 
+def _spelled(path: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
+    """Here a group may be None."""
+    return spelled(path, collective, {**takes, "group": "optional group"}, **more)
+
+
 def _gathers(module: str) -> tuple[Spelling, ...]:
     def bound(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
-        return spelled(f"{module}.{name}", collective, takes, result=next(iter(takes)), **more)
+        return _spelled(f"{module}.{name}", collective, takes, result=next(iter(takes)), **more)
 
     splits = {"output_split_sizes": "optional rows from each", "input_split_sizes": "optional rows to each"}
     uneven = {"output": "out", "input": "array", "output_split_sizes": "rows from each"}
@@ -68,8 +73,8 @@ def _gathers(module: str) -> tuple[Spelling, ...]:
 
 def _reductions(module: str) -> tuple[Spelling, ...]:
     def bound(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
-        parameters = {**takes, "op": "MindSpore's op"}
-        return spelled(f"{module}.{name}", collective, parameters, result=next(iter(takes)), **more)
+        parameters = {**takes, "op": "mint's op"}
+        return _spelled(f"{module}.{name}", collective, parameters, result=next(iter(takes)), **more)
 
     name, sizes = "reduce_scatter_tensor", {"input_split_sizes": "rows to each"}
     lists = {"output": "out", "input_list": "exact list of parts"}
@@ -87,24 +92,24 @@ def _rooted(module: str) -> tuple[Spelling, ...]:
     scatter = {"tensor": "out@root", "scatter_list": "exact list of parts@root", "src": "root"}
     broadcast = {"tensor": "inout", "src": "root"}
     return (
-        spelled(f"{module}.broadcast", "broadcast", broadcast, result="tensor", admits=ANY),
-        spelled(f"{module}.gather", "gather", gather, result="gather_list", admits=PARTS),
-        spelled(f"{module}.scatter", "scatter", scatter, result="tensor", admits=PARTS),
+        _spelled(f"{module}.broadcast", "broadcast", broadcast, result="tensor", admits=ANY),
+        _spelled(f"{module}.gather", "gather", gather, result="gather_list", admits=PARTS),
+        _spelled(f"{module}.scatter", "scatter", scatter, result="tensor", admits=PARTS),
     )
 
 
 def _only_in_ops(module: str) -> tuple[Spelling, ...]:
     whole = {"output_tensor": "out@root", "input_tensor": "array of whole@root", "src": "root"}
     return (
-        spelled(
+        _spelled(
             f"{module}.gather_into_tensor",
             "gather",
-            {**_INTO, "dst": "root"},
+            {**_INTO, "output_tensor": "out@root", "dst": "root"},
             result="output_tensor",
             arrangement="joined",
             admits=ROWS,
         ),
-        spelled(
+        _spelled(
             f"{module}.scatter_tensor",
             "scatter",
             whole,
@@ -117,13 +122,15 @@ def _only_in_ops(module: str) -> tuple[Spelling, ...]:
 
 
 def _objects(path: str) -> tuple[Binding, ...]:
-    common: dict[str, Any] = {"framework": FRAMEWORK, "with_group": within, "admits": _OBJECTS}
-    sends: dict[str, Any] = common | {"admits": replace(_OBJECTS, groups="sorted", least_size=2)}
-    to_root, from_root = root_as("dst"), root_as("src")
+    def of(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> OfObjects:
+        common: dict[str, Any] = {"framework": FRAMEWORK, "admits": _OBJECTS, "result": next(iter(takes)), **more}
+        return OfObjects(path=path + name, collective=collective, takes={**takes, "group": "group"}, **common)
+
     return (
-        AllGatherObject(
-            **common,
-            path=path + "all_gather_object",
+        of(
+            "all_gather_object",
+            "all_gather_object",
+            {"object_list": "list to fill", "obj": "object"},
             example="""\
 from collshim.mindspore.mint import distributed
 
@@ -132,14 +139,16 @@ distributed.all_gather_object(outs, {"rank": rank})
 """,
             notes=("They are in `mint.distributed`; its `recv_object_list` returns 0.",),
         ),
-        GatherObject(**common, path=path + "gather_object", with_root=to_root, lists_everywhere=True),
-        BroadcastObjects(**common, path=path + "broadcast_object_list", with_root=from_root),
-        ScatterObjects(**common, path=path + "scatter_object_list", with_root=from_root),
+        of("gather_object", "gather_object", _GATHERED, result="object_gather_list"),
+        of("broadcast_object_list", "broadcast_object", {"object_list": "list to fill with two", "src": "root"}),
+        of("scatter_object_list", "scatter_object", _SCATTERED),
         RingObjects(
-            **sends,
+            framework=FRAMEWORK,
             path=path + "send_object_list",
-            other=path + "recv_object_list",
-            received=lambda source: 0,
+            sends=Half("send_object_list", {"object_list": "objects", "dst": "rank", "group": "group"}),
+            receives=Half("recv_object_list", {"object_list": "list", "src": "rank", "group": "group"}),
+            admits=replace(_OBJECTS, groups="sorted", least_size=2),
+            returns=lambda received, source: {"send": None, "recv": 0},
         ),
     )
 
@@ -147,7 +156,7 @@ distributed.all_gather_object(outs, {"rank": rank})
 def _module(module: str, *more: Spelling) -> tuple[Binding, ...]:
     written = (*_gathers(module), *_reductions(module), *_rooted(module), *more)
     path = f"mindspore.{module}."
-    barrier = Barrier(framework=FRAMEWORK, path=path + "barrier", admits=ANY, with_group=within)
+    barrier = Barrier(framework=FRAMEWORK, path=path + "barrier", admits=ANY)
     return (
         *written,
         *map(asynchronous, written),

@@ -7,76 +7,40 @@ from typing import Any
 
 from collshim.conformance.bindings.answers import Handle, Shaped, Tree
 from collshim.conformance.bindings.binding import Binding
-from collshim.conformance.bindings.messages import Neighbours, Ring
-from collshim.conformance.spellings.mindspore.common import FRAMEWORK, MESSAGES, within
+from collshim.conformance.bindings.messages import Half, Neighbours, Ring
+from collshim.conformance.spellings.mindspore.common import FRAMEWORK, MESSAGES
 from collshim.conformance.spellings.mindspore.functional import COMM_FUNC
 
-
-def _blocking(path: str) -> Callable[[Neighbours], Tree]:
-    def speak(asked: Neighbours) -> Tree:
-        send, recv = asked.place.function(path + "send"), asked.place.function(path + "recv")
-        return asked.in_turn(
-            lambda: send(asked.given, asked.to, **within(asked.group)),
-            lambda: recv(asked.buffer, asked.source, **within(asked.group)),
-        )
-
-    return speak
-
-
-def _asynchronous(path: str) -> Callable[[Neighbours], Tree]:
-    def speak(asked: Neighbours) -> Tree:
-        isend, irecv = asked.place.function(path + "isend"), asked.place.function(path + "irecv")
-        sent = isend(asked.given, asked.to, **within(asked.group))
-        return {"send": sent, "recv": irecv(asked.buffer, asked.source, **within(asked.group))}
-
-    return speak
+_TO = {"tensor": "array", "dst": "rank", "group": "group", "tag": "tag"}
+_FROM = {"tensor": "array", "src": "rank", "group": "group", "tag": "tag"}
+_BLOCKING: dict[str, Any] = {"sends": Half("send", _TO), "receives": Half("recv", _FROM)}
+_LATER: dict[str, Any] = {"sends": Half("isend", _TO), "receives": Half("irecv", _FROM)}
 
 
 def _batch(path: str) -> Callable[[Neighbours], Tree]:
     def speak(asked: Neighbours) -> Tree:
         operation = asked.place.function(path + "P2POp")
-        sends = operation("isend", asked.given, asked.to, **within(asked.group))
-        recvs = operation("irecv", asked.buffer, asked.source, **within(asked.group))
+        sends = operation("isend", asked.given, asked.to, **asked.within)
+        recvs = operation("irecv", asked.buffer, asked.source, **asked.within)
         return asked.place.function(path + "batch_isend_irecv")([sends, recvs])
 
     return speak
-
-
-def _zero(received: Any, source: int) -> Tree:
-    return {"send": None, "recv": 0}
-
-
-def _value(received: Any, source: int) -> Tree:
-    return {"send": None, "recv": received}
 
 
 def _value_and_handle(received: Any, source: int) -> Tree:
     return {"send": Handle(), "recv": (received, Handle())}
 
 
-def _two_handles(received: Any, source: int) -> Tree:
-    return {"send": Handle(), "recv": Handle()}
-
-
-def _values(received: Any, source: int) -> Tree:
-    return (Shaped((), str(received.dtype)), received)
-
-
-def _one_handle(received: Any, source: int) -> Tree:
-    return [Handle()]
-
-
-def _ring(path: str, name: str, speak: Any, returns: Callable[[Any, int], Tree], **more: Any) -> Binding:
-    return Ring(framework=FRAMEWORK, path=path + name, admits=MESSAGES, speak=speak(path), returns=returns, **more)
+def _ring(path: str, **more: Any) -> Ring:
+    return Ring(framework=FRAMEWORK, path=path, admits=MESSAGES, **more)
 
 
 _COMM_FUNC = f"mindspore.{COMM_FUNC}."
 FUNCTIONAL_MESSAGES: tuple[Binding, ...] = (
     _ring(
-        _COMM_FUNC,
-        "send",
-        _blocking,
-        _value,
+        _COMM_FUNC + "send",
+        **_BLOCKING,
+        returns=lambda received, source: {"send": None, "recv": received},
         fills=False,
         example="""\
 x = ms.Tensor([1, 2]) + 10 * rank
@@ -88,15 +52,22 @@ comm_func.send(x, 1) if rank == 0 else comm_func.recv(x, 0)
             ("In a group the ranks that exchange messages are numbered in sorted order, whatever the group's order."),
         ),
     ),
-    _ring(_COMM_FUNC, "isend", _asynchronous, _value_and_handle, fills=False),
-    _ring(_COMM_FUNC, "batch_isend_irecv", _batch, _values, fills=False),
+    _ring(_COMM_FUNC + "isend", **_LATER, in_turn=False, returns=_value_and_handle, fills=False),
+    _ring(
+        _COMM_FUNC + "batch_isend_irecv",
+        **_LATER,
+        speak=_batch(_COMM_FUNC),
+        returns=lambda received, source: (Shaped((), str(received.dtype)), received),
+        fills=False,
+    ),
 )
 
 
 def messages_in_place(path: str) -> tuple[Binding, ...]:
     """``recv`` writes into its tensor and returns 0; a batch has one handle."""
+    handles = {"send": Handle(), "recv": Handle()}
     return (
-        _ring(path, "send", _blocking, _zero),
-        _ring(path, "isend", _asynchronous, _two_handles),
-        _ring(path, "batch_isend_irecv", _batch, _one_handle),
+        _ring(path + "send", **_BLOCKING, returns=lambda received, source: {"send": None, "recv": 0}),
+        _ring(path + "isend", **_LATER, in_turn=False, returns=lambda received, source: handles),
+        _ring(path + "batch_isend_irecv", **_LATER, speak=_batch(path), returns=lambda received, source: [Handle()]),
     )

@@ -18,7 +18,6 @@ from collshim.conformance.spellings.mindspore.common import (
     ROWS,
     placeholder,
     spelled,
-    within,
 )
 
 
@@ -41,14 +40,18 @@ def _spelled(name: str, collective: str, takes: Mapping[str, str] | None = None,
 
 PRIMITIVES: tuple[Binding, ...] = (
     _spelled("AllGather", "all_gather", admits=replace(ROWS, gradient=True)),
-    _spelled("AllReduce", "all_reduce", {"op": "MindSpore's op"}, admits=replace(REDUCED, gradient=True)),
+    _spelled("AllReduce", "all_reduce", {"op": "mint's op"}, admits=replace(REDUCED, gradient=True)),
     _spelled(
         "AlltoAll",
         "all_to_all",
-        {"split_count": "size of the group", "split_dim": "axis to cut", "concat_dim": "axis"},
+        {
+            "split_count": "size of the group",
+            "split_dim": "axis to cut, of either sign",
+            "concat_dim": "axis of either sign",
+        },
         admits=replace(ROWS, axes=True, split_axes=True),
     ),
-    _spelled("ReduceScatter", "reduce_scatter", {"op": "MindSpore's op"}, admits=replace(REDUCED, least_ndim=1)),
+    _spelled("ReduceScatter", "reduce_scatter", {"op": "mint's op"}, admits=replace(REDUCED, least_ndim=1)),
     _spelled(
         "Broadcast",
         "broadcast",
@@ -61,11 +64,11 @@ PRIMITIVES: tuple[Binding, ...] = (
     _spelled(
         "Reduce",
         "reduce",
-        {"dest_rank": "root in the group", "op": "MindSpore's op"},
+        {"dest_rank": "root in the group", "op": "mint's op"},
         admits=REDUCED,
         off_root=placeholder,
     ),
     _spelled("CollectiveGather", "gather", {"dest_rank": "root in the group"}, admits=ROWS, off_root=placeholder),
     _spelled("CollectiveScatter", "scatter", {"src_rank": "root in the group"}, admits=ROWS),
-    Barrier(framework=FRAMEWORK, path="mindspore.ops.Barrier", admits=ANY, with_group=within, made=True),
+    Barrier(framework=FRAMEWORK, path="mindspore.ops.Barrier", admits=ANY, made=True),
 )

@@ -57,7 +57,7 @@ FUNCTIONAL: tuple[Binding, ...] = (
     ),
     _spelled("broadcast", {"tensor": "array", "src": "root"}, elsewhere="zeros"),
     _spelled("gather", {"tensor": "array", "dst": "root"}, wrap=tuple, off_root=_zeros),
-    _spelled("scatter", {"tensors": "list of parts", "src": "root"}, elsewhere="zeros"),
+    _spelled("scatter", {"tensors": "list of parts@root", "src": "root"}, elsewhere="zeros"),
     _spelled(
         "reduce",
         {"tensor": "array", "dst": "root", "op": "ReduceOp"},

@@ -8,43 +8,21 @@ from functools import partial
 from typing import Any
 
 from collshim.conformance.bindings.answers import Handle, Tree
-from collshim.conformance.bindings.binding import Binding, blank, root_as
-from collshim.conformance.bindings.messages import Neighbours, Ring
-from collshim.conformance.bindings.objects import (
-    AllGatherObject,
-    BroadcastObjects,
-    GatherObject,
-    RingObjects,
-    ScatterObjects,
-)
+from collshim.conformance.bindings.binding import Binding, blank
+from collshim.conformance.bindings.messages import Half, Neighbours, Ring, RingObjects
+from collshim.conformance.bindings.objects import OfObjects
 from collshim.conformance.spellings.torch.common import FRAMEWORK, MESSAGES, OBJECTS, PATH
 
-
-def _blocking(asked: Neighbours) -> Tree:
-    send, recv = asked.place.function(PATH + "send"), asked.place.function(PATH + "recv")
-    return asked.in_turn(
-        lambda: send(asked.given, asked.to, **_within(asked)),
-        lambda: recv(asked.buffer, asked.source, **_within(asked)),
-    )
-
-
-def _from_anybody(asked: Neighbours) -> Tree:
-    send, recv = asked.place.function(PATH + "send"), asked.place.function(PATH + "recv")
-    return asked.in_turn(
-        lambda: send(asked.given, asked.to, **_within(asked)), lambda: recv(asked.buffer, **_within(asked))
-    )
-
-
-def _asynchronous(asked: Neighbours) -> Tree:
-    isend, irecv = asked.place.function(PATH + "isend"), asked.place.function(PATH + "irecv")
-    sent = isend(asked.given, asked.to, **_within(asked))
-    return {"send": sent, "recv": irecv(asked.buffer, asked.source, **_within(asked))}
+_TO = {"tensor": "array", "dst": "rank of another", "group": "optional group", "tag": "tag"}
+_FROM = {"tensor": "written but None", "src": "optional rank", "group": "optional group", "tag": "tag"}
+_BLOCKING: dict[str, Any] = {"sends": Half("send", _TO), "receives": Half("recv", _FROM)}
+_LATER: dict[str, Any] = {"sends": Half("isend", {**_TO, "dst": "rank"}), "receives": Half("irecv", _FROM)}
 
 
 def _among_others(asked: Neighbours) -> Tree:
     """Others are on their way: under another tag to the same rank, sent before and awaited after, and the way back."""
-    isend = partial(asked.place.function(PATH + "isend"), **_within(asked))
-    irecv = partial(asked.place.function(PATH + "irecv"), **_within(asked))
+    isend = partial(asked.place.function(PATH + "isend"), **asked.within)
+    irecv = partial(asked.place.function(PATH + "irecv"), **asked.within)
     others = [blank(asked.case, asked.case.shape) for _ in range(4)]
     sent = [
         isend(others[0], asked.to, tag=4),
@@ -58,42 +36,26 @@ def _among_others(asked: Neighbours) -> Tree:
 def _batch(asked: Neighbours) -> Tree:
     operation = asked.place.function(PATH + "P2POp")
     isend, irecv = asked.place.function(PATH + "isend"), asked.place.function(PATH + "irecv")
-    sends = operation(isend, asked.given, asked.to, **_within(asked))
-    recvs = operation(irecv, asked.buffer, asked.source, **_within(asked))
+    sends = operation(isend, asked.given, asked.to, **asked.within)
+    recvs = operation(irecv, asked.buffer, asked.source, **asked.within)
     return asked.place.function(PATH + "batch_isend_irecv")([sends, recvs])
 
 
-def _within(asked: Neighbours) -> Mapping[str, Any]:
-    return {} if asked.group is None else {"group": asked.group}
+def _ring(name: str, **more: Any) -> Ring:
+    return Ring(framework=FRAMEWORK, path=PATH + name, admits=MESSAGES, **more)
 
 
-def _done(received: Any, source: int) -> Tree:
-    return {"send": Handle(True), "recv": Handle(True)}
-
-
-def _three_done(received: Any, source: int) -> Tree:
-    return {"send": [Handle(True)] * 3, "recv": [Handle(True)] * 3}
-
-
-def _source(received: Any, source: int) -> Tree:
-    return {"send": None, "recv": source}
-
-
-def _handles(received: Any, source: int) -> Tree:
-    return [Handle(True), Handle(True)]
-
-
-def _object(name: str, binding: Any, **more: Any) -> Binding:
-    return binding(framework=FRAMEWORK, path=PATH + name, admits=OBJECTS, **more)  # type: ignore[no-any-return]
+def _object(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> OfObjects:
+    parameters = {**takes, "group": "optional group"}
+    common: dict[str, Any] = {"framework": FRAMEWORK, "admits": OBJECTS, "result": next(iter(takes)), **more}
+    return OfObjects(path=PATH + name, collective=collective, takes=parameters, **common)
 
 
 MESSAGES_AND_OBJECTS: tuple[Binding, ...] = (
-    Ring(
-        framework=FRAMEWORK,
-        path=PATH + "send",
-        admits=MESSAGES,
-        speak=_blocking,
-        returns=_source,
+    _ring(
+        "send",
+        **_BLOCKING,
+        returns=lambda received, source: {"send": None, "recv": source},
         example="""\
 x = torch.tensor([1, 2]) + 10 * rank
 dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
@@ -103,21 +65,32 @@ dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
             ("A `recv` from the rank itself waits for an `isend` to itself, and without one until the deadline."),
         ),
     ),
-    Ring(framework=FRAMEWORK, path=PATH + "recv", form="any", admits=MESSAGES, speak=_from_anybody, returns=_source),
-    Ring(framework=FRAMEWORK, path=PATH + "isend", admits=MESSAGES, speak=_asynchronous, returns=_done),
-    Ring(
-        framework=FRAMEWORK,
-        path=PATH + "isend",
+    _ring(
+        "recv",
+        form="any",
+        sends=_BLOCKING["sends"],
+        receives=Half("recv", {"tensor": "written but None"}),
+        returns=lambda received, source: {"send": None, "recv": source},
+    ),
+    _ring(
+        "isend",
+        **_LATER,
+        in_turn=False,
+        returns=lambda received, source: {"send": Handle(True), "recv": Handle(True)},
+    ),
+    _ring(
+        "isend",
+        **_LATER,
         form="tag",
-        admits=MESSAGES,
         speak=_among_others,
-        returns=_three_done,
+        returns=lambda received, source: {"send": [Handle(True)] * 3, "recv": [Handle(True)] * 3},
         alone="a tag is met by the same tag alone, and other dialects have none",
     ),
-    Ring(framework=FRAMEWORK, path=PATH + "batch_isend_irecv", admits=MESSAGES, speak=_batch, returns=_handles),
+    _ring("batch_isend_irecv", **_LATER, speak=_batch, returns=lambda received, source: [Handle(True), Handle(True)]),
     _object(
         "all_gather_object",
-        AllGatherObject,
+        "all_gather_object",
+        {"object_list": "list to fill", "obj": "object"},
         example="""\
 outs = [None] * size
 dist.all_gather_object(outs, {"rank": rank})
@@ -127,14 +100,28 @@ dist.all_gather_object(outs, {"rank": rank})
             ("`send_object_list` and `recv_object_list` move a list; `recv_object_list` returns the sender's rank."),
         ),
     ),
-    _object("gather_object", GatherObject, with_root=root_as("dst")),
-    _object("broadcast_object_list", BroadcastObjects, with_root=root_as("src")),
-    _object("scatter_object_list", ScatterObjects, with_root=root_as("src")),
+    _object(
+        "gather_object",
+        "gather_object",
+        {"obj": "object", "object_gather_list": "list to fill, None elsewhere@root", "dst": "root"},
+        result="object_gather_list",
+    ),
+    _object("broadcast_object_list", "broadcast_object", {"object_list": "list to fill with two", "src": "root"}),
+    _object(
+        "scatter_object_list",
+        "scatter_object",
+        {
+            "scatter_object_output_list": "list to fill with one",
+            "scatter_object_input_list": "objects@root",
+            "src": "root",
+        },
+    ),
     RingObjects(
         framework=FRAMEWORK,
         path=PATH + "send_object_list",
-        other=PATH + "recv_object_list",
+        sends=Half("send_object_list", {"object_list": "objects", "dst": "rank of another", "group": "optional group"}),
+        receives=Half("recv_object_list", {"object_list": "list", "src": "optional rank", "group": "optional group"}),
         admits=replace(OBJECTS, least_size=2),
-        received=lambda source: source,
+        returns=lambda received, source: {"send": None, "recv": source},
     ),
 )

@@ -119,13 +119,6 @@ def test_with_one_replica_nothing_is_checked() -> None:
     assert mirrored(1).run(lambda: gathered(torch.tensor(1.0), axis=-7)).item() == 1.0
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_slices_are_refused(replicas: int) -> None:
-    slices = tf.IndexedSlices(torch.ones(1, 2), torch.tensor([0]), torch.tensor([8, 2]))
-    with pytest.raises(NotImplementedError, match=r"^all_gather does not support IndexedSlices$"):
-        mirrored(replicas).run(lambda: gathered([slices]))
-
-
 @pytest.mark.parametrize("value", [None, "text"])
 def test_what_is_no_tensor_is_refused(run: Run, value: object) -> None:
     with pytest.raises(ValueError, match=r"Attempt to convert a value .* with an unsupported type"):
@@ -135,13 +128,6 @@ def test_what_is_no_tensor_is_refused(run: Run, value: object) -> None:
 def test_numbers_are_scalars_and_so_refused(run_two: Run) -> None:
     with pytest.raises(ValueError, match=r"Can't concatenate scalars"):
         run_two(lambda: gathered([1.0, 2.0]))
-
-
-def test_the_axis_must_be_given() -> None:
-    with pytest.raises(
-        TypeError, match=r"ReplicaContext.all_gather\(\) missing 1 required positional argument: 'axis'"
-    ):
-        context().all_gather(torch.ones(1))  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 def test_the_axis_must_be_an_integer(run_two: Run) -> None:

@@ -132,6 +132,9 @@ def test_what_is_refused_is_refused_before_anything_is_sent(run: Run, refused: R
         refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(3), torch.zeros(4)), "divide equally")
         refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(6), torch.zeros(4)), "output is")
         refused(RuntimeError, lambda: F.all_to_all(parts[:1], parts), "should be 2")
+        refused(TypeError, lambda: F.all_to_all(5, parts), "`output_tensor_list` of type List")  # type: ignore[arg-type]
+        refused(ValueError, lambda: F.all_to_all([x, x[:1].expand(2)], parts), r"output_tensor_list\[1\] is expanded")
+        refused(ValueError, lambda: F.all_to_all_single(x[:1].expand(2), x), "all_to_all_single: output is expanded")
         refused(ValueError, lambda: F.all_to_all([part.long() for part in parts], parts), "different dtypes")
         refused(ValueError, lambda: F.all_reduce(x, group="a group"), "not registered")  # type: ignore[arg-type]
         return F.all_reduce(x).tolist()

@@ -100,26 +100,6 @@ def test_a_factor_counts_in_the_gradient(run: Run) -> None:
         assert all(graph == pytest.approx(slopes, rel=1e-6, abs=1e-8) for graph, slopes in found)
 
 
-def test_a_gradient_can_be_differentiated_again(run: Run) -> None:
-    """The loss of every rank is the square of the product; d2L/dx_r2 is 2 n times the square of the others' product."""
-
-    def rank() -> Any:
-        x = _own().requires_grad_()
-        (first,) = torch.autograd.grad((F.all_reduce(x, Op.PRODUCT) ** 2).sum(), x, create_graph=True)
-        dist.all_reduce(others := _own().clone(), Op.PRODUCT)
-        (second,) = torch.autograd.grad(first.sum(), x)
-        return second.tolist(), others.tolist(), _own().tolist()
-
-    everyones = run(rank, SIZE)
-    # Summed over the ranks whose gradients are differentiated: the own square, and with each other rank 2 x 2 x's.
-    for mine, (second, product, own) in enumerate(everyones):
-        for place in range(2):
-            x, whole = own[place], product[place]
-            others = [found[2][place] for other, found in enumerate(everyones) if other != mine]
-            wanted = 2 * SIZE * (whole / x) ** 2 + sum(2 * 2 * SIZE * whole**2 / (x * other) for other in others)
-            assert second[place] == pytest.approx(wanted)
-
-
 def test_a_rank_whose_input_wants_no_gradient_joins_all_the_same(run: Run) -> None:
     def rank() -> Any:
         x = _own().requires_grad_(dist.get_rank() == 0)

@@ -6,14 +6,14 @@ rest of its memory holds. Lengths are chosen so that data travels in a fingerpri
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from collshim import Communicator
+from collshim import Communicator, Work
 from tests.engine.scenarios.values import numbers
 
 LENGTHS = {"small": 5, "large": 1500}
@@ -58,148 +58,168 @@ def everyones(length: int, size: int, peer: int = 0) -> Tensor:
     return torch.stack([part(length, rank, peer) for rank in range(size)])
 
 
-def _all_reduce(comm: Communicator, length: int, place: Into) -> Any:
-    given = part(length, comm.rank)
-    out = place(given)
-    return comm.all_reduce(given, out=out).wait() is out, torch.equal(out, total(length, comm.size))
+class Form(NamedTuple):
+    """A collective: how it is called, and, from length, rank and size, what a rank gives and what its output holds."""
+
+    call: Callable[[Communicator, Any, Any], Work[Any]]
+    given: Callable[[int, int, int], Any]
+    result: Callable[[int, int, int], Any]
 
 
-def _reduce(comm: Communicator, length: int, place: Into) -> Any:
-    given, root = part(length, comm.rank), comm.size - 1
-    out = place(given)
-    got = comm.reduce(given, root, out=out if comm.rank == root else None).wait()
-    wanted = total(length, comm.size) if comm.rank == root else out
-    return got is (out if comm.rank == root else None), torch.equal(out, wanted)
+def _own(length: int, rank: int, size: int) -> Tensor:
+    return part(length, rank)
 
 
-def _broadcast(comm: Communicator, length: int, place: Into) -> Any:
-    given, root = part(length, comm.rank), comm.size - 1
-    out = place(given)
-    got = comm.broadcast(given if comm.rank == root else out, root, out=out).wait()
-    return got is out, torch.equal(out, part(length, root))
+def _total(length: int, rank: int, size: int) -> Tensor:
+    return total(length, size)
 
 
-def _all_gather(comm: Communicator, length: int, place: Into) -> Any:
-    out = place(parts(length, 0, comm.size))
-    got = comm.all_gather(part(length, comm.rank), out=out).wait()
-    return got is out, torch.equal(out, everyones(length, comm.size))
+def _own_total(length: int, rank: int, size: int) -> Tensor:
+    return total(length, size, rank)
 
 
-def _all_gather_into_list(comm: Communicator, length: int, place: Into) -> Any:
-    out = [place(part(length, rank)) for rank in range(comm.size)]
-    got = comm.all_gather(part(length, comm.rank), out=out).wait()
-    return got is out, torch.equal(torch.stack(out), everyones(length, comm.size))  # type: ignore[comparison-overlap]
+def _everyones(length: int, rank: int, size: int) -> Tensor:
+    return everyones(length, size)
 
 
-def _all_gather_into_unequal_list(comm: Communicator, length: int, place: Into) -> Any:
-    wanted = [part(length * rank, rank) for rank in range(comm.size)]
-    out = [place(known) for known in wanted]
-    got = comm.all_gather(wanted[comm.rank].clone(), out=out).wait()
-    return got is out, all(torch.equal(a, b) for a, b in zip(out, wanted, strict=True))  # type: ignore[comparison-overlap]
+def _everyones_for_it(length: int, rank: int, size: int) -> Tensor:
+    return everyones(length, size, rank)
 
 
-def _gather(comm: Communicator, length: int, place: Into) -> Any:
+Given = Callable[[int, int, int], Any]
+
+
+def _on_last(result: Given) -> Given:
+    return lambda length, rank, size: result(length, rank, size) if rank == size - 1 else None
+
+
+def _listed(tensor: Given) -> Given:
+    return lambda length, rank, size: list(tensor(length, rank, size))
+
+
+def _end_to_end(tensor: Given) -> Given:
+    return lambda length, rank, size: tensor(length, rank, size).flatten(0, 1)
+
+
+def _unequal(length: int, rank: int, size: int) -> list[Tensor]:
+    return [part(length * (rank + 2 * peer), rank, peer) for peer in range(size)]
+
+
+def _unequal_for_it(length: int, rank: int, size: int) -> list[Tensor]:
+    return [part(length * (peer + 2 * rank), peer, rank) for peer in range(size)]
+
+
+def _growing(length: int, rank: int, size: int) -> list[Tensor]:
+    return [part(length * peer, peer) for peer in range(size)]
+
+
+def _rows(rank: int, peer: int, size: int) -> int:
+    """Unequal on the last rank alone: the others' are equal, which they give as unequal ones all the same."""
+    return 3 if rank == peer == size - 1 else 2
+
+
+def _cut(length: int, rank: int, size: int) -> list[Tensor]:
+    return [numbers((_rows(rank, peer, size), length), torch.float64, rank, peer) for peer in range(size)]
+
+
+def _cut_for_it(length: int, rank: int, size: int) -> list[Tensor]:
+    return [numbers((_rows(peer, rank, size), length), torch.float64, peer, rank) for peer in range(size)]
+
+
+def _joined(tensors: Given) -> Given:
+    return lambda length, rank, size: torch.cat(tensors(length, rank, size))
+
+
+def _in_splits(comm: Communicator, given: Tensor, out: Tensor) -> Work[Any]:
+    sent = tuple(_rows(comm.rank, peer, comm.size) for peer in range(comm.size))
+    received = tuple(_rows(peer, comm.rank, comm.size) for peer in range(comm.size))
+    return comm.all_to_all(given, out=out, splits=(sent, received))
+
+
+def _around(comm: Communicator, given: Tensor, out: Tensor) -> Work[Any]:
+    arriving = comm.recv((comm.rank - 1) % comm.size, out=out)
+    comm.send(given, (comm.rank + 1) % comm.size).wait()
+    return arriving
+
+
+def _from_last(comm: Communicator, given: Tensor, out: Tensor) -> Work[Any]:
     root = comm.size - 1
-    out = place(parts(length, 0, comm.size)) if comm.rank == root else None
-    got = comm.gather(part(length, comm.rank), root, out=out).wait()
-    return got is out, out is None or torch.equal(out, everyones(length, comm.size))
+    return comm.broadcast(given if comm.rank == root else out, root, out=out)
 
 
-def _gather_into_list(comm: Communicator, length: int, place: Into) -> Any:
-    root = comm.size - 1
-    out = [place(part(length, 0)) for _ in range(comm.size)] if comm.rank == root else None
-    got = comm.gather(part(length, comm.rank), root, out=out).wait()
-    return got is out, out is None or torch.equal(torch.stack(out), everyones(length, comm.size))  # type: ignore[comparison-overlap]
+def _all_gather(comm: Communicator, given: Tensor, out: Any) -> Work[Any]:
+    return comm.all_gather(given, out=out)
 
 
-def _scatter(comm: Communicator, length: int, place: Into) -> Any:
-    out = place(part(length, 0))
-    got = comm.scatter(parts(length, 0, comm.size) if comm.rank == 0 else None, 0, out=out).wait()
-    return got is out, torch.equal(out, part(length, 0, comm.rank))
+def _gather(comm: Communicator, given: Tensor, out: Any) -> Work[Any]:
+    return comm.gather(given, comm.size - 1, out=out)
 
 
-def _reduce_scatter(comm: Communicator, length: int, place: Into) -> Any:
-    out = place(part(length, 0))
-    got = comm.reduce_scatter(parts(length, comm.rank, comm.size), out=out).wait()
-    return got is out, torch.equal(out, total(length, comm.size, comm.rank))
+def _reduce_scatter(comm: Communicator, given: Tensor, out: Tensor) -> Work[Any]:
+    return comm.reduce_scatter(given, out=out)
 
 
-def _all_to_all(comm: Communicator, length: int, place: Into) -> Any:
-    out = place(parts(length, 0, comm.size))
-    got = comm.all_to_all(parts(length, comm.rank, comm.size), out=out).wait()
-    return got is out, torch.equal(out, everyones(length, comm.size, comm.rank))
+def _all_to_all(comm: Communicator, given: Any, out: Any) -> Work[Any]:
+    return comm.all_to_all(given, out=out)
 
 
-def _all_to_all_into_list(comm: Communicator, length: int, place: Into) -> Any:
-    out = [place(part(length, 0)) for _ in range(comm.size)]
-    got = comm.all_to_all(parts(length, comm.rank, comm.size), out=out).wait()
-    return got is out, torch.equal(torch.stack(out), everyones(length, comm.size, comm.rank))
+INTO: dict[str, Form] = {
+    "all_reduce": Form(lambda c, x, out: c.all_reduce(x, out=out), _own, _total),
+    "reduce": Form(lambda c, x, out: c.reduce(x, c.size - 1, out=out), _own, _on_last(_total)),
+    "broadcast": Form(_from_last, _own, lambda length, rank, size: part(length, size - 1)),
+    "all_gather": Form(_all_gather, _own, _everyones),
+    "all_gather into a list": Form(_all_gather, _own, _listed(_everyones)),
+    "all_gather into an unequal list": Form(_all_gather, lambda n, rank, size: part(n * rank, rank), _growing),
+    "gather": Form(_gather, _own, _on_last(_everyones)),
+    "gather into a list": Form(_gather, _own, _on_last(_listed(_everyones))),
+    "scatter": Form(
+        lambda c, x, out: c.scatter(x if c.rank == 0 else None, 0, out=out),
+        parts,
+        lambda length, rank, size: part(length, 0, rank),
+    ),
+    "reduce_scatter": Form(_reduce_scatter, parts, _own_total),
+    "all_to_all": Form(_all_to_all, parts, _everyones_for_it),
+    "all_to_all into a list": Form(_all_to_all, parts, _listed(_everyones_for_it)),
+    "all_to_all of a list into one array": Form(_all_to_all, _listed(parts), _everyones_for_it),
+    "all_to_all into an unequal list": Form(_all_to_all, _unequal, _unequal_for_it),
+    "all_gather end to end": Form(_all_gather, _own, _end_to_end(_everyones)),
+    "gather end to end": Form(_gather, _own, _on_last(_end_to_end(_everyones))),
+    "reduce_scatter of parts end to end": Form(_reduce_scatter, _end_to_end(parts), _own_total),
+    "all_to_all end to end": Form(_all_to_all, _end_to_end(parts), _end_to_end(_everyones_for_it)),
+    "all_to_all in splits": Form(_in_splits, _joined(_cut), _joined(_cut_for_it)),
+    "all_to_all of lists that are unequal on the last rank": Form(_all_to_all, _cut, _cut_for_it),
+    "recv": Form(_around, _own, lambda length, rank, size: part(length, (rank - 1) % size)),
+}
 
 
-def _all_to_all_list_into_stacked(comm: Communicator, length: int, place: Into) -> Any:
-    out = place(parts(length, 0, comm.size))
-    got = comm.all_to_all(list(parts(length, comm.rank, comm.size)), out=out).wait()
-    return got is out, torch.equal(out, everyones(length, comm.size, comm.rank))
+def _into(name: str, comm: Communicator, length: int, place: Into) -> Any:
+    """Twice: the second call is not validated again."""
+    form, rank, size = INTO[name], comm.rank, comm.size
+    expected = form.result(length, rank, size)
+    out = None if expected is None else _changed(expected, place)
+    result = [form.call(comm, form.given(length, rank, size), out).wait() for _ in range(2)][-1]
+    return result is out, out is None or _equal(out, expected)
 
 
-def _all_to_all_into_unequal_list(comm: Communicator, length: int, place: Into) -> Any:
-    given = [part(length * (comm.rank + 2 * peer), comm.rank, peer) for peer in range(comm.size)]
-    wanted = [part(length * (rank + 2 * comm.rank), rank, comm.rank) for rank in range(comm.size)]
-    out = [place(known) for known in wanted]
-    got = comm.all_to_all(given, out=out).wait()
-    return got is out, all(torch.equal(a, b) for a, b in zip(out, wanted, strict=True))
+def _changed(tensors: Any, place: Into) -> Any:
+    return [place(tensor) for tensor in tensors] if isinstance(tensors, list) else place(tensors)
 
 
-def _end_to_end(stacked: Tensor) -> Tensor:
-    return stacked.flatten(0, 1)
+def _equal(found: Tensor | Sequence[Tensor], expected: Any) -> bool:
+    if isinstance(expected, Tensor):
+        return isinstance(found, Tensor) and torch.equal(found, expected)
+    return all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
-def _all_gather_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
-    out = place(_end_to_end(parts(length, 0, comm.size)))
-    result = [comm.all_gather(part(length, comm.rank), out=out).wait() for _ in range(2)][-1]
-    return result is out, torch.equal(out, _end_to_end(everyones(length, comm.size)))
+OTHER_DTYPES = "all_to_all in splits of other dtypes"
 
 
-def _gather_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
-    root = comm.size - 1
-    out = place(_end_to_end(parts(length, 0, comm.size))) if comm.rank == root else None
-    result = [comm.gather(part(length, comm.rank), root, out=out).wait() for _ in range(2)][-1]
-    return result is out, out is None or torch.equal(out, _end_to_end(everyones(length, comm.size)))
-
-
-def _reduce_scatter_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
-    out, tensor = place(part(length, 0)), _end_to_end(parts(length, comm.rank, comm.size))
-    result = [comm.reduce_scatter(tensor, out=out).wait() for _ in range(2)][-1]
-    return result is out, torch.equal(out, total(length, comm.size, comm.rank))
-
-
-def _all_to_all_end_to_end(comm: Communicator, length: int, place: Into) -> Any:
-    out, tensor = (_end_to_end(parts(length, comm.rank, comm.size)) for _ in range(2))
-    out = place(out)
-    result = [comm.all_to_all(tensor, out=out).wait() for _ in range(2)][-1]
-    return result is out, torch.equal(out, _end_to_end(everyones(length, comm.size, comm.rank)))
-
-
-def _all_to_all_in_splits(comm: Communicator, length: int, place: Into) -> Any:
-    """Unequal splits on the last rank alone: the others' are equal, which they give as unequal ones all the same."""
-    last = comm.size - 1
-    rows = [[3 if rank == peer == last else 2 for peer in range(comm.size)] for rank in range(comm.size)]
-    tensors = [
-        [numbers((rows[rank][peer], length), torch.float64, rank, peer) for peer in range(comm.size)]
-        for rank in range(comm.size)
-    ]
-    expected = torch.cat([tensors[rank][comm.rank] for rank in range(comm.size)])
-    out, splits = place(expected), (tuple(rows[comm.rank]), tuple(row[comm.rank] for row in rows))
-    result = [comm.all_to_all(torch.cat(tensors[comm.rank]), out=out, splits=splits).wait() for _ in range(2)][-1]
-    return result is out, torch.equal(out, expected)
-
-
-def _all_to_all_in_splits_of_other_dtypes(comm: Communicator, length: int, place: Into) -> Any:
+def _in_splits_of_other_dtypes(comm: Communicator, length: int, place: Into) -> Any:
     """Of bytes that no backend has a type for; and of numbers whose conjugation has not been carried out yet."""
     rows = (2,) * comm.size
     right = []
     for dtype in (torch.int16, torch.complex64):
-        tensors = [_end_to_end(everyones(length, comm.size, peer)).to(dtype) * (1 + peer) for peer in range(comm.size)]
+        tensors = [everyones(length, comm.size, peer).flatten(0, 1).to(dtype) * (1 + peer) for peer in range(comm.size)]
         tensors = [tensor + 1j * tensor if tensor.is_complex() else tensor for tensor in tensors]
         for given in (tensors, tensors, [tensor.conj() for tensor in tensors]):
             out = place(torch.zeros_like(given[0]))
@@ -209,54 +229,11 @@ def _all_to_all_in_splits_of_other_dtypes(comm: Communicator, length: int, place
     return True, all(right)
 
 
-def _all_to_all_lists_unequal_on_the_last_rank(comm: Communicator, length: int, place: Into) -> Any:
-    last = comm.size - 1
-    shapes = [[(3 if rank == peer == last else 2, length) for peer in range(comm.size)] for rank in range(comm.size)]
-    inputs = [numbers(shapes[comm.rank][peer], torch.float64, comm.rank, peer) for peer in range(comm.size)]
-    expected = [numbers(shapes[rank][comm.rank], torch.float64, rank, comm.rank) for rank in range(comm.size)]
-    out = [place(tensor) for tensor in expected]
-    result = [comm.all_to_all(inputs, out=out).wait() for _ in range(2)][-1]
-    return result is out, all(torch.equal(a, b) for a, b in zip(out, expected, strict=True))
-
-
-def _recv(comm: Communicator, length: int, place: Into) -> Any:
-    before, after = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
-    out = place(part(length, 0))
-    arriving = comm.recv(before, out=out)
-    comm.send(part(length, comm.rank), after).wait()
-    return arriving.wait() is out, torch.equal(out, part(length, before))
-
-
-INTO: dict[str, Callable[[Communicator, int, Into], Any]] = {
-    "all_reduce": _all_reduce,
-    "reduce": _reduce,
-    "broadcast": _broadcast,
-    "all_gather": _all_gather,
-    "all_gather into a list": _all_gather_into_list,
-    "all_gather into an unequal list": _all_gather_into_unequal_list,
-    "gather": _gather,
-    "gather into a list": _gather_into_list,
-    "scatter": _scatter,
-    "reduce_scatter": _reduce_scatter,
-    "all_to_all": _all_to_all,
-    "all_to_all into a list": _all_to_all_into_list,
-    "all_to_all of a list into one array": _all_to_all_list_into_stacked,
-    "all_to_all into an unequal list": _all_to_all_into_unequal_list,
-    "all_gather end to end": _all_gather_end_to_end,
-    "gather end to end": _gather_end_to_end,
-    "reduce_scatter of parts end to end": _reduce_scatter_end_to_end,
-    "all_to_all end to end": _all_to_all_end_to_end,
-    "all_to_all in splits": _all_to_all_in_splits,
-    "all_to_all in splits of other dtypes": _all_to_all_in_splits_of_other_dtypes,
-    "all_to_all of lists that are unequal on the last rank": _all_to_all_lists_unequal_on_the_last_rank,
-    "recv": _recv,
-}
-
-
 def into() -> dict[str, partial[Any]]:
+    scenarios = {name: partial(_into, name) for name in INTO} | {OTHER_DTYPES: partial(_in_splits_of_other_dtypes)}
     return {
-        f"{name}, {place}, {length}": partial(scenario, length=LENGTHS[length], place=PLACES[place])  # type: ignore[call-arg]
-        for name, scenario in INTO.items()
+        f"{name}, {place}, {length}": partial(scenario, length=LENGTHS[length], place=PLACES[place])
+        for name, scenario in scenarios.items()
         for place in PLACES
         for length in LENGTHS
     }

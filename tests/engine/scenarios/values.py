@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from collshim import Communicator
+from collshim import Communicator, Work
+from collshim.conformance import reference
 from tests.engine.worlds import plain
 
 Shape = tuple[int, ...]
@@ -80,42 +81,15 @@ class Values:
 
 
 def reduced(op: Any, given: Sequence[Tensor]) -> Tensor:
-    """The reduction of small whole numbers, computed in 64 bits."""
+    """The suite's reduction of small whole numbers, computed in 64 bits."""
     dtype = given[0].dtype
-    wide = [part.to(_wide(dtype)) for part in given]
-    return _WIDE[op if isinstance(op, str) else "premul_sum"](torch.stack(wide)).to(dtype)
-
-
-def _wide(dtype: torch.dtype) -> torch.dtype:
-    return torch.complex128 if dtype.is_complex else torch.float64 if dtype.is_floating_point else torch.int64
-
-
-def _bits(fold: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    def over(stacked: Tensor) -> Tensor:
-        found = stacked[0]
-        for part in stacked[1:]:
-            found = fold(found, part)
-        return found
-
-    return over
-
-
-def _average(stacked: Tensor) -> Tensor:
-    whole = not (stacked.is_complex() or stacked.is_floating_point())
-    return torch.div(stacked.sum(0), len(stacked), rounding_mode="trunc" if whole else None)
-
-
-_WIDE: dict[str, Callable[[Tensor], Tensor]] = {
-    "sum": lambda stacked: stacked.sum(0),
-    "avg": _average,
-    "prod": lambda stacked: stacked.prod(0),
-    "min": lambda stacked: stacked.amin(0),
-    "max": lambda stacked: stacked.amax(0),
-    "band": _bits(torch.bitwise_and),
-    "bor": _bits(torch.bitwise_or),
-    "bxor": _bits(torch.bitwise_xor),
-    "premul_sum": lambda stacked: stacked.sum(0) * 2,
-}
+    inexact = dtype.is_floating_point or dtype.is_complex
+    wide = torch.complex128 if dtype.is_complex else torch.float64 if inexact else torch.int64
+    fold = op if op in reference.REDUCE_OPS and op != "avg" else "sum"
+    total = torch.from_numpy(reference.all_reduce([part.to(wide).numpy() for part in given], fold)[0])
+    if op == "avg":
+        total = torch.div(total, len(given), rounding_mode=None if inexact else "trunc")
+    return (total if isinstance(op, str) else total * op[1]).to(dtype)
 
 
 def means_something(op: Any, dtype: torch.dtype) -> bool:
@@ -130,9 +104,9 @@ def means_something(op: Any, dtype: torch.dtype) -> bool:
 def scenario(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, comm: Communicator) -> Any:
     """One collective; its result, and whether what was given is as it was."""
     known = Values(shape, dtype, reduce_op, comm.size)
-    given = _GIVEN[op](known, comm.rank)
+    given = GIVEN[op](known, comm.rank)
     copies = [part.clone() for part in _tensors(given)]
-    result = _CALLS[op](comm, given, known, reduce_op)
+    result = CALLS[op](comm, given, known, reduce_op).wait()
     kept = all(torch.equal(_exact(a), _exact(b)) for a, b in zip(copies, _tensors(given), strict=True))
     return plain(result), kept
 
@@ -140,7 +114,7 @@ def scenario(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, comm: Co
 def expected(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, size: int) -> list[Any]:
     """What ``scenario`` returns on every rank."""
     known = Values(shape, dtype, reduce_op, size)
-    return [(plain(_RESULTS[op](known, rank, reduce_op)), True) for rank in range(size)]
+    return [(plain(RESULTS[op](known, rank, reduce_op)), True) for rank in range(size)]
 
 
 def scenarios(ops: Sequence[str], shape: Shape, dtype: torch.dtype, reduce_op: Any = "sum") -> dict[str, partial[Any]]:
@@ -157,18 +131,16 @@ def _tensors(given: Any) -> list[Tensor]:
     return [] if given is None else [given] if isinstance(given, Tensor) else list(given)
 
 
-def _ring(comm: Communicator, given: Tensor, known: Values, discovered: bool) -> Tensor:
+def _ring(comm: Communicator, given: Tensor, known: Values, discovered: bool) -> Work[Any]:
     """Every rank sends to the next."""
     before = (comm.rank - 1) % comm.size
     like = None if discovered else known.of(before)
     arriving = comm.recv(before, like=like, discovers=discovered)
     leaving = comm.send(given, (comm.rank + 1) % comm.size, discovers=discovered)
-    result: Tensor = arriving.wait()
-    leaving.wait()
-    return result
+    return arriving.then(lambda received: leaving.wait() or received)
 
 
-_GIVEN: dict[str, Callable[[Values, int], Any]] = {
+GIVEN: dict[str, Callable[[Values, int], Any]] = {
     "all_reduce": lambda v, r: v.operand(r),
     "reduce": lambda v, r: v.operand(r),
     "broadcast": lambda v, r: v.of(r),
@@ -198,27 +170,27 @@ def _operand_of(v: Values, rank: int, owner: int) -> Tensor:
     return numbers(shape, torch.int64, rank, owner, below=2).to(v.dtype)
 
 
-_CALLS: dict[str, Callable[[Communicator, Any, Values, Any], Any]] = {
-    "all_reduce": lambda c, x, v, op: c.all_reduce(x, op).wait(),
-    "reduce": lambda c, x, v, op: c.reduce(x, v.root, op).wait(),
-    "broadcast": lambda c, x, v, op: c.broadcast(x, v.root).wait(),
-    "broadcast, discovered": lambda c, x, v, op: c.broadcast(x, v.root, discovers=True).wait(),
-    "all_gather": lambda c, x, v, op: c.all_gather(x).wait(),
-    "all_gather_ragged": lambda c, x, v, op: c.all_gather_ragged(x).wait(),
-    "gather": lambda c, x, v, op: c.gather(x, v.root).wait(),
-    "gather_ragged": lambda c, x, v, op: c.gather_ragged(x, v.root).wait(),
-    "scatter, stacked": lambda c, x, v, op: c.scatter(x, v.root, like=v.of(0)).wait(),
-    "scatter, list": lambda c, x, v, op: c.scatter(x, v.root, like=v.of(0)).wait(),
-    "scatter, ragged": lambda c, x, v, op: c.scatter(x, v.root, discovers=True).wait(),
-    "reduce_scatter, stacked": lambda c, x, v, op: c.reduce_scatter(x, op).wait(),
-    "reduce_scatter, list": lambda c, x, v, op: c.reduce_scatter(x, op).wait(),
-    "reduce_scatter, ragged": lambda c, x, v, op: c.reduce_scatter(x).wait(),
-    "all_to_all, stacked": lambda c, x, v, op: c.all_to_all(x).wait(),
-    "all_to_all, list": lambda c, x, v, op: c.all_to_all(x, discovers=True).wait(),
-    "all_to_all, ragged": lambda c, x, v, op: c.all_to_all(x, discovers=True).wait(),
+CALLS: dict[str, Callable[[Communicator, Any, Values, Any], Work[Any]]] = {
+    "all_reduce": lambda c, x, v, op: c.all_reduce(x, op),
+    "reduce": lambda c, x, v, op: c.reduce(x, v.root, op),
+    "broadcast": lambda c, x, v, op: c.broadcast(x, v.root),
+    "broadcast, discovered": lambda c, x, v, op: c.broadcast(x, v.root, discovers=True),
+    "all_gather": lambda c, x, v, op: c.all_gather(x),
+    "all_gather_ragged": lambda c, x, v, op: c.all_gather_ragged(x),
+    "gather": lambda c, x, v, op: c.gather(x, v.root),
+    "gather_ragged": lambda c, x, v, op: c.gather_ragged(x, v.root),
+    "scatter, stacked": lambda c, x, v, op: c.scatter(x, v.root, like=v.of(0)),
+    "scatter, list": lambda c, x, v, op: c.scatter(x, v.root, like=v.of(0)),
+    "scatter, ragged": lambda c, x, v, op: c.scatter(x, v.root, discovers=True),
+    "reduce_scatter, stacked": lambda c, x, v, op: c.reduce_scatter(x, op),
+    "reduce_scatter, list": lambda c, x, v, op: c.reduce_scatter(x, op),
+    "reduce_scatter, ragged": lambda c, x, v, op: c.reduce_scatter(x),
+    "all_to_all, stacked": lambda c, x, v, op: c.all_to_all(x),
+    "all_to_all, list": lambda c, x, v, op: c.all_to_all(x, discovers=True),
+    "all_to_all, ragged": lambda c, x, v, op: c.all_to_all(x, discovers=True),
     "send and recv": lambda c, x, v, op: _ring(c, x, v, False),
     "send and recv, discovered": lambda c, x, v, op: _ring(c, x, v, True),
-    "barrier": lambda c, x, v, op: c.barrier().wait(),
+    "barrier": lambda c, x, v, op: c.barrier(),
 }
 
 
@@ -226,7 +198,7 @@ def _column(v: Values, rank: int) -> list[Tensor]:
     return [v.unequal(sender, rank) for sender in range(v.size)]
 
 
-_RESULTS: dict[str, Callable[[Values, int, Any], Any]] = {
+RESULTS: dict[str, Callable[[Values, int, Any], Any]] = {
     "all_reduce": lambda v, r, op: v.reduced(op),
     "reduce": lambda v, r, op: v.reduced(op) if r == v.root else None,
     "broadcast": lambda v, r, op: v.of(v.root),
@@ -249,6 +221,6 @@ _RESULTS: dict[str, Callable[[Values, int, Any], Any]] = {
     "barrier": lambda v, r, op: None,
 }
 
-OPS = tuple(_CALLS)
+OPS = tuple(CALLS)
 REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter, stacked", "reduce_scatter, list")
 MOVEMENTS = tuple(op for op in OPS if op not in REDUCTIONS and op != "barrier")

@@ -17,9 +17,6 @@ TRANSPORTS = ("threads", "processes")
 RAW = "torch"
 """The same fault in a program of raw torch.distributed over gloo."""
 
-MOMENTS = ("before", "between", "anywhere")
-"""When a fault comes: before the calls of a step are posted, between that and their waits, or at any time after."""
-
 _AFTER = 14
 """Steps after the fault: every rank comes to need the one at which it happened."""
 

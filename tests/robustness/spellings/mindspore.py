@@ -9,7 +9,7 @@ from collshim.mindspore import communication
 from collshim.mindspore.communication import comm_func
 from collshim.world import World
 from tests.robustness.context import SIZE, RankContext
-from tests.robustness.spelled import spelled
+from tests.robustness.spelled import every, messages
 from tests.robustness.spelling import Arguments, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -45,38 +45,13 @@ def _batch(context: RankContext, arguments: Arguments) -> Any:
     return comm_func.batch_isend_irecv(operations)[1]
 
 
-_SAME = ("rows", "dtype")
-_SPELLED: dict[str, dict[str, Any]] = {
-    "all_reduce": {},
-    "all_gather_into_tensor": {},
-    "reduce_scatter_tensor": {},
-    "broadcast": {},
-    "reduce": {},
-    "gather_into_tensor": {"agreed": (*_SAME, "root")},
-    "scatter_tensor": {"agreed": (*_SAME, "root")},
-    "all_to_all_with_output_shape": {},
-    "all_to_all_single_with_output_shape": {},
-    "all_to_all_v_c": {},
-}
+_ROOTED = ("rows", "dtype", "root")
 
 SURFACE = Surface(
     _enter,
     (
-        *(spelled(f"mindspore.communication.comm_func.{name}", **more) for name, more in _SPELLED.items()),
-        _func(
-            "send",
-            roles={"tensor": "array", "dst": "rank", "tag": "tag"},
-            good=lambda h: {"tensor": h.own(), "dst": h.ranks[h.after], "tag": 8},
-            right=RankContext.from_before,
-            after=lambda h: comm_func.recv(h.blank(), h.ranks[h.before], h.group, 8),
-        ),
-        _func(
-            "recv",
-            roles={"tensor": "array", "src": "rank", "tag": "tag"},
-            good=lambda h: {"tensor": h.blank(), "src": h.ranks[h.before], "tag": 9},
-            right=RankContext.from_before,
-            before=lambda h: comm_func.isend(h.own(), h.ranks[h.after], h.group, 9),
-        ),
+        *every("mindspore", {"comm_func.gather_into_tensor": _ROOTED, "comm_func.scatter_tensor": _ROOTED}),
+        *messages("mindspore.communication.comm_func.send"),
         _func(
             "batch_isend_irecv",
             call=_batch,

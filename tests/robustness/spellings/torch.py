@@ -7,9 +7,9 @@ from typing import Any
 
 from collshim.torch import distributed as dist
 from collshim.world import World
-from tests.robustness.context import SIZE, RankContext
-from tests.robustness.spelled import spelled
-from tests.robustness.spelling import Arguments, Call, Spelling, Surface
+from tests.robustness.context import SIZE
+from tests.robustness.spelled import every, messages, spelled
+from tests.robustness.spelling import Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
 
@@ -25,7 +25,7 @@ def _enter(world: World) -> Mapping[str, tuple[tuple[int, ...], Any]]:
     }
 
 
-def _dist(name: str, op: str = "", waits: bool = False, **more: Any) -> Spelling:
+def _dist(name: str, op: str = "", **more: Any) -> Spelling:
     good = more.pop("good")
     more["roles"] = {"group": "optional group", **more["roles"]}
     return Spelling(
@@ -33,69 +33,17 @@ def _dist(name: str, op: str = "", waits: bool = False, **more: Any) -> Spelling
         op=op,
         good=lambda h: {"group": h.group, **good(h)},
         groups=True,
-        call=_waited(getattr(dist, name)) if waits else None,
         **more,
     )
 
 
-def _waited(function: Any) -> Call:
-    def call(context: RankContext, arguments: Arguments) -> None:
-        function(**arguments).wait()
-
-    return call
-
-
-_SPELLED = (
-    "all_reduce",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_single",
-    "broadcast",
-    "broadcast[group_src]",
-    "scatter",
-    "all_gather",
-    "all_gather_single",
-    "gather",
-    "all_to_all",
-    "all_to_all_single",
-)
-
 SURFACE = Surface(
     _enter,
     (
-        *(spelled(f"torch.distributed.{name}") for name in _SPELLED),
-        _dist(
-            "send",
-            roles={"tensor": "array", "dst": "rank of another", "tag": "tag"},
-            good=lambda h: {"tensor": h.own(), "dst": h.ranks[h.after], "tag": 3},
-            right=RankContext.from_before,
-            after=lambda h: _received(h, 3),
-        ),
-        _dist(
-            "recv",
-            roles={"tensor": "written but None", "src": "optional rank", "tag": "tag"},
-            good=lambda h: {"tensor": h.blank(), "src": h.ranks[h.before], "tag": 4},
-            right=RankContext.from_before,
-            result="tensor",
-            before=lambda h: dist.isend(h.own(), h.ranks[h.after], h.group, 4),
-        ),
-        _dist(
-            "isend",
-            waits=True,
-            roles={"tensor": "array", "dst": "rank", "tag": "tag"},
-            good=lambda h: {"tensor": h.own(), "dst": h.ranks[h.after], "tag": 3},
-            right=RankContext.from_before,
-            after=lambda h: _received(h, 3),
-        ),
-        _dist(
-            "irecv",
-            waits=True,
-            roles={"tensor": "written but None", "src": "optional rank", "tag": "tag"},
-            good=lambda h: {"tensor": h.blank(), "src": h.ranks[h.before], "tag": 4},
-            right=RankContext.from_before,
-            result="tensor",
-            before=lambda h: dist.isend(h.own(), h.ranks[h.after], h.group, 4),
-        ),
+        *every("torch"),
+        spelled("torch.distributed.broadcast[group_src]"),
+        *messages("torch.distributed.send"),
+        *messages("torch.distributed.isend"),
         _dist(
             "barrier",
             op="barrier",
@@ -116,12 +64,6 @@ SURFACE = Surface(
     states=("a world not entered",),
     threads_states=("a strange thread",),
 )
-
-
-def _received(context: RankContext, tag: int) -> Any:
-    array = context.blank()
-    dist.recv(array, context.ranks[context.before], context.group, tag)
-    return array
 
 
 def _place_in(group: Any) -> int:

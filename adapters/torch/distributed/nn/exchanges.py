@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from collshim.arrays import Array, as_torch
+from collshim.arrays import Array, as_output, as_torch
 from collshim.communicator import Communicator
 from collshim.layout import concatenated, listed
-from collshim.torch.distributed.arguments import require_list, require_tensor, same_dtype
+from collshim.torch.distributed.arguments import arrays_of, require_tensor, same_dtype
 from collshim.torch.distributed.forms import ints, parts_like, pieces
 from collshim.torch.distributed.membership import Group, group_of, outside
 from collshim.torch.distributed.nn.calls import deprecated, each, result_of
@@ -64,7 +64,8 @@ def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
     source = as_torch(input_tensor)
 
     def call(comm: Communicator) -> Work[Tensor]:
-        parts = parts_like("_all_gather_base: output_tensor", output_tensor, source, comm)
+        target = as_output(output_tensor, what="_all_gather_base: output_tensor")
+        parts = parts_like("_all_gather_base: output_tensor", target, source, comm)
         require_fit("_all_gather_base: output_tensor", parts.detach(), source.expand(parts.shape))
         return comm.all_gather(source)
 
@@ -87,17 +88,19 @@ def all_to_all(
     Raises:
         TypeError, ValueError, RuntimeError: as ``all_gather``; dtypes differ; a list's length does not fit.
     """
-    require_list("output_tensor_list", list(output_tensor_list))
-    require_list("input_tensor_list", list(input_tensor_list))
-    same_dtype([*output_tensor_list], [*input_tensor_list])
+    same_dtype(arrays_of("output_tensor_list", output_tensor_list), arrays_of("input_tensor_list", input_tensor_list))
     process_group = group_of(group)
     if process_group is None:
         outside("all_to_all")
         return tuple(output_tensor_list)
-    outputs, parts = [as_torch(output) for output in output_tensor_list], [as_torch(part) for part in input_tensor_list]
-    results = result_of(
-        process_group, lambda comm: comm.all_to_all(parts, shapes=[tuple(output.shape) for output in outputs])
-    )
+    parts = [as_torch(part) for part in input_tensor_list]
+
+    def call(comm: Communicator) -> Work[Sequence[Tensor]]:
+        what = "all_to_all: output_tensor_list"
+        outputs = [as_output(output, what=f"{what}[{rank}]") for rank, output in enumerate(output_tensor_list)]
+        return comm.all_to_all(parts, shapes=[tuple(output.shape) for output in outputs])
+
+    results = result_of(process_group, call)
     return tuple(delivered(output, part) for output, part in zip(output_tensor_list, results, strict=True))
 
 
@@ -134,7 +137,8 @@ def all_to_all_single(
     input_sizes = ints("input_split_sizes", input_split_sizes)
 
     def call(comm: Communicator) -> Work[Tensor]:
-        output_parts = pieces("all_to_all_single: output", as_torch(output).detach(), output_sizes, comm)
+        target = as_output(output, what="all_to_all_single: output")
+        output_parts = pieces("all_to_all_single: output", target.detach(), output_sizes, comm)
         parts = pieces("all_to_all_single: input", as_torch(input), input_sizes, comm)
         if isinstance(output_parts, Tensor) and isinstance(parts, Tensor):
             require_fit("all_to_all_single: output", output_parts, parts)

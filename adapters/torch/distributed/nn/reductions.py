@@ -9,7 +9,7 @@ from torch.distributed import ReduceOp
 
 from collshim.arrays import Array, as_torch
 from collshim.communicator import Communicator
-from collshim.torch.distributed.arguments import reduction, reduction_of, require_list, require_tensor, same_dtype
+from collshim.torch.distributed.arguments import arrays_of, reduction, reduction_of, require_tensor, same_dtype
 from collshim.torch.distributed.membership import Group, group_of, outside
 from collshim.torch.distributed.nn.calls import deprecated, outside_with, result_of
 from collshim.torch.distributed.nn.graph import delivered, require_fit
@@ -59,13 +59,13 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
     deprecated("reduce_scatter", "reduce_scatter_single")
     process_group = group_of(group)
     require_tensor("output", output)
-    require_list("input_list", list(input_list))
-    same_dtype(output, [*input_list])
+    inputs = arrays_of("input_list", input_list)
+    same_dtype(output, inputs)
     if process_group is None:
         outside("reduce_scatter")
         return output
     reduce_op = reduction(op)
-    parts = [as_torch(part) for part in input_list]
+    parts = [as_torch(part) for part in inputs]
 
     def call(comm: Communicator) -> Work[Tensor]:
         if len(parts) == comm.size:  # any other length is the engine's to refuse

@@ -8,7 +8,7 @@ from typing import Any
 from torch.distributed import ReduceOp
 
 from collshim.arrays import Array
-from collshim.torch.distributed.arguments import list_or_nothing, reduction, require_tensor, same_dtype
+from collshim.torch.distributed.arguments import arrays_of, reduction, require_tensor, same_dtype
 from collshim.torch.distributed.membership import Group, outside
 from collshim.torch.distributed.nn.calls import deprecated, each, outside_with, result_of, rooted
 from collshim.torch.distributed.nn.graph import beside, off_root
@@ -76,7 +76,7 @@ def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) 
         TypeError, ValueError, RuntimeError: as ``broadcast``; no list on the source.
     """
     process_group, root = rooted(group, src)
-    parts = list_or_nothing("tensors", None if tensors is None else list(tensors))
+    parts = arrays_of("tensors", [] if tensors is None else tensors)
     same_dtype(parts)
     if process_group is None:
         return outside_with("scatter", *parts)
