@@ -45,7 +45,7 @@ class Task(NamedTuple):
     chosen: Options
 
 
-class _RemoteTraceback(Exception):
+class _RemoteError(Exception):
     """The traceback of a rank's process as text, for a cause: tracebacks cannot be sent.
 
     So does ``concurrent.futures`` (Python 3.11).
@@ -276,7 +276,7 @@ def _exception(value: bytes) -> BaseException | None:
 
 def _with_traceback(raised: BaseException | None, trace: str) -> BaseException | None:
     """What the rank raised, with the text of its traceback as the cause; the text alone where it could not be made."""
-    where = _RemoteTraceback(trace) if trace else None
+    where = _RemoteError(trace) if trace else None
     if raised is None:
         return where
     raised.__cause__ = where
