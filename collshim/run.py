@@ -30,6 +30,9 @@ SIGNALLED = 128
 _NEITHER_STREAM, _BOTH_STREAMS = "0", "3"
 """Of torch's agent: standard output and standard error."""
 
+_NOT_AVAILABLE = "<N/A>"
+"""What torch says for a signal without a name, and for the file of a rank that has written nothing of its failure."""
+
 _COUNTED = ("auto", "cpu", "gpu")
 """What torchrun may start a rank for each of."""
 
@@ -215,9 +218,9 @@ def _told(error: Any, chosen: argparse.Namespace) -> int:
     """Say which rank failed first, and of what; the exit code."""
     rank, failure = error.get_first_failure()
     code, name = failure.exitcode, failure.signal_name()
-    how = f"exit code {code}" if code >= 0 else f"signal {-code} ({name if name != '<N/A>' else 'unknown'})"
+    how = f"exit code {code}" if code >= 0 else f"signal {-code} ({name if name != _NOT_AVAILABLE else 'unknown'})"
     lines = [f"collshim run: rank {rank} failed first (pid {failure.pid}, {how})"]
-    if failure.error_file_data:  # which the rank has written itself
+    if failure.error_file != _NOT_AVAILABLE:
         message = failure.error_file_data["message"]
         lines.append(f"  {message['message'] if isinstance(message, dict) else message}")
     others = len(error.failures) - 1

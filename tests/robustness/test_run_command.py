@@ -171,6 +171,8 @@ def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_pat
     seen = _run(tmp_path, FAILS, "-n", str(SIZE), TMPDIR=_temporary(tmp_path))
     assert seen.code == 7, seen
     assert re.search(r"^collshim run: rank 2 failed first \(pid \d+, exit code 7\)$", seen.errors, re.MULTILINE)
+    told = seen.errors.partition("collshim run: ")[2].splitlines()[1:]
+    assert not [line for line in told if "after it" not in line], "it raised nothing that could be told"
     assert _left_behind(tmp_path) == []
 
 
