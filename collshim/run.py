@@ -33,6 +33,9 @@ _NEITHER_STREAM, _BOTH_STREAMS = "0", "3"
 _NOT_AVAILABLE = "<N/A>"
 """What torch says for a signal without a name, and for the file of a rank that has written nothing of its failure."""
 
+_NAMED = {"training_script": "SCRIPT", "training_script_args": "ARGUMENT"}
+"""What the help and errors call torchrun's arguments; that of any number is none that is required."""
+
 _COUNTED = ("auto", "cpu", "gpu")
 """What torchrun may start a rank for each of."""
 
@@ -44,7 +47,12 @@ def parsers() -> list[argparse.ArgumentParser]:
     """Whose options the command has beside its own: torchrun."""
     from torch.distributed.run import get_args_parser
 
-    return [get_args_parser()]
+    parser = get_args_parser()
+    for action in parser._actions:
+        if action.dest in _NAMED:
+            action.metavar = _NAMED[action.dest]
+            action.required = action.nargs is None
+    return [parser]
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
