@@ -108,7 +108,7 @@ class Pool:
         left = [name for ranks in self._stuck for name in ranks.close(END_SECONDS)]
         self._stuck.clear()
         if left:
-            raise StillRunningError(f"{', '.join(left)} still run, should have ended")
+            raise StillRunningError(f"{', '.join(dict.fromkeys(left))} still run, should have ended")
 
     def _discard(self, seconds: float) -> None:
         ranks, self._ranks = self._ranks, None
