@@ -74,7 +74,9 @@ class BrokenCommunicatorError(CommunicationError):
 
 
 class RankError(CollshimError, RuntimeError):
-    """A rank started by ``launch`` failed: the first failure, with its rank and its traceback.
+    """A rank started by ``launch`` failed: the first failure, with its rank.
+
+    What it raised is the cause, which Python shows above this error, with its traceback in the rank.
 
     Attributes:
         rank: the rank that failed first.

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from collshim.calls.site import how_it_failed, traceback_of
+from collshim.calls.site import how_it_failed
 from collshim.errors import ArgumentTypeError, ArgumentValueError, RankError
 from collshim.world import local_worlds, use
 
@@ -45,7 +45,8 @@ def launch(
             wait in a collective has its own deadline.
 
     Raises:
-        RankError: the first failure, with its rank and its traceback; the other ranks are woken and ended.
+        RankError: the first failure, with its rank, and what it raised as the cause, with its traceback there; the
+            other ranks are woken and ended.
         ArgumentError: ``fn`` cannot be sent to a process, or the other arguments are out of range.
     """
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
@@ -120,7 +121,7 @@ class _Threads:
     def _raise(self, late: list[int], timeout: float | None) -> None:
         if self._failures:
             rank, error = self._failures[0]
-            text = f"{type(error).__name__}: {error}{f'; {self._where(late)}' if late else ''}\n\n{traceback_of(error)}"
+            text = f"{type(error).__name__}: {error}{f'; {self._where(late)}' if late else ''}"
             raise RankError(f"rank {rank} of {len(self._results)} failed: {text}", rank, error) from error
         if late:
             raise RankError(f"launch: {self._where(late)} (within {timeout:g} s)", late[0], None)

@@ -45,6 +45,16 @@ class Task(NamedTuple):
     chosen: Options
 
 
+class _RemoteError(Exception):
+    """The traceback of a rank's process as text, for a cause: tracebacks cannot be sent.
+
+    So does ``concurrent.futures`` (Python 3.11).
+    """
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
 class Ranks:
     """Live processes, one per rank, that serve one function; as a context manager they are ended at the end."""
 
@@ -108,11 +118,12 @@ class Ranks:
             raise RankError(
                 f"rank {rank} of {len(self._ends)} ended without a result, exit code {code}", rank, None
             ) from error
-        kind, value, text = pickle.loads(message)
+        kind, value, text, trace = pickle.loads(message)
         if kind == "result":
             return self._result(rank, value)
         raised = _exception(value)
-        raise RankError(f"rank {rank} of {len(self._ends)} failed: {text}", rank, raised) from raised
+        failure = RankError(f"rank {rank} of {len(self._ends)} failed: {text}", rank, raised)
+        raise failure from _with_traceback(raised, trace)
 
     def _result(self, rank: int, value: bytes) -> Any:
         try:
@@ -187,11 +198,11 @@ def _main(task: Task, end: Connection) -> None:
     process = os.getpid()
     try:
         with options(**dataclasses.asdict(task.chosen)):
-            outcome = ("result", _run(task), "")
+            outcome = ("result", _run(task), "", "")
     except BaseException as error:
         if os.getpid() != process:
             raise  # a process that the function forked: it ends without a word in this rank's name
-        outcome = ("error", error, f"{type(error).__name__}: {error}\n\n{traceback_of(error)}")
+        outcome = ("error", error, f"{type(error).__name__}: {error}", traceback_of(error))
     if os.getpid() != process:
         return
     end.send_bytes(_pickled(outcome))
@@ -200,7 +211,7 @@ def _main(task: Task, end: Connection) -> None:
             may_leave.wait()
             _warn_of_leaks()  # now that all others' messages have come
     except Warning as error:  # which is an error here
-        outcome = ("error", error, "")
+        outcome = ("error", error, "", "")
         sys.stderr.write(traceback_of(error))
     sys.stdout.flush()
     sys.stderr.flush()
@@ -263,9 +274,18 @@ def _exception(value: bytes) -> BaseException | None:
     return exception if isinstance(exception, BaseException) else None
 
 
-def _pickled(outcome: tuple[str, Any, str]) -> bytes:
+def _with_traceback(raised: BaseException | None, trace: str) -> BaseException | None:
+    """What the rank raised, with the text of its traceback as the cause; the text alone where it could not be made."""
+    where = _RemoteError(trace) if trace else None
+    if raised is None:
+        return where
+    raised.__cause__ = where
+    return raised
+
+
+def _pickled(outcome: tuple[str, Any, str, str]) -> bytes:
     """The outcome as bytes, its value as bytes of their own: a parent that cannot read those can read the rest."""
-    kind, value, text = outcome
+    kind, value, text, trace = outcome
     try:
         packed = pickle.dumps(value)
         pickle.loads(packed)
@@ -273,4 +293,4 @@ def _pickled(outcome: tuple[str, Any, str]) -> bytes:
         if kind != "error":
             text = f"what it returned, a {type(value).__qualname__}, cannot be sent: {error}"
         kind, packed = "error", pickle.dumps(None)
-    return pickle.dumps((kind, packed, text))
+    return pickle.dumps((kind, packed, text, trace))

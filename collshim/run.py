@@ -30,6 +30,12 @@ SIGNALLED = 128
 _NEITHER_STREAM, _BOTH_STREAMS = "0", "3"
 """Of torch's agent: standard output and standard error."""
 
+_NOT_AVAILABLE = "<N/A>"
+"""What torch says for a signal without a name, and for the file of a rank that has written nothing of its failure."""
+
+_NAMED = {"training_script": "SCRIPT", "training_script_args": "ARGUMENT"}
+"""What the help and errors call torchrun's arguments; that of any number is none that is required."""
+
 _COUNTED = ("auto", "cpu", "gpu")
 """What torchrun may start a rank for each of."""
 
@@ -41,7 +47,12 @@ def parsers() -> list[argparse.ArgumentParser]:
     """Whose options the command has beside its own: torchrun."""
     from torch.distributed.run import get_args_parser
 
-    return [get_args_parser()]
+    parser = get_args_parser()
+    for action in parser._actions:
+        if action.dest in _NAMED:
+            action.metavar = _NAMED[action.dest]
+            action.required = action.nargs is None
+    return [parser]
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -215,9 +226,9 @@ def _told(error: Any, chosen: argparse.Namespace) -> int:
     """Say which rank failed first, and of what; the exit code."""
     rank, failure = error.get_first_failure()
     code, name = failure.exitcode, failure.signal_name()
-    how = f"exit code {code}" if code >= 0 else f"signal {-code} ({name if name != '<N/A>' else 'unknown'})"
+    how = f"exit code {code}" if code >= 0 else f"signal {-code} ({name if name != _NOT_AVAILABLE else 'unknown'})"
     lines = [f"collshim run: rank {rank} failed first (pid {failure.pid}, {how})"]
-    if failure.error_file_data:  # which the rank has written itself
+    if failure.error_file != _NOT_AVAILABLE:
         message = failure.error_file_data["message"]
         lines.append(f"  {message['message'] if isinstance(message, dict) else message}")
     others = len(error.failures) - 1

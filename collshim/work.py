@@ -86,6 +86,11 @@ class Work(Generic[T]):
     def __init__(self) -> None:
         self._claim = True
 
+    def __repr__(self) -> str:
+        call = f": {self.call}" if self.call is not None else ""
+        is_over = self._settled or self._is_over()
+        return f"<Work{call}, {'failed' if self._failure is not None else 'done' if is_over else 'pending'}>"
+
     @property
     def call(self) -> Any:
         """What was asked of the collective, where a transport carries it out."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-PROFILE = "thorough" if os.environ.get("COLLSHIM_THOROUGH") == "1" else os.environ.get("COLLSHIM_PROFILE", "ci")
+DEFAULT = "ci"
+PROFILE = "thorough" if os.environ.get("COLLSHIM_THOROUGH") == "1" else os.environ.get("COLLSHIM_PROFILE", DEFAULT)
 THOROUGH = PROFILE == "thorough"
 TRANSPORTS = ("threads", "processes")
 SIZES = {"threads": (1, 2, 3, 4, 8), "processes": (1, 2, 3, 4)}  # of worlds

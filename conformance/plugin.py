@@ -1,65 +1,80 @@
 """What pytest does with the suite's options; ``collshim_pytest`` has the options, and asks for this when one is used.
 
-Run on a module, only what compares one adapter with its framework is collected: laws between adapters, mixed worlds
-and the replay of recordings are about all of collshim's adapters at once.
+Run on a module, only what compares one adapter with its framework is collected: the cases of ``collshim conformance``,
+by the same code. Laws between adapters, mixed worlds and the replay of recordings are about all of collshim's at once.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from collshim import ArgumentError, ArgumentValueError
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import COLLECTIVES
-from collshim.conformance.report.listed import one_case, read
+from collshim.conformance.effort import DEFAULT, PROFILE
+from collshim.conformance.report.listed import Listed, one_case, read
 from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.readiness import find_modules_here, require
-from collshim.conformance.rules import Rules
 from collshim.conformance.subject import Subject, module, over
 from collshim.frameworks import FRAMEWORKS
 
-RULES = pytest.StashKey[Rules]()
+
+class Chosen(NamedTuple):
+    """What options chose: what is asked, of whom, and what is known to fail."""
+
+    plan: Plan
+    xfails: Listed
+
+
+CHOSEN = pytest.StashKey[Chosen]()
+COUNTS = "collshim cases"
+"""The property of a test's report that says how many of its cases came out how."""
+
 FOLDER = Path(__file__).resolve().parent
-OF_ONE_ADAPTER = "test_adapters.py"
-OF_CASES = "test_corner_cases_agree"
+OF_ONE_SUBJECT, OF_ADAPTERS = "test_subject.py", "test_adapters.py"
+OF_DRAWN = "test_drawn_cases_agree"
 
 
 class OnOneDialect:
-    """Collects the part of the suite that is about one dialect."""
+    """Collects the part of the suite that is about one dialect: what the command asks, and drawn cases if wanted."""
 
     def __init__(self, plan: Plan) -> None:
         self._subject = plan.subject
         self._transports = plan.transports
         self._names = {binding.name for binding in plan.bindings()}
-        self._is_one_case = plan.only is not None
+        self._draws = PROFILE != DEFAULT and plan.only is None
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Leave out the suite's other files, and no others."""
+        kept = (OF_ONE_SUBJECT, OF_ADAPTERS) if self._draws else (OF_ONE_SUBJECT,)
         is_own = collection_path.resolve().parent == FOLDER and collection_path.name.startswith("test_")
-        return True if is_own and collection_path.name != OF_ONE_ADAPTER else None
+        return True if is_own and collection_path.name not in kept else None
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out the other dialects, and the transports that were not asked for."""
+        """Leave out the other dialects, and the transports that were not asked for; what is drawn comes last."""
         others = [item for item in items if not self._is_asked(item)]
         config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in others]
+        items[:] = sorted((item for item in items if item not in others), key=_is_drawn)
 
     def pytest_report_header(self) -> str:
         """Say what is tested."""
         return f"collshim.conformance: {self._subject.prefix or 'the real framework'}, {self._subject.framework}"
 
     def _is_asked(self, item: pytest.Item) -> bool:
+        if item.path.resolve().parent != FOLDER or item.path.name == OF_ONE_SUBJECT:
+            return True
         params = getattr(getattr(item, "callspec", None), "params", {})
-        binding = params.get("binding")
-        if isinstance(binding, Binding) and (not self._subject.speaks(binding) or binding.name not in self._names):
-            return False
-        if self._is_one_case and isinstance(binding, Binding) and getattr(item, "originalname", "") != OF_CASES:
-            return False
-        return params.get("transport", self._transports[0]) in self._transports
+        binding, transport = params.get("binding"), params.get("transport")
+        is_of_subject = isinstance(binding, Binding) and self._subject.speaks(binding) and binding.name in self._names
+        return _is_drawn(item) and is_of_subject and transport in self._transports
+
+
+def _is_drawn(item: pytest.Item) -> bool:
+    return getattr(item, "originalname", "") == OF_DRAWN
 
 
 def configure(config: pytest.Config, dialect: str) -> None:
@@ -75,8 +90,7 @@ def configure(config: pytest.Config, dialect: str) -> None:
     try:
         plan = _plan(chosen, subject)
         require(subject, plan.bindings(), allow_missing=chosen.collshim_allow_missing)
-        xfails = read(_path(chosen.collshim_xfails_file))
-        config.stash[RULES] = Rules(plan, xfails, is_chosen=True)
+        config.stash[CHOSEN] = Chosen(plan, read(_path(chosen.collshim_xfails_file)))
     except ArgumentError as error:
         raise pytest.UsageError(str(error)) from error
     config.pluginmanager.register(OnOneDialect(plan), "collshim-one-dialect")

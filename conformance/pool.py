@@ -23,6 +23,10 @@ GRACE_SECONDS = 1.0  # for the others to answer after one has failed
 END_SECONDS = 10.0  # for ranks to end
 
 
+class StillRunningError(RuntimeError):
+    """Ranks that are threads are inside a call that does not return; they end with the process."""
+
+
 class Ranks(Protocol):
     """What a pool needs of its ranks."""
 
@@ -98,13 +102,13 @@ class Pool:
         """End the ranks; a later ``run`` starts new ones.
 
         Raises:
-            RuntimeError: ranks of this pool still run, and nothing can end them.
+            StillRunningError: ranks of this pool still run, and nothing can end them.
         """
         self._discard(END_SECONDS)
         left = [name for ranks in self._stuck for name in ranks.close(END_SECONDS)]
         self._stuck.clear()
         if left:
-            raise RuntimeError(f"{', '.join(left)} still run, should have ended")
+            raise StillRunningError(f"{', '.join(dict.fromkeys(left))} still run, should have ended")
 
     def _discard(self, seconds: float) -> None:
         ranks, self._ranks = self._ranks, None
@@ -168,8 +172,18 @@ class Pools:
         return self._pools[transport, size]
 
     def close(self) -> None:
-        """End every pool."""
+        """End every pool.
+
+        Raises:
+            StillRunningError: ranks of some still run, and nothing can end them.
+        """
         for pool in self._pools.values():
             pool.dismiss()
+        left: list[str] = []
         while self._pools:
-            self._pools.popitem()[1].close()
+            try:
+                self._pools.popitem()[1].close()
+            except StillRunningError as error:
+                left.append(str(error))
+        if left:
+            raise StillRunningError("; ".join(left))

@@ -1,4 +1,4 @@
-"""By what a subject's answers are judged in a test: as the command judges them."""
+"""By what a subject's answers are judged in a test of drawn cases: as the command judges them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,18 @@ class Rules:
     Args:
         plan: what is asked, and of whom.
         xfails: what is known to fail.
-        is_chosen: whether options chose the plan, so that its cases are asked in the place of the tests' own.
 
     Raises:
         ArgumentValueError: the plan's kinds of arrays are none.
     """
 
-    def __init__(self, plan: Plan, xfails: Listed = NOTHING, *, is_chosen: bool = False) -> None:
+    def __init__(self, plan: Plan, xfails: Listed = NOTHING) -> None:
         unknown = [kind for kind in plan.kinds if kind not in KINDS]
         if unknown:
             raise ArgumentValueError(f"kinds of arrays are {', '.join(unknown)}, should be {' or '.join(KINDS)}")
         self.subject = plan.subject
         self._plan = plan
         self._xfails = xfails
-        self._is_chosen = is_chosen
 
     @cached_property
     def _verdicts(self) -> Verdicts:
@@ -47,13 +45,13 @@ class Rules:
         """Those of these sizes of worlds that are asked."""
         return [size for size in sizes if size in (self._plan.sizes or sizes)]
 
-    def chosen(self, binding: Binding, transport: str) -> list[Case] | None:
-        """The cases that the command would ask; None where no option chose them."""
-        return self._plan.cases(binding, transport) if self._is_chosen else None
-
     def admits(self, binding: Binding, case: Case) -> bool:
-        """Whether the case is asked."""
-        return self._plan.admits(binding, case) and self._verdicts.known(binding, case) is None
+        """Whether the case is one of those that are asked."""
+        return self._plan.admits(binding, case)
+
+    def knows(self, binding: Binding, case: Case) -> bool:
+        """Whether what becomes of the case is known without asking: it would end or hang the ranks."""
+        return self._verdicts.known(binding, case) is not None
 
     def check(self, binding: Binding, case: Case, answers: Sequence[Answer | Failure]) -> None:
         """Compare the answers of all ranks.

@@ -9,7 +9,7 @@ that it forks. What is replaced, by name, is put back when the block ends, or by
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import sys
 from collections.abc import Callable
 from types import TracebackType
@@ -17,7 +17,7 @@ from typing import Any
 
 from collshim.adapting import over_megengine, over_oneflow
 from collshim.adapting.over_mindspore import table as over_mindspore
-from collshim.errors import ArgumentError, ArgumentValueError, also
+from collshim.errors import ArgumentError, ArgumentValueError, CollshimError, also
 
 VARIABLE = "COLLSHIM_PATCH"
 """Names, with commas between them, what ``collshim run`` is to patch in the ranks."""
@@ -94,17 +94,13 @@ def patch(framework: str) -> Patch:
         ArgumentValueError: none of "megengine", "mindspore" and "oneflow".
         ArgumentError: (an ImportError too) the package is not installed here.
     """
-    if framework not in _PATCHES:
-        known = ", ".join(map(repr, _PATCHES))
-        raise ArgumentValueError(f"patch: the framework is {framework!r}, should be one of {known}")
     if framework in _applied:
         return _applied[framework]
+    require(framework)
     try:
         _IMPORTS.get(framework, lambda: importlib.import_module(framework))()
     except ImportError as error:
-        raise also(ArgumentError, ImportError)(
-            f"patch: {framework} is not installed here ({error}): put collshim. in front of the import instead"
-        ) from error
+        raise _absent(framework, error) from error
     made = Patch(framework)
     _PATCHES[framework](made)
     _applied[framework] = made
@@ -112,9 +108,22 @@ def patch(framework: str) -> Patch:
 
 
 def require(framework: str) -> None:
-    """Refuse a framework that cannot be patched: ArgumentValueError."""
+    """Refuse a framework that cannot be patched, or is not here, without importing it.
+
+    Raises:
+        ArgumentValueError: none of "megengine", "mindspore" and "oneflow".
+        ArgumentError: (an ImportError too) the package is not installed here.
+    """
     if framework not in _PATCHES:
-        raise ArgumentValueError(f"patch: the framework is {framework!r}, should be one of {', '.join(_PATCHES)}")
+        known = ", ".join(map(repr, _PATCHES))
+        raise ArgumentValueError(f"patch: the framework is {framework!r}, should be one of {known}")
+    if framework not in sys.modules and importlib.util.find_spec(framework) is None:
+        raise _absent(framework, f"No module named {framework!r}")
+
+
+def _absent(framework: str, why: object) -> CollshimError:
+    text = f"patch: {framework} is not installed here ({why}): put collshim. in front of the import instead"
+    return also(ArgumentError, ImportError)(text)
 
 
 def _modules(framework: str) -> list[Any]:

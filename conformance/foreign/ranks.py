@@ -29,6 +29,7 @@ from collshim.conformance.recorder.jobs import free_port
 SCRIPT = Path(__file__).with_name("rank.py")
 START_SECONDS = 120.0  # for all ranks to call in; a framework may take long to import
 _POLL_SECONDS = 0.2
+_EXIT_SECONDS = 1.0  # from the end of a rank's socket to that of its process
 _PEERS_SECONDS = 5.0  # for the others to answer after one has failed
 _SENT_NOTHING = ("TypeError", "ValueError", "AssertionError", "IndexError", "AttributeError", "MissingFunctionError")
 _NO_KERNEL = "unregistered|Kernel select failed|Create kernelmod|only support"  # found by MindSpore before it sends
@@ -194,17 +195,27 @@ class ForeignRanks:
             found: Answer | Failure = unpacked(pipe.recv_bytes())
         except (EOFError, ConnectionResetError):
             pipe.close()
-            return self._failure("ProcessEnded", "ended", rank)
+            return self._failure("ProcessEnded", f"ended{self._exit_code(rank)}", rank)
         return found
+
+    def _exit_code(self, rank: int) -> str:
+        """That of a module's rank; a real framework's launcher may start many ranks, or none itself."""
+        if not self._foreign.prefix:
+            return ""
+        with suppress(subprocess.TimeoutExpired):
+            return f", exit code {self._processes[rank].wait(_EXIT_SECONDS)}"
+        return ""
 
     def _failure(self, name: str, what: str, rank: int) -> Failure:
         self._spoilt = True
-        return Failure((name,), f"rank {rank} of {self._size} {what}; the ranks printed: {self._log()}")
+        printed = self._log(f"log.{rank}" if self._foreign.prefix else "*log*")
+        return Failure((name,), f"rank {rank} of {self._size} {what}" + (f"; printed: {printed}" if printed else ""))
 
-    def _log(self) -> str:
-        files = sorted(Path(self._folder.name).rglob("*log*")) if self._folder else []
+    def _log(self, pattern: str) -> str:
+        """The end of what was printed; of a module one rank's, of a real framework's ranks all."""
+        files = sorted(Path(self._folder.name).rglob(pattern)) if self._folder else []
         texts = [path.read_text(errors="replace") for path in files if path.is_file()]
-        return "\n".join(texts)[-_LOG_CHARACTERS:]
+        return "\n".join(texts).strip()[-_LOG_CHARACTERS:]
 
     def _end(self) -> None:
         for process in self._processes:

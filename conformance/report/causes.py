@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from collshim.conformance.report.results import CaseResult, Function, Grid
+from collshim.conformance.report.verdicts import GIVEN_UP
 
 _NUMBERS = re.compile(r"\b0x[0-9a-f]+|[-+]?\b\d+(\.\d+)?(e[-+]?\d+)?j?|\b(nan|inf)\b")
 _LISTS = re.compile(r"([\[(])#(, #)*,?([\])])")
@@ -31,11 +32,11 @@ class Cause(NamedTuple):
 
 
 def causes(grid: Grid) -> list[Cause]:
-    """Of all failures of a run; the one with most cases first."""
+    """Of all failures of a run; the one with most cases first, what was not asked last."""
     found: dict[str, list[tuple[Function, CaseResult]]] = {}
     for function, result in grid.failed:
         found.setdefault(_masked(result.why), []).append((function, result))
-    return sorted((Cause(*item) for item in found.items()), key=lambda cause: -len(cause.failures))
+    return sorted((Cause(*item) for item in found.items()), key=lambda one: (one.text == GIVEN_UP, -len(one.failures)))
 
 
 def _masked(why: str) -> str:

@@ -20,6 +20,7 @@ import torch
 
 from collshim import ArgumentError, ArgumentValueError, __version__
 from collshim.conformance.effort import TRANSPORTS
+from collshim.conformance.pool import StillRunningError
 from collshim.conformance.report import progress, readiness
 from collshim.conformance.report.listed import one_case, read
 from collshim.conformance.report.page import page
@@ -42,22 +43,26 @@ def start(options: argparse.Namespace) -> int:
     xfails, plan = read(options.xfails_file), _plan(options, subject)
     readiness.require(subject, plan.bindings(), allow_missing=options.allow_missing)
     grid = Grid(_about(options, plan))
-    begin, interrupted = monotonic(), False
+    begin, interrupted, left = monotonic(), False, ""
     with progress.shown() as display, _quiet_ranks():
         try:
             fill(grid, plan, display, xfails)
         except KeyboardInterrupt:
             interrupted = True
+        except StillRunningError as error:
+            left = str(error)
     grid.about["seconds"] = round(monotonic() - begin, 1)
     show(grid)
     _write(grid, options)
+    if left:
+        print(f"collshim conformance: {left}; they end with this command", file=sys.stderr)
     if interrupted:
         print("interrupted: this is what was found till then")
         return _INTERRUPTED
     if not grid.asked and not options.allow_missing:
         print("collshim conformance: nothing was asked", file=sys.stderr)
         return 2
-    return 1 if grid.failed or grid.stale else 0
+    return 1 if grid.failed or grid.stale or left else 0
 
 
 def _plan(options: argparse.Namespace, subject: Subject) -> Plan:

@@ -69,9 +69,8 @@ def add_backend(group: argparse._ActionsContainer) -> None:
 
 def _add_cases(group: argparse._ArgumentGroup) -> None:
     rows = (*COLLECTIVES, OTHER)
-    group.add_argument(
-        "--transport", nargs="+", choices=TRANSPORTS, default=[], metavar="RANKS", help="threads, processes"
-    )
+    ranks = "threads, processes (default: both of collshim; processes of a module, unless it is over collshim's worlds)"
+    group.add_argument("--transport", nargs="+", choices=TRANSPORTS, default=[], metavar="RANKS", help=ranks)
     group.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=f"{', '.join(rows)}")
     group.add_argument(
         "--size", nargs="+", type=_size, default=[], metavar="N", help="sizes of worlds (default: 1 2 3 4 8)"

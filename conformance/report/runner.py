@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,6 +13,7 @@ from collshim.conformance.bindings.rank_context import placed
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import differences, left_too_early
 from collshim.conformance.missing import is_missing
+from collshim.conformance.pool import Pools
 from collshim.conformance.report import shown
 from collshim.conformance.report.listed import NOTHING, Listed
 from collshim.conformance.report.plan import Plan
@@ -19,8 +21,8 @@ from collshim.conformance.report.replays import add_recording
 from collshim.conformance.report.results import FAIL, PASS, CaseResult, Function, Grid
 from collshim.conformance.report.verdicts import Verdicts
 
-BEARABLE = 3  # cases of one function that ranks are silent on, before it is asked no further
-_SILENT = {"NoAnswer", "DeadlineError"}
+BEARABLE = 3  # cases of one function that cost the ranks, before it is asked no further; functions, before any is
+_LOST = {"NoAnswer", "DeadlineError", "ProcessEnded"}
 _ABSENT = "MissingFunctionError"
 
 
@@ -35,23 +37,32 @@ class Progress(Protocol):
 
 
 class Asker:
-    """Asks functions their cases, on live ranks."""
+    """Asks functions their cases, on live ranks.
 
-    def __init__(self, plan: Plan, xfails: Listed = NOTHING) -> None:
+    Args:
+        plan: what is asked, and of whom.
+        xfails: what is known to fail.
+        pools: the ranks, which ``close`` ends; new ones where there are none.
+    """
+
+    def __init__(self, plan: Plan, xfails: Listed = NOTHING, pools: Pools | None = None) -> None:
         self.plan = plan
         self.verdicts = Verdicts.of(plan.subject, xfails)
-        self.pools = plan.subject.pools()
+        self.pools = pools or plan.subject.pools()
+        self._lost: Counter[str] = Counter()
+        self._has_answered = False
 
     def ask(
         self, function: Function, binding: Binding, transport: str, cases: Sequence[Case], progress: Progress
     ) -> None:
-        """Ask every case of one function, unless it is missing, or its ranks are silent."""
-        silent_cases, verdicts = 0, self.verdicts
+        """Ask every case of one function, unless it is missing, or its ranks hang or end."""
+        verdicts = self.verdicts
         function.missing = verdicts.resolves_here and is_missing(placed(self.pools.prefix, binding.path))
         for case in cases if not function.missing else ():
-            verdict = verdicts.known(binding, case)
-            if verdict or silent_cases >= BEARABLE:
-                unasked = verdict or (FAIL, "not asked: the ranks were silent before")
+            unasked = verdicts.known(binding, case)
+            if unasked is None and self._is_given_up(binding):
+                unasked = verdicts.unasked(binding, case)
+            if unasked is not None:
                 function.cases.append(CaseResult(str(case), *unasked))
             else:
                 answers = self.pools.of(transport, case.size).run([binding] * case.size, case)
@@ -60,10 +71,22 @@ class Asker:
                     break
                 result = self.result(binding, case, answers)
                 function.cases.append(result)
-                silent_cases += result.outcome == FAIL and _was_silent(answers)
+                self._note(binding, case, result, answers)
             progress.step(f"{binding.framework.name}, {transport}")
         if len(function.cases) < len(cases):
             progress.step(f"{binding.framework.name}, {transport}", len(cases) - len(function.cases))
+
+    def _note(self, binding: Binding, case: Case, result: CaseResult, answers: Sequence[Answer | Failure]) -> None:
+        """Remember whether the ranks hung or ended, of whichever form of the function it was."""
+        is_lost = any(isinstance(answer, Failure) and bool(_LOST & set(answer.classes)) for answer in answers)
+        self._has_answered = self._has_answered or not is_lost
+        if result.outcome == FAIL or self.verdicts.is_named(binding, case):
+            self._lost[binding.path] += is_lost
+
+    def _is_given_up(self, binding: Binding) -> bool:
+        """Whether the function cost the ranks too often; each does, where several did and nothing ever answered."""
+        given_up = [path for path, cases in self._lost.items() if cases >= BEARABLE]
+        return binding.path in given_up or (len(given_up) >= BEARABLE and not self._has_answered)
 
     def result(self, binding: Binding, case: Case, answers: Sequence[Answer | Failure]) -> CaseResult:
         """What came of a case."""
@@ -114,7 +137,3 @@ def differing(binding: Binding, case: Case, answers: Sequence[Answer | Failure],
 
 def _all_raised(answers: Sequence[Answer | Failure], name: str) -> bool:
     return all(isinstance(answer, Failure) and name in answer.classes for answer in answers)
-
-
-def _was_silent(answers: Sequence[Answer | Failure]) -> bool:
-    return any(isinstance(answer, Failure) and bool(_SILENT & set(answer.classes)) for answer in answers)

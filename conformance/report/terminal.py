@@ -80,6 +80,11 @@ def legend(grid: Grid) -> Iterator[str]:
 def notes(grid: Grid) -> Iterator[str]:
     """The functions that are missing, unexpected passes, and a failure of each cause."""
     yield from _missing_by_module(grid)
+    yield from failures(grid)
+
+
+def failures(grid: Grid) -> Iterator[str]:
+    """Unexpected passes, and a failure of each cause."""
     for line in grid.stale:
         yield f"unexpected pass: {line}"
     found = causes(grid)
@@ -94,14 +99,16 @@ def notes(grid: Grid) -> Iterator[str]:
 def counts(grid: Grid) -> str:
     """One line: how many of what."""
     of_cases, of_recorded = total(grid, False), total(grid, True)
-    totals = of_cases + of_recorded
+    replayed = f" and {of_recorded.total():,} recorded calls" if of_recorded else ""
+    stale = f", {len(grid.stale)} unexpected passes" if grid.stale else ""
+    return f"{of_cases.total():,} cases{replayed}:\n{counted(of_cases + of_recorded, len(missing(grid)))}{stale}"
+
+
+def counted(totals: Counter[str], missing: int) -> str:
+    """How many came out how, and how many functions are missing."""
     words = {FAIL: "failed", DEVIATION: "known deviations", BEYOND: "unsupported upstream"}
     parts = [f"{totals[outcome]:,} {word}" for outcome, word in words.items() if totals[outcome] or outcome == FAIL]
-    parts += [f"{len(missing(grid))} functions missing"] + (
-        [f"{len(grid.stale)} unexpected passes"] if grid.stale else []
-    )
-    replayed = f" and {of_recorded.total():,} recorded calls" if of_recorded else ""
-    return f"{of_cases.total():,} cases{replayed}:\n{totals[PASS]:,} agree, {', '.join(parts)}"
+    return f"{totals[PASS]:,} agree, {', '.join(parts)}, {missing} functions missing"
 
 
 def total(grid: Grid, recorded: bool) -> Counter[str]:

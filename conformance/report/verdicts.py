@@ -14,6 +14,7 @@ from collshim.conformance.report.upstream import Fault, declared
 from collshim.conformance.subject import Subject
 
 UNASKED = "not asked: another case of the family has shown it"
+GIVEN_UP = "not asked: the ranks hung, or ended, before"
 
 
 @dataclass
@@ -65,20 +66,37 @@ class Verdicts:
             return None
         return DEVIATION, f"{fault.reason}\n{UNASKED}"
 
-    def stale(self) -> list[str]:
-        """The declarations that did not hold for a function whose cases were asked; what a file names, and agrees."""
-        named = [_printed(entry) for entry, failures in self._named.items() if not failures]
+    def unasked(self, binding: Binding, case: Case) -> tuple[str, str]:
+        """What becomes of a case of a function that is asked no further, because it hangs or ends the ranks."""
+        if self.is_named(binding, case):
+            return DEVIATION, f"named in {self.xfails.file}\n{GIVEN_UP}"
+        return FAIL, GIVEN_UP
+
+    def is_named(self, binding: Binding, case: Case) -> bool:
+        """Whether a file names the case as known to fail."""
+        return self.xfails.entry(binding.name, case) is not None
+
+    def stale(self, of: Binding | None = None) -> list[str]:
+        """The declarations that did not hold for a function whose cases were asked; what a file names, and agrees.
+
+        ``of`` is the one function whose declarations are meant; None for all.
+        """
+        named = [_printed(entry) for entry, failures in self._named.items() if not failures and _is_of(entry[0], of)]
         agreeing = [f"{text}: named in {self.xfails.file}, and agrees" for text in named]
         if not self.must_show:
             return agreeing
         return agreeing + [
             f"{name}: known to deviate, and agrees: {fault.reason}"
             for fault, name in self._cases
-            if not self._shown[fault, name] and not fault.seldom
+            if not self._shown[fault, name] and not fault.seldom and _is_of(name, of)
         ]
 
     def _fault(self, binding: Binding, case: Case) -> Fault | None:
         return next((fault for fault in self.faults if fault.has(binding.name, case)), None)
+
+
+def _is_of(name: str, binding: Binding | None) -> bool:
+    return binding is None or binding.name == name
 
 
 def _printed(entry: tuple[str, Case | None]) -> str:

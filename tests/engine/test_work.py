@@ -81,6 +81,16 @@ def test_the_deadline_is_the_communicators_or_the_waits() -> None:
     assert [known.waits for known in started] == [[7.0], [2.0], [0.0]]
 
 
+def test_its_text_has_the_call_and_whether_it_is_over() -> None:
+    work, failed = Started(), Started(failure=MismatchError("no"))
+    assert repr(work) == "<Work, pending>"
+    work.wait()
+    with pytest.raises(MismatchError):
+        failed.wait()
+    assert (repr(work), repr(failed)) == ("<Work, done>", "<Work, failed>")
+    assert repr(CompletedWork(None, "barrier()")) == "<Work: barrier(), done>"
+
+
 def test_done_is_the_transports_until_the_wait() -> None:
     started = Started()
     work: Work[Any] = started

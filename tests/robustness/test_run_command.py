@@ -171,6 +171,8 @@ def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_pat
     seen = _run(tmp_path, FAILS, "-n", str(SIZE), TMPDIR=_temporary(tmp_path))
     assert seen.code == 7, seen
     assert re.search(r"^collshim run: rank 2 failed first \(pid \d+, exit code 7\)$", seen.errors, re.MULTILINE)
+    told = seen.errors.partition("collshim run: ")[2].splitlines()[1:]
+    assert not [line for line in told if "after it" not in line], "it raised nothing that could be told"
     assert _left_behind(tmp_path) == []
 
 
@@ -249,15 +251,22 @@ def test_ctrl_c_ends_the_ranks_and_says_nothing(tmp_path: Path) -> None:
     [
         (["nowhere.py"], "collshim run: there is no script nowhere.py in "),
         (["-m", "no.such.module"], "collshim run: there is no module no.such.module in "),
+        (["--patch", "megengine", __file__], "collshim run: patch: megengine is not installed here (No module named"),
     ],
 )
-def test_a_script_that_is_not_there_is_told_before_any_rank_starts(
+def test_what_is_not_there_is_told_before_any_rank_starts(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "-n", "2", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith(told)
     assert len(error.splitlines()) == 1
+
+
+def test_a_command_without_a_script_says_that_it_needs_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run"])
+    assert capsys.readouterr().err.endswith("the following arguments are required: SCRIPT\n")
 
 
 def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm(tmp_path: Path) -> None:
