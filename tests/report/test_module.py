@@ -189,6 +189,7 @@ def test_a_module_that_hangs_costs_seconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_torchs_own_module_is_green(tmp_path: Path) -> None:
     done = subprocess.run(
         command("--adapter", "torch.distributed", "--size", "2"),
