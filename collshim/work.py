@@ -88,8 +88,11 @@ class Work(Generic[T]):
 
     def __repr__(self) -> str:
         call = f": {self.call}" if self.call is not None else ""
-        is_over = self._settled or self._is_over()
-        return f"<Work{call}, {'failed' if self._failure is not None else 'done' if is_over else 'pending'}>"
+        return f"<Work{call}, {self._state()}>"
+
+    def _state(self) -> str:
+        """What is known already: to ask whether it is over would move it, from whatever thread a debugger asks."""
+        return "failed" if self._failure is not None else "waited for" if self._settled else "not waited for"
 
     @property
     def call(self) -> Any:
@@ -283,6 +286,9 @@ class CompletedWork(Work[T]):
 
     def _is_over(self) -> bool:
         return True
+
+    def _state(self) -> str:
+        return "over"
 
 
 class Together(Work[list[Any]]):

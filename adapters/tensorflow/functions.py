@@ -85,13 +85,22 @@ class Function:
         self.python_function = python_function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102
-        given = [structures.map_structure(_array_as_tensor, one) for one in args]
-        named = {name: structures.map_structure(_array_as_tensor, one) for name, one in kwargs.items()}
+        given = [_with(_array_as_tensor, one) for one in args]
+        named = {name: _with(_array_as_tensor, one) for name, one in kwargs.items()}
         with stack.in_function():
-            return structures.map_structure(_number_as_tensor, self.python_function(*given, **named))
+            return _with(_number_as_tensor, self.python_function(*given, **named))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else Function(MethodType(self.python_function, instance))
+
+
+def _with(change: Callable[[Any], Any], structure: Any) -> Any:
+    """The very structure where ``change`` leaves all of its leaves as they are, else one of the changed leaves."""
+    leaves = structures.flatten(structure)
+    found = [change(leaf) for leaf in leaves]
+    if all(new is old for new, old in zip(found, leaves, strict=True)):
+        return structure
+    return structures.pack_sequence_as(structure, found)
 
 
 def _array_as_tensor(value: Any) -> Any:

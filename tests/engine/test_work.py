@@ -81,14 +81,15 @@ def test_the_deadline_is_the_communicators_or_the_waits() -> None:
     assert [known.waits for known in started] == [[7.0], [2.0], [0.0]]
 
 
-def test_its_text_has_the_call_and_whether_it_is_over() -> None:
+def test_its_text_has_the_call_and_whether_it_was_waited_for_and_asks_the_transport_nothing() -> None:
     work, failed = Started(), Started(failure=MismatchError("no"))
-    assert repr(work) == "<Work, pending>"
+    work._is_over = lambda: pytest.fail("the transport was asked")  # type: ignore[method-assign]
+    assert repr(work) == "<Work, not waited for>"
     work.wait()
     with pytest.raises(MismatchError):
         failed.wait()
-    assert (repr(work), repr(failed)) == ("<Work, done>", "<Work, failed>")
-    assert repr(CompletedWork(None, "barrier()")) == "<Work: barrier(), done>"
+    assert (repr(work), repr(failed)) == ("<Work, waited for>", "<Work, failed>")
+    assert repr(CompletedWork(None, "barrier()")) == "<Work: barrier(), over>"
 
 
 def test_done_is_the_transports_until_the_wait() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import collshim.tensorflow as tf
@@ -55,3 +56,20 @@ def test_outside_of_strategies_a_function_may_synchronize() -> None:
 def test_a_function_knows_what_it_was_made_of() -> None:
     decorated: Any = tf.function(total)
     assert (decorated.python_function is total, decorated.__name__) == (True, "total")
+
+
+def test_a_method_has_its_own_object_and_a_structure_without_arrays_is_the_callers() -> None:
+    class Held(dict[str, Any]):
+        @tf.function
+        def same(self, given: Any, other: Any) -> Any:
+            return self is held and given is other
+
+    held, given = Held(array=np.ones(1)), [None, {"x": 1}]
+    assert bool(held.same(given, given))
+    returned: Any = {"x": None}
+    assert tf.function(lambda: returned)() is returned
+
+
+def test_arrays_that_a_function_is_given_are_tensors() -> None:
+    kinds: Any = tf.function(lambda parts, more: [type(part).__name__ for part in (*parts, more)])
+    assert kinds([np.ones(2), 1], more=np.ones(2)) == ["Tensor", "int", "Tensor"]

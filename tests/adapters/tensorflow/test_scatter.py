@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import collshim
 import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import mirrored, replica
 
@@ -76,6 +77,27 @@ def test_replicas_write_rows_together(aggregation: str, first: list[float], seco
         x: Any = tf.Variable([1.0, 3.0, 5.0], aggregation=getattr(Aggregation, aggregation))
     strategy.run(lambda: x.scatter_sub(slices([replica() + 2.0, 2 * replica() + 4.0], [0, 1])))
     assert [copy.numpy().tolist() for copy in x.values] == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "written"),
+    [
+        ("NONE", [[-1.0, -1.0, 5.0], [-2.0, 3.0, 5.0]]),
+        ("SUM", [[-4.0, -1.0, 5.0]] * 2),
+        ("MEAN", [[-1.5, 1.0, 5.0]] * 2),
+        ("ONLY_FIRST_REPLICA", [[-1.0, -1.0, 5.0]] * 2),
+    ],
+)
+def test_workers_write_rows_together_of_which_one_has_more(aggregation: str, written: list[list[float]]) -> None:
+    def worker() -> Any:
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        with strategy.scope():
+            x = tf.Variable([1.0, 3.0, 5.0], aggregation=getattr(Aggregation, aggregation))
+        count = 2 - collshim.current().rank
+        strategy.run(lambda: x.scatter_sub(slices([replica() + 2.0, 4.0][:count], [0, 1][:count])))
+        return x.numpy().tolist()
+
+    assert collshim.launch(worker, 2, timeout=60) == written
 
 
 @pytest.mark.parametrize(
