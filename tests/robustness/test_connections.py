@@ -42,8 +42,11 @@ from collshim.transports.processes.connection import Connection
 if comm.rank == 1:
     flush = Connection.flush
     def dies(connection):
+        long = [each for each in connection._outgoing if each.data.nbytes > 10**6]
+        for each in long:
+            each.data = each.data[:10**5]  # where the other end reads as fast as this one writes, all would go at once
         flush(connection)
-        if any(each.data.nbytes > 10**6 for each in connection._outgoing):
+        if long:
             os._exit(9)
     Connection.flush = dies
     comm.send(torch.ones(10**7), 0).wait()

@@ -55,9 +55,9 @@ def _gathers(module: str) -> tuple[Spelling, ...]:
 
     splits = {"output_split_sizes": "optional rows from each", "input_split_sizes": "optional rows to each"}
     uneven = {"output": "out", "input": "array", "output_split_sizes": "rows from each"}
-    lists = {"output_tensor_list": "exact list of outs", "input_tensor_list": "exact list of parts"}
+    lists = {"output_tensor_list": "list of outs", "input_tensor_list": "list of parts"}
     return (
-        bound("all_gather", "all_gather", {"tensor_list": "exact list of outs", "tensor": "array"}, admits=ANY),
+        bound("all_gather", "all_gather", {"tensor_list": "list of outs", "tensor": "array"}, admits=ANY),
         bound("all_gather_into_tensor", "all_gather", _INTO, arrangement="joined", admits=ROWS),
         bound(
             "all_gather_into_tensor_uneven",
@@ -77,7 +77,7 @@ def _reductions(module: str) -> tuple[Spelling, ...]:
         return _spelled(f"{module}.{name}", collective, parameters, result=next(iter(takes)), **more)
 
     name, sizes = "reduce_scatter_tensor", {"input_split_sizes": "rows to each"}
-    lists = {"output": "out", "input_list": "exact list of parts"}
+    lists = {"output": "out", "input_list": "list of parts"}
     return (
         bound("all_reduce", "all_reduce", {"tensor": "inout"}, admits=_SUMS),
         bound("reduce", "reduce", {"tensor": "inout@root", "dst": "root"}, admits=_SUMS),
@@ -88,8 +88,8 @@ def _reductions(module: str) -> tuple[Spelling, ...]:
 
 
 def _rooted(module: str) -> tuple[Spelling, ...]:
-    gather = {"tensor": "array", "gather_list": "exact list of outs@root", "dst": "root"}
-    scatter = {"tensor": "out@root", "scatter_list": "exact list of parts@root", "src": "root"}
+    gather = {"tensor": "array", "gather_list": "list of outs@root", "dst": "root"}
+    scatter = {"tensor": "out@root", "scatter_list": "list of parts@root", "src": "root"}
     broadcast = {"tensor": "inout", "src": "root"}
     return (
         _spelled(f"{module}.broadcast", "broadcast", broadcast, result="tensor", admits=ANY),
