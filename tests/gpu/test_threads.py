@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -113,6 +114,30 @@ def in_turns(comm: Communicator) -> float:
 
 def test_memory_is_not_handed_out_while_a_peer_reads_it() -> None:
     assert among_threads(in_turns) == [0.0] * SIZE
+
+
+def waited_elsewhere(comm: Communicator, posted: Barrier) -> list[float]:
+    """Rank 0, on a busy stream, does the work of all; rank 1 drops its input after a wait on another stream."""
+    others = torch.cuda.Stream()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        x = torch.full((ROWS, 3), float(comm.rank), device=DEVICE)
+        if comm.rank == 0:
+            busy()
+            posted.wait()
+        work = comm.all_gather(x)
+        if comm.rank != 0:
+            posted.wait()
+        with torch.cuda.stream(others):
+            found = work.wait()
+        if comm.rank == 1:
+            del x, work
+            torch.full((ROWS, 3), -1.0, device=DEVICE)
+        others.synchronize()
+        return [float(part.mean()) for part in found]
+
+
+def test_memory_is_not_handed_out_on_the_posts_stream_after_a_wait_on_another() -> None:
+    assert among_threads(waited_elsewhere, Barrier(SIZE)) == [[float(each) for each in range(SIZE)]] * SIZE
 
 
 def far_ahead(comm: Communicator, name: str) -> bool:

@@ -14,12 +14,14 @@ from collshim.conformance.mutants.declared import LAYERS, Patch, declared
 from collshim.conformance.mutants.mechanical import CodeLocation, candidates, declared_harmless, mechanical
 from collshim.conformance.mutants.mutant import Mutant, PatchError
 from collshim.frameworks import FRAMEWORKS
+from tests.cuda_model.mutants import declared as for_gpus
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
 EVERY: list[Mutant] = [*declared(), *mechanical()]
+FOR_GPUS = [patch for patch, _ in for_gpus()]
 
 
-@pytest.mark.parametrize("mutant", EVERY, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", [*EVERY, *FOR_GPUS], ids=lambda mutant: mutant.name)
 def test_a_mutant_fits_the_code_and_changes_it(mutant: Mutant) -> None:
     baseline = tree.source(mutant)
     broken = mutant.applied(baseline)
