@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -9,10 +10,15 @@ from pathlib import Path
 from collshim.conformance.report.outcomes import keep
 
 
-def main(paths: list[str]) -> int:
-    """Keep the runs in these files, which ``collshim conformance --real --json`` wrote."""
-    for path in paths:
-        print(f"written: {keep(json.loads(Path(path).read_text(encoding='utf-8')))}")
+def main(arguments: list[str]) -> int:
+    """Keep the runs in these files, which ``collshim conformance --real --json`` wrote; 2 where one is no such run."""
+    parser = argparse.ArgumentParser(prog="python -m collshim.conformance.report", description=__doc__)
+    parser.add_argument("run", nargs="+", type=Path, help="a file that `collshim conformance --real --json` wrote")
+    for path in parser.parse_args(arguments).run:
+        try:
+            print(f"written: {keep(json.loads(path.read_text(encoding='utf-8')))}")
+        except (OSError, ValueError) as error:
+            parser.error(f"{path}: {error}")
     return 0
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from collshim.conformance.report.__main__ import main
 from collshim.conformance.report.outcomes import keep, kept, page
 from collshim.conformance.report.results import DEVIATION, FAIL, PASS, CaseResult, Grid
 from collshim.conformance.report.upstream import FOLDER, declared
@@ -35,6 +36,19 @@ def test_a_run_on_an_adapter_is_not_kept(run: Grid) -> None:
     run.about["real"] = {}
     with pytest.raises(ValueError, match="should be of a real framework"):
         kept(run.as_json())
+
+
+@pytest.mark.parametrize("text", [None, "no JSON", "{}"])
+def test_a_file_that_is_no_such_run_is_one_line_and_exit_code_2(
+    text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        main([str(path)])
+    assert ended.value.code == 2
+    assert f"error: {path}: " in capsys.readouterr().err
 
 
 def test_a_run_that_failed_is_not_kept(run: Grid) -> None:

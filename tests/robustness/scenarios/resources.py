@@ -15,6 +15,8 @@ import torch
 from tests.engine.worlds import world
 
 SETTLE_SECONDS = 10.0
+_M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
+_MAPPED_BYTES = 128 * 1024
 _STATUS = Path("/proc/self/status")
 _DESCRIPTORS = Path("/proc/self/fd")
 
@@ -42,6 +44,16 @@ def trim() -> None:
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):
         library.malloc_trim(0)
+
+
+def map_large_blocks() -> None:
+    """Let glibc map each large block for itself, as it does until a program frees the first.
+
+    Later ones lie among small ones of its arenas, which then keep what is freed: by and by some hundred MiB.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(_M_MMAP_THRESHOLD, _MAPPED_BYTES)
 
 
 def _field(name: str) -> str:
