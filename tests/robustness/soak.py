@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, permutations
 from typing import NamedTuple
 
 import torch
@@ -23,7 +23,7 @@ import collshim
 from collshim import Communicator
 from collshim.world import current
 from tests.robustness.injection.calls import KINDS
-from tests.robustness.injection.stream import Stream, steps
+from tests.robustness.injection.stream import Step, Stream, steps
 from tests.robustness.scenarios.resources import SETTLE_SECONDS, held, map_large_blocks, resident, trim
 
 SETTLED_AFTER = 2
@@ -83,6 +83,7 @@ class Soak:
 
     def minutes(self) -> Iterator[Minute]:
         """Go through the stream; each minute as it ends."""
+        self._make_what_stays()
         while (elapsed := self._agreed_elapsed()) < self._minutes * 60:
             limit = elapsed + self._length
             draw = random.Random(f"{self._seed} {elapsed}")
@@ -93,6 +94,14 @@ class Soak:
                     self._stream.finish(step, self._stream.post(step))
             self._stream.end_groups()
             yield self._settled()
+
+    def _make_what_stays(self) -> None:
+        """Every call once, in groups of every order: connections that are made when first needed stay open."""
+        for number, ranks in enumerate(permutations(range(self._comm.size)), 1):
+            made = Step("makes", number, ranks)
+            for step in (made, *(made._replace(does="calls", kinds=(kind,)) for kind in KINDS)):
+                self._stream.finish(step, self._stream.post(step))
+        self._stream.end_groups()
 
     def _agreed_elapsed(self) -> float:
         """Rank 0's clock."""
