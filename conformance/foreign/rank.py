@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+_NEEDED = ("bindings.rank_context", "cases", "foreign.differentiation", "foreign.wire")
+"""What answering takes of the suite, which takes seconds to import on a busy machine."""
 
 
 def alone() -> None:
@@ -36,13 +38,18 @@ def alone() -> None:
 
 def main(framework: str, prefix: str, address: str, backend: str, module: str) -> None:
     """Answer until told to end or the asking process is gone."""
-    if not prefix:
-        import_module(framework)  # before calling in: from then on it is expected to answer soon
+    if prefix:
+        with suppress(Exception):  # raised again, and told, where a case asks for it
+            import_module(prefix.partition("=")[2] or "torch")
+    else:
+        import_module(framework)  # before calling in, as all that takes long: from then on it is to answer soon
     if os.environ.get("MS_ROLE") == "MS_SCHED":
         import_module(framework).communication.init()  # the process that lets MindSpore's ranks meet, and is none
         return
     if module:
         import_module(module)
+    for needed in _NEEDED:
+        import_module(f"collshim.conformance.{needed}")
     rank, size = _place(framework, prefix)
     with _connected(address) as pipe:
         threading.Thread(target=_end_with, args=(pipe.fileno(),), daemon=True).start()

@@ -137,7 +137,7 @@ def waited_elsewhere(comm: Communicator, posted: Barrier) -> list[float]:
 
 
 def test_memory_is_not_handed_out_on_the_posts_stream_after_a_wait_on_another() -> None:
-    assert among_threads(waited_elsewhere, Barrier(SIZE)) == [[float(each) for each in range(SIZE)]] * SIZE
+    assert among_threads(waited_elsewhere, Barrier(SIZE, timeout=30)) == [[float(each) for each in range(SIZE)]] * SIZE
 
 
 def far_ahead(comm: Communicator, name: str) -> bool:

@@ -76,6 +76,13 @@ def test_a_module_is_asked_and_what_it_lacks_is_counted(project: Path) -> None:
     assert "missing: mypkg.dist.all_to_all (1 tests)" in done.stdout
 
 
+def test_a_module_may_take_longer_to_import_than_a_case_to_answer(project: Path) -> None:
+    module = project / "mypkg" / "dist.py"
+    module.write_text(module.read_text() + "\nimport time\nif 'RANK' in __import__('os').environ:\n    time.sleep(8)\n")
+    done = _suite(project, *OPTIONS, "--size", "2", "--collshim-timeout", "6", "-k", "distributed.barrier-")
+    assert "1 passed" in done.stdout, done.stdout
+
+
 def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
     module = project / "mypkg" / "dist.py"
     right = "for rank in within.ranks]"
