@@ -48,23 +48,23 @@ class Verdicts:
         if entry is not None:
             self._named[entry] += bool(lines)
             return (DEVIATION, f"named in {self.xfails.file}\n{text}") if lines else (PASS, "")
-        fault = self._fault(binding, case)
-        if fault is None:
+        faults = self._faults(binding, case)
+        self._cases.update((fault, binding.name) for fault in faults)
+        if not (lines and faults):
             return (FAIL, text) if lines else (PASS, "")
-        self._cases[fault, binding.name] += 1
-        if not lines:
-            return PASS, ""
-        if not fault.explains(lines):
-            return FAIL, f"known to deviate in another way: {fault.reason}\n{text}"
-        self._shown[fault, binding.name] += 1
-        return DEVIATION, f"{fault.reason}\n{text}"
+        found = [next((fault for fault in faults if fault.explains(line)), None) for line in lines]
+        if None in found:
+            known = "\n".join(fault.reason for fault in faults)
+            return FAIL, f"known to deviate in another way: {known}\n{text}"
+        shown = dict.fromkeys(filter(None, found))
+        self._shown.update((fault, binding.name) for fault in shown)
+        return DEVIATION, "\n".join([*(fault.reason for fault in shown), text])
 
     def known(self, binding: Binding, case: Case) -> tuple[str, str] | None:
         """What is known of a case without asking: that it would end or hang the ranks, as one before it did."""
-        fault = self._fault(binding, case)
-        if fault is None or not fault.lasting or not self._shown[fault, binding.name]:
-            return None
-        return DEVIATION, f"{fault.reason}\n{UNASKED}"
+        faults = self._faults(binding, case)
+        shown = next((fault for fault in faults if fault.lasting and self._shown[fault, binding.name]), None)
+        return None if shown is None else (DEVIATION, f"{shown.reason}\n{UNASKED}")
 
     def unasked(self, binding: Binding, case: Case) -> tuple[str, str]:
         """What becomes of a case of a function that is asked no further, because it hangs or ends the ranks."""
@@ -91,8 +91,8 @@ class Verdicts:
             if not self._shown[fault, name] and not fault.seldom and _is_of(name, of)
         ]
 
-    def _fault(self, binding: Binding, case: Case) -> Fault | None:
-        return next((fault for fault in self.faults if fault.has(binding.name, case)), None)
+    def _faults(self, binding: Binding, case: Case) -> list[Fault]:
+        return [fault for fault in self.faults if fault.has(binding.name, case)]
 
 
 def _is_of(name: str, binding: Binding | None) -> bool:

@@ -41,6 +41,15 @@ def test_a_fault_hides_no_other_difference(verdicts: Verdicts) -> None:
     assert why.startswith("known to deviate in another way: partial results")
 
 
+def test_each_difference_is_explained_by_some_fault_of_the_case(tmp_path: Path) -> None:
+    other = FILE.replace("partial results", "another dtype").replace("tensor at", "the dtype")
+    (tmp_path / "torch.toml").write_text(f"{FILE}\n{other}")
+    verdicts = Verdicts(declared("torch", tmp_path))
+    found = verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1", "the dtype of tensor is int8"])
+    assert found == (DEVIATION, "partial results\nanother dtype\ntensor at [0] is 1\nthe dtype of tensor is int8")
+    assert verdicts.stale() == []
+
+
 @pytest.mark.parametrize("case", [Case("reduce", size=4), Case("reduce", shape=(2,))])
 def test_a_case_outside_of_the_family_fails(verdicts: Verdicts, case: Case) -> None:
     assert verdicts.verdict(REDUCE, case, ["tensor at [0] is 1"]) == (FAIL, "tensor at [0] is 1")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from tests.robustness.context import SIZE
-from tests.robustness.faults import Fault
+from tests.robustness.faults import OTHER_SHAPE, Fault
 from tests.robustness.roles import ROLES
 from tests.robustness.spelling import Spelling, Surface
 from tests.robustness.surfaces import SURFACES
@@ -128,10 +128,17 @@ def _changes(draw: st.DrawFn, spelling: Spelling, many: int) -> tuple[Change, ..
     left, found = set(spelling.roles), list[Change]()
     while len(found) < many:
         kinds = _kinds(spelling, left)
-        argument, fault = draw(st.sampled_from(kinds[draw(st.sampled_from(sorted(kinds)))]))
-        found.append(Change(argument, fault, draw(_faults(spelling, argument)[fault].draw)))
+        argument, place = draw(st.sampled_from(kinds[draw(st.sampled_from(sorted(kinds)))]))
+        fault = _faults(spelling, argument)[place]
+        found.append(Change(argument, place, draw(_drawn(fault, found))))
         left.remove(argument)
     return tuple(found)
+
+
+def _drawn(fault: Fault, others: list[Change]) -> st.SearchStrategy[Any]:
+    """What a fault is made with; two arguments of one other shape might go together."""
+    taken = [change.drawn for change in others] if fault is OTHER_SHAPE else []
+    return fault.draw.filter(lambda drawn: drawn not in taken)
 
 
 def _kinds(spelling: Spelling, arguments: set[str]) -> dict[str, list[tuple[str, int]]]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from collshim.arrays import Array
+from collshim.calls.validation import refuse_kind
 from collshim.oneflow.comm.arguments import (
     rebind,
     refused,
@@ -142,6 +143,7 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
         comm.scatter(None, src, out=target).wait()
         return
     parts = [values("scatter", "scatter_list", part) for part in require_list("scatter", "scatter_list", scatter_list)]
+    refuse_kind(comm, "scatter", parts[src])  # which is not sent
     _require_parts(parts, target, src)
     comm.scatter([*parts[:src], target, *parts[src + 1 :]], src).wait()
     rebind(tensor, parts[src])
@@ -171,6 +173,7 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
     targets = [storage("all_to_all", "output_tensor_list", out) for out in outputs]
     _require_alike([*parts, *targets])
     own, source = outputs[comm.rank], sources[comm.rank]
+    refuse_kind(comm, "all_to_all", targets[comm.rank])  # which is not written
     targets[comm.rank] = torch.empty_like(parts[comm.rank])
     comm.all_to_all(parts, out=targets).wait()
     rebind(own, source)

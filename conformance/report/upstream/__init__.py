@@ -7,16 +7,16 @@
     seen = "invalid tensor size"
 
 A fault names functions, as bindings do, and a family of cases by parameters, without wildcards: ``Case``'s own, each
-with its value or a list of values, and ``FURTHER``. ``seen`` is a pattern that every difference of such a case must
-have in it, so that a fault hides no other one. A fault that no case of a function shows any more is reported, and fails
-the run, as a difference does that is not declared.
+with its value or a list of values, and ``FURTHER``. ``seen`` is a pattern. A case may be of several families: in every
+difference the pattern of one of them must be found, so that a fault hides no other one. A fault that no case of a
+function shows any more is reported, and fails the run, as a difference does that is not declared.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Fault:
         reason: what is wrong, in a sentence.
         functions: names of bindings.
         cases: the family of cases, by parameter.
-        seen: a pattern that is found in every difference.
+        seen: a pattern that is found in every difference that comes of it.
         lasting: whether such a case ends, hangs or spoils the ranks, so that one of a function is asked for all.
         seldom: whether it is a matter of timing, so that it need not show.
     """
@@ -67,9 +67,9 @@ class Fault:
         """Whether a case of a function is of this family."""
         return function in self.functions and all(_holds(case, name, value) for name, value in self.cases.items())
 
-    def explains(self, lines: Sequence[str]) -> bool:
-        """Whether every one of these differences may come of it."""
-        return all(re.search(self.seen, line) for line in lines)
+    def explains(self, line: str) -> bool:
+        """Whether this difference may come of it."""
+        return re.search(self.seen, line) is not None
 
 
 def declared(framework: str, folder: Path = FOLDER) -> list[Fault]:

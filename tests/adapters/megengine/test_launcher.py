@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -109,19 +110,14 @@ def everybody() -> Any:
     return F.all_gather(np.array([dist.get_rank()])).tolist()
 
 
+def machine(rank_start: int, port: int) -> Any:
+    return launcher(everybody, n_gpus=2, world_size=4, rank_start=rank_start, port=port)()
+
+
 def test_launchers_of_two_machines_make_one_world(free_port: int) -> None:
-    results = dict[int, Any]()
-
-    def run(rank_start: int) -> None:
-        launched = launcher(everybody, n_gpus=2, world_size=4, rank_start=rank_start, port=free_port)
-        results[rank_start] = launched()
-
-    machines = [threading.Thread(target=run, args=(rank_start,)) for rank_start in (0, 2)]
-    for machine in machines:
-        machine.start()
-    for machine in machines:
-        machine.join()
-    assert results == {0: [[0, 1, 2, 3]] * 2, 2: [[0, 1, 2, 3]] * 2}
+    with ProcessPoolExecutor(2, get_context("spawn")) as machines:
+        results = [machines.submit(machine, rank_start, free_port) for rank_start in (0, 2)]
+        assert [result.result() for result in results] == [[[0, 1, 2, 3]] * 2] * 2
 
 
 def test_only_functions_are_launched() -> None:

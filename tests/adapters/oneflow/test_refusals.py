@@ -23,6 +23,12 @@ def two() -> list[torch.Tensor]:
     return [flow.zeros(2), flow.zeros(2)]
 
 
+def one_sparse(place: int) -> list[torch.Tensor]:
+    found = two()
+    found[place] = torch.zeros(2).to_sparse()
+    return found
+
+
 def read_only() -> Any:
     array = np.zeros(4, np.float32)
     array.flags.writeable = False
@@ -65,6 +71,11 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: comm.all_to_all([flow.zeros(2), None], two()), AssertionError, "all_to_all"),
     (lambda: comm.all_to_all([None, flow.zeros(2)], two()), AttributeError, "all_to_all"),
     (lambda: comm.all_to_all(two(), [None, flow.zeros(2)]), AttributeError, "all_to_all"),
+    (
+        lambda: comm.all_to_all(one_sparse(flow.env.get_rank()), two()),
+        TypeError,
+        "torch.sparse_coo on cpu, should be a dense tensor",
+    ),
     (lambda: comm.reduce_scatter(flow.zeros(2), tuple(two())), AssertionError, "input_list is <class 'tuple'>"),
     (lambda: comm.reduce_scatter(flow.zeros(2), two()[:1]), AssertionError, "length of input_list is 1"),
     (lambda: comm.reduce_scatter(flow.zeros(3), two()), AssertionError, "shape of output is (3,)"),
@@ -141,6 +152,7 @@ def test_scatter_refuses_a_wrong_list_on_src_before_anything_is_sent(run: Run, r
             [good[0], flow.zeros(3)],
             "invalid tensor size at index 1: oneflow.Size([2]) vs oneflow.Size([3])",
         ),
+        (TypeError, one_sparse(0), "torch.sparse_coo on cpu, should be a dense tensor"),
         (RuntimeError, [good[0], flow.arange(2)], "dtype of scatter_list[1] is torch.int64, should be torch.float32"),
     ]
 
