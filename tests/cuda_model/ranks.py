@@ -75,7 +75,8 @@ def among_gpus(
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
     late = [thread for thread in threads if thread.is_alive()]
-    assert not late, "\n".join(map(_where, late))
+    ended = [f"rank {rank} came to {outcome}" for rank, outcome in found.items()]
+    assert not late, "\n".join([*map(_where, late), *ended])
     return [found[rank] for rank in range(size)]
 
 
