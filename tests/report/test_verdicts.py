@@ -50,6 +50,13 @@ def test_each_difference_is_explained_by_some_fault_of_the_case(tmp_path: Path) 
     assert verdicts.stale() == []
 
 
+def test_a_fault_whose_cases_an_earlier_one_explains_is_not_stale(tmp_path: Path) -> None:
+    (tmp_path / "torch.toml").write_text(FILE + FILE.replace("partial results", "no kernel").replace("tensor at", ""))
+    verdicts = Verdicts(declared("torch", tmp_path))
+    assert verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1"])[0] == DEVIATION
+    assert verdicts.stale() == []
+
+
 @pytest.mark.parametrize("case", [Case("reduce", size=4), Case("reduce", shape=(2,))])
 def test_a_case_outside_of_the_family_fails(verdicts: Verdicts, case: Case) -> None:
     assert verdicts.verdict(REDUCE, case, ["tensor at [0] is 1"]) == (FAIL, "tensor at [0] is 1")
