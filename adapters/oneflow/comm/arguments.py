@@ -59,7 +59,7 @@ def storage(collective: str, what: str, value: Array) -> Tensor:
 
 
 def require_target(collective: str, what: str, value: Array) -> None:
-    """Refuse what ``rebind`` cannot make the result, before anything is sent."""
+    """Refuse what ``rebind`` can neither make the result nor take it from, before anything is sent."""
     require_tensor(collective, what, value)
     if isinstance(value, Tensor):
         refuse_kind(world_communicator(), collective, value)

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from collshim.arrays import Array
-from collshim.calls.validation import refuse_kind
 from collshim.oneflow.comm.arguments import (
     rebind,
     refused,
     require_attribute,
     require_list,
     require_rank,
+    require_target,
     require_tensor,
     storage,
     values,
@@ -133,6 +133,7 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
         AssertionError: ``tensor`` is no tensor, ``src`` no int, or, on ``src``, ``scatter_list`` no list with
             one tensor per rank, or "invalid tensor size at index i".
         RuntimeError: an entry's dtype is not that of ``tensor``. (OneFlow aborts.)
+        TypeError: a tensor is sparse, or has no memory.
         IndexError: ``src`` is no rank. (OneFlow hangs.)
     """
     target = storage("scatter", "tensor", tensor)
@@ -143,7 +144,7 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
         comm.scatter(None, src, out=target).wait()
         return
     parts = [values("scatter", "scatter_list", part) for part in require_list("scatter", "scatter_list", scatter_list)]
-    refuse_kind(comm, "scatter", parts[src])  # which is not sent
+    require_target("scatter", "scatter_list", parts[src])  # which is not sent
     _require_parts(parts, target, src)
     comm.scatter([*parts[:src], target, *parts[src + 1 :]], src).wait()
     rebind(tensor, parts[src])
@@ -163,6 +164,7 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
     Raises:
         AssertionError: no list, not one entry per rank, an entry that is no tensor, or of another shape or dtype.
         AttributeError: instead, where the entry that is no tensor is a list's first.
+        TypeError: a tensor is sparse, or has no memory.
     """
     comm = world_communicator()
     sources = require_list("all_to_all", "input_tensor_list", input_tensor_list)
@@ -173,7 +175,7 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
     targets = [storage("all_to_all", "output_tensor_list", out) for out in outputs]
     _require_alike([*parts, *targets])
     own, source = outputs[comm.rank], sources[comm.rank]
-    refuse_kind(comm, "all_to_all", targets[comm.rank])  # which is not written
+    require_target("all_to_all", "output_tensor_list", own)
     targets[comm.rank] = torch.empty_like(parts[comm.rank])
     comm.all_to_all(parts, out=targets).wait()
     rebind(own, source)

@@ -53,7 +53,7 @@ class Fault:
         cases: the family of cases, by parameter.
         seen: a pattern that is found in every difference that comes of it.
         lasting: whether such a case ends, hangs or spoils the ranks, so that one of a function is asked for all.
-        seldom: whether it is a matter of timing, so that it need not show.
+        seldom: whether it is a matter of timing, or of the machine, so that it need not show.
     """
 
     reason: str
