@@ -160,15 +160,17 @@ def recurs(call: Call) -> bool:
 
 
 def dense(array: Any) -> Any:
-    """The array as a contiguous tensor, on the CPU or a GPU, that is no part of a graph; else None: look at it more.
+    """The array as a contiguous tensor that is no part of a graph; else None: look at it more.
+
+    On which device it lies is not looked at here: plans are found by that too.
 
     Of a list of arrays, of one kind, device, dtype and shape, a list of such tensors.
     """
     kind = type(array)
     if kind is Tensor:
-        if not (array.is_cpu or array.device.type == ACCELERATOR) or array.layout is not _STRIDED:
+        if array.layout is not _STRIDED or not array.is_contiguous():
             return None
-        if not array.is_contiguous() or array.is_neg() or array.is_nested or array.is_inference():
+        if array.is_neg() or array.is_nested or array.is_inference():
             return None
         if not array.data_ptr() and array.numel():
             return None

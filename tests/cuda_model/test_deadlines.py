@@ -44,6 +44,26 @@ def test_a_rank_that_does_not_come_is_named(missing: int, warm: bool) -> None:
         assert later == "BrokenCommunicatorError"
 
 
+def absent_from_the_third(comm: Communicator) -> str:
+    """Five calls in quick succession, waited for at once each; rank 1 comes to two of them."""
+    works = [ones().repeat(number) for number in range(1, 6)]
+    for tensor in works:
+        comm.all_reduce(tensor, out=tensor).wait()
+    torch.cuda.synchronize()
+    for tensor in works[:2] if comm.rank == 1 else works:
+        comm.all_reduce(tensor, out=tensor).wait()
+    if comm.rank == 1:
+        time.sleep(DEADLINE + SLACK)
+        return ""
+    torch.cuda.synchronize()
+    return attempt(lambda: comm.all_reduce(ones()).wait()).text
+
+
+def test_of_several_calls_the_first_that_a_rank_did_not_come_to_is_named() -> None:
+    text = values(among_gpus(absent_from_the_third, 2, setting=SHORT))[0]
+    assert "all_reduce(shape (12,), float32, op sum): 1 of 2 ranks did not come: rank 1 is in no collective" in text
+
+
 def polled(comm: Communicator) -> Any:
     comm.all_reduce(ones()).wait()
     if comm.rank == 1:

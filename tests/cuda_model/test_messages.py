@@ -36,6 +36,22 @@ def test_a_batch_of_all_to_all(size: int, checks: bool) -> None:
     assert values(among_gpus(exchanged, size, setting=Setting(checks=checks))) == [wanted] * size
 
 
+def on_both(comm: Communicator) -> list[list[float]]:
+    """A batch of CPU tensors, and one of the same forms on a GPU."""
+    found = list[list[float]]()
+    for place in (torch.device("cpu"), device()) * 2:
+        x = torch.full((4,), comm.rank + 1.0, device=place)
+        into = torch.zeros(4, device=place)
+        works = comm.batch([Send(x, 1 - comm.rank), Recv(1 - comm.rank, out=into)])
+        found.append([work.wait() for work in works][1].tolist())
+    return found
+
+
+@pytest.mark.parametrize("checks", [False, True], ids=["unchecked", "checked"])
+def test_an_earlier_batch_on_the_cpu_does_not_vouch_for_tensors_of_a_gpu(checks: bool) -> None:
+    assert values(among_gpus(on_both, 2, setting=Setting(checks=checks))) == [[[2.0] * 4] * 4, [[1.0] * 4] * 4]
+
+
 def in_turns(comm: Communicator) -> list[float]:
     """Single messages, with collectives in between."""
     found = list[float]()

@@ -257,9 +257,10 @@ class Exchange(GroupWork):
         return result
 
     def _wait_in_order(self, work: Any, timeout: float | None) -> Any:
-        """Wait on the stream that the call was posted on, which then follows the data."""
+        """Wait on the stream that the call was posted on, which then follows the data; the host does not stand."""
         stream = self._stream
-        if timeout is not None or not self._is_simple or self.group.deferred or stream is None:
+        is_plain = timeout is None or (type(timeout) in (float, int) and timeout >= 0)
+        if not is_plain or not self._is_simple or self.group.deferred or stream is None:
             return super().wait(timeout)
         if stream != current_stream(stream.device):
             return super().wait(timeout)
