@@ -85,7 +85,7 @@ class Messages(Posting):
         tensor = dense(array)
         if type(tensor) is not Tensor or type(peer) is not int or type(message.tag) is not int or not fits:
             return None
-        if not tensor.is_cpu:  # the key is that of tensors on the CPU
+        if not tensor.is_cpu:  # the key below names no device
             return None
         plan = self._plans.get((collective, message.tag, peer, tensor.dtype, tensor.shape))
         if plan is None or message.discovers is not False:

@@ -46,11 +46,11 @@ def test_a_rank_that_does_not_come_is_named(missing: int, warm: bool) -> None:
 
 def absent_from_the_third(comm: Communicator) -> str:
     """Five calls in quick succession, waited for at once each; rank 1 comes to two of them."""
-    works = [ones().repeat(number) for number in range(1, 6)]
-    for tensor in works:
+    tensors = [ones().repeat(number) for number in range(1, 6)]
+    for tensor in tensors:
         comm.all_reduce(tensor, out=tensor).wait()
     torch.cuda.synchronize()
-    for tensor in works[:2] if comm.rank == 1 else works:
+    for tensor in tensors[:2] if comm.rank == 1 else tensors:
         comm.all_reduce(tensor, out=tensor).wait()
     if comm.rank == 1:
         time.sleep(DEADLINE + SLACK)
