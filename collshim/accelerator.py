@@ -6,6 +6,7 @@ by what torch's modules of their names say.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -33,7 +34,10 @@ _stream_of: Any = getattr(torch._C, "_accelerator_getStream", torch.accelerator.
 _handle_of: Any = getattr(torch._C, f"_{ACCELERATOR}_getCurrentRawStream", None)
 """The handle of this thread's stream, a number, which costs a third of the stream; None in a torch without it."""
 
-_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing)
+is_capturing: Callable[[], bool] = getattr(
+    torch._C, "_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing
+)
+"""Whether what this thread posts is captured into a CUDA graph."""
 
 _STREAMS: dict[tuple[int, int], torch.Stream] = {}
 """Streams by device and handle."""
@@ -60,8 +64,3 @@ def current_stream(device: torch.device) -> torch.Stream:
             _STREAMS.clear()
         stream = _STREAMS[key] = _stream_of(number)
     return stream
-
-
-def is_capturing() -> bool:
-    """Whether what this thread posts is captured into a CUDA graph."""
-    return bool(_is_capturing())

@@ -43,7 +43,7 @@ class Posting:
         self.rank = transport.rank
         self.size = transport.size
         self.checks = transport.checks
-        self._checks_on_cuda = transport.checks_on_cuda
+        self.checks_on_cuda = transport.checks_on_cuda
         self._tells_site = transport.checks and transport.size > 1
         self._pending = transport.pending
         self.ranks = tuple(ranks)
@@ -61,7 +61,7 @@ class Posting:
         raise NotImplementedError
 
     def repeat(
-        self, collective: Collective, array: Any, out: Any, op: Any = None, root: Any = None
+        self, collective: Collective, array: Any, out: Any, op: Any = None, root: Any = None, *, waits: bool = False
     ) -> Work[Any] | None:
         """Post a call like one that was validated before; None, and nothing posted, where more has to be looked at.
 
@@ -69,6 +69,8 @@ class Posting:
             collective: the record; ``array``, ``out`` and ``root`` are those of the method of its name.
             op: the reduce operation; or the splits of an all_to_all; or the tag of a message.
             root: or the other rank of a message.
+            waits: whether the caller waits at once, on this thread's stream. The work is ``COMPLETE`` then where NCCL
+                takes its place in that stream.
         """
         tensor = dense(array)
         if tensor is None or (root is not None and type(root) is not int):
@@ -93,12 +95,12 @@ class Posting:
             return None
         inputs = tensor if plan.gives else None
         if out is array and plan.in_place:
-            return self._start(plan, inputs, tensor, out, None, None)
+            return self._start(plan, inputs, tensor, out, None, None, waits)
         if out is None or not plan.gets:
             kind = None if type(array) is Tensor else self._kind(array)
-            return None if plan.needs_out else self._start(plan, inputs, None, None, kind, None)
+            return None if plan.needs_out else self._start(plan, inputs, None, None, kind, None, waits)
         places = plan.places(tensor, out)
-        return None if places is None else self._start(plan, places[0], places[1], out, None, None)
+        return None if places is None else self._start(plan, places[0], places[1], out, None, None, waits)
 
     def _repeat_strided(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Work[Any] | None:
         """``repeat`` of a tensor that is not contiguous, by a copy; into itself where its strides were validated."""
@@ -176,9 +178,22 @@ class Posting:
         return (*key, len(parts)) if isinstance(parts, list) else key
 
     def _start(
-        self, plan: Plan, inputs: Parts | None, outputs: Parts | None, out: Any, kind: Any, parts: Parts | None
+        self,
+        plan: Plan,
+        inputs: Parts | None,
+        outputs: Parts | None,
+        out: Any,
+        kind: Any,
+        parts: Parts | None,
+        waits: bool = False,
     ) -> Work[Any]:
         """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
+        if (
+            waits
+            and plan.in_line is not None
+            and not (self._deferred or self._logs_calls or (out is None and plan.gets))
+        ):
+            return plan.in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
         earlier = self._earlier() if self._deferred else None
         start, site = self._transport.message if plan.is_message else self._transport.start, None
         pending = self._pending
@@ -209,7 +224,7 @@ class Posting:
 
     def _compares(self, tensor: Tensor) -> bool:
         """Whether the ranks compare a call on such a tensor."""
-        return self._checks_on_cuda if tensor.device.type == ACCELERATOR else self.checks
+        return self.checks_on_cuda if tensor.device.type == ACCELERATOR else self.checks
 
     def _nan_in(self, inputs: Parts) -> str:
         if not self._compares(inputs if isinstance(inputs, Tensor) else inputs[0]):

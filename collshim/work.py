@@ -275,7 +275,7 @@ class CompletedWork(Work[T]):
 
     def wait(self, timeout: float | None = None) -> T:
         """See ``Work.wait``."""
-        if timeout is not None or not self._is_simple:
+        if not self._is_simple or not (timeout is None or (type(timeout) is float and timeout >= 0)):
             return super().wait(timeout)
         if self._pending is not None:
             self.free()
@@ -289,6 +289,10 @@ class CompletedWork(Work[T]):
 
     def _state(self) -> str:
         return "over"
+
+
+COMPLETE = CompletedWork[None](None)
+"""Of a call whose result lies where its caller wanted it, when it was posted."""
 
 
 class Together(Work[list[Any]]):

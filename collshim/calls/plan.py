@@ -6,6 +6,7 @@ contiguous, where they lie, whether they need a gradient) is looked at in every 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from collshim.calls.call import Call
 from collshim.calls.collective import MESSAGES
 from collshim.calls.site import Caller
 from collshim.layout import Parts
+from collshim.work import Work
 
 KEPT = 1024
 """Plans that a communicator keeps."""
@@ -28,11 +30,15 @@ _ADDRESS = Tensor.data_ptr
 _NUMPY_DTYPES = {np.dtype(name) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "?")}
 
 
+InLine = Callable[["Parts | None", "Parts | None", "Caller | None", "float | None"], Work[Any]]
+"""Starts a call with its inputs and outputs, where it was called, and its deadline; a complete or a failed work."""
+
+
 class Plan:
     """What a validated call needs to be started again on this rank.
 
     Attributes:
-        call: the call, without the line it was made at.
+        call: the call, without the line it was made at; ``dtype``: its own.
         collective: its record; ``reduces``: whether it does.
         is_message: whether it is a send or a recv.
         device: where this rank's arrays are; ``on_cpu``: whether that is the CPU.
@@ -48,14 +54,15 @@ class Plan:
         input_shape: what a rank gives, where it is one array.
         signature: what calls that agree without a closer look have in common; None for a call that needs one.
         prepared: what the transport keeps with the plan.
+        in_line: what starts such a call where its caller waits at once, on a GPU, whose stream it takes its place in;
+            None where there is no such thing, or the ranks compare the call.
         headers: the encoded call by the line it is made at, kept by a transport that sends it.
     """
 
     __slots__ = (
-        "apart", "call", "collective", "device", "gets", "gives", "gives_parts", "headers", "in_place", "input_shape",
-        "is_message",
-        "joined", "needs_out", "on_cpu", "part", "prepared", "rank", "reduces", "shape", "signature", "size",
-        "takes_joined", "takes_lists",
+        "apart", "call", "collective", "device", "dtype", "gets", "gives", "gives_parts", "headers", "in_line",
+        "in_place", "input_shape", "is_message", "joined", "needs_out", "on_cpu", "part", "prepared", "rank",
+        "reduces", "shape", "signature", "size", "takes_joined", "takes_lists",
     )  # fmt: skip
 
     def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
@@ -79,11 +86,13 @@ class Plan:
         has_joined = self.shape is not None and collective.gets == "parts"
         self.joined = (size * self.part[0], *self.part[1:]) if has_joined and self.part else None
         self.takes_joined = self.takes_lists = False
+        self.dtype = call.dtype
         self.apart: list[int] = []
         self.input_shape = (size, *(self.part or ())) if self.gives_parts else self.part
         common = None if call.nan or call.discovers else signature(call)
         self.signature = None if common is None else (*common, call.needs_grad)
         self.prepared: Any = None
+        self.in_line: InLine | None = None
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
 
     def parts(self, inputs: Any, out: Any) -> Any:
@@ -102,7 +111,7 @@ class Plan:
         if type(out) is list:
             return self._listed_places(inputs, _dense_list(out)) if out else None
         outputs = dense(out)
-        if outputs is None or outputs.dtype is not self.call.dtype or outputs.is_cpu is not self.on_cpu:
+        if outputs is None or outputs.dtype is not self.dtype or outputs.is_cpu is not self.on_cpu:
             return None
         if not self.on_cpu and outputs.device != self.device:
             return None
@@ -113,8 +122,8 @@ class Plan:
         if not self.gives:
             return None, outputs
         if type(inputs) is Tensor:
-            start, end = inputs.data_ptr(), outputs.data_ptr()
-            if end + outputs.nbytes <= start or start + inputs.nbytes <= end:
+            read, written = inputs.data_ptr(), outputs.data_ptr()
+            if written + outputs.nbytes <= read or read + inputs.nbytes <= written:
                 return inputs, outputs
         elif are_apart(inputs, [outputs]):
             return inputs, outputs
@@ -124,7 +133,7 @@ class Plan:
         if outputs is None:
             return None
         first = outputs[0]
-        if first.dtype is not self.call.dtype or first.shape != self.part or len(outputs) != self.size:
+        if first.dtype is not self.dtype or first.shape != self.part or len(outputs) != self.size:
             return None
         if first.is_cpu is not self.on_cpu or self.collective.gets != "parts":
             return None

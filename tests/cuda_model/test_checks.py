@@ -75,6 +75,6 @@ def test_a_subgroup_compares_the_same_calls() -> None:
     def part(comm: Communicator) -> tuple[bool, bool]:
         own = comm.subgroup([0, 1])
         assert own is not None
-        return own.checks, own._checks_on_cuda
+        return own.checks, own.checks_on_cuda
 
     assert values(among_gpus(part, 2, setting=CHOSEN_BY_NOBODY)) == [(True, False)] * 2

@@ -125,11 +125,15 @@ def failing(comm: Communicator) -> Any:
     comm.all_gather(ones()).wait()
     own = torch.ones(1 << 22, device=device())
     torch.cuda.synchronize()
-    comm.barrier().wait()
-    if comm.rank == 1:
-        fraction = torch.cuda.memory_reserved() / torch.cuda.get_device_properties(device()).total_memory
-        torch.cuda.set_per_process_memory_fraction(fraction, device())
-    found = attempt(lambda: comm.all_gather(own).wait())
+
+    def gather() -> None:
+        comm.barrier().wait()  # which says so too, where the other rank has failed before this one came out of it
+        if comm.rank == 1:
+            fraction = torch.cuda.memory_reserved() / torch.cuda.get_device_properties(device()).total_memory
+            torch.cuda.set_per_process_memory_fraction(fraction, device())
+        comm.all_gather(own).wait()
+
+    found = attempt(gather)
     torch.cuda.synchronize()
     return found.text or attempt(lambda: comm.all_gather(ones()).wait()).text
 

@@ -100,9 +100,9 @@ def failing(comm: Communicator) -> tuple[str, str]:
     """On rank 0 torch refuses a message of the batch."""
     comm.all_reduce(ones()).wait()
     torch.cuda.synchronize()
-    group: Any = comm._transport.data_group  # type: ignore[attr-defined]
+    transport: Any = comm._transport
     if comm.rank == 0:
-        comm._transport.data_group = _Failing(group)  # type: ignore[attr-defined]
+        transport._gpu_port = _Failing(transport.gpu_port())
     works = comm.batch([Send(ones(), 1 - comm.rank), Recv(1 - comm.rank, like=ones())])
     first = attempt(lambda: [work.wait() for work in works])
     torch.cuda.synchronize()
@@ -111,13 +111,13 @@ def failing(comm: Communicator) -> tuple[str, str]:
 
 
 class _Failing:
-    """A ProcessGroup whose second message fails."""
+    """A port whose second message fails."""
 
-    def __init__(self, group: Any) -> None:
-        self._group = group
+    def __init__(self, port: Any) -> None:
+        self._port = port
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._group, name)
+        return getattr(self._port, name)
 
     def recv(self, *given: Any) -> Any:
         raise RuntimeError("out of memory, say")

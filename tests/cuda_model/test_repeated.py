@@ -35,11 +35,11 @@ def calls_of(comm: Communicator, numbers: int = NUMBERS) -> dict[str, Callable[[
 
 # Python calls into collshim's files, of post and wait: with the check off, and by default, where sites are kept.
 BOUNDS = {
-    "all_reduce": (18, 22),
-    "broadcast": (19, 23),
-    "all_gather": (20, 24),
-    "all_gather, list": (32, 36),
-    "all_to_all": (23, 27),
+    "all_reduce": (17, 21),
+    "broadcast": (16, 20),
+    "all_gather": (19, 23),
+    "all_gather, list": (31, 35),
+    "all_to_all": (20, 24),
     "reduce_scatter": (21, 25),
 }
 

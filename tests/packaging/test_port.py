@@ -10,21 +10,21 @@ import pytest
 from torch.distributed import ProcessGroup
 
 import collshim
-from collshim.transports.processes import backend
+from collshim.transports.processes.backend import Singles
 from collshim.transports.processes.port import Port
 
 FOLDER = Path(collshim.__file__).parent / "transports" / "processes"
 METHODS = {name for name in vars(Port) if callable(getattr(Port, name)) and not name.startswith("__")} - {"_proto_hook"}
-LOOKED_UP = {name for name in METHODS if callable(getattr(backend, name, None))}
+LOOKED_UP = {f"{name}_single" for name in Singles._fields}
 """Under one of two names, by the release of torch."""
 
 
 def asked(module: str) -> Iterator[str]:
-    """Attributes of what is called ``group`` there, or made by ``_data_group``."""
+    """Attributes of what is called ``group`` there, or made by ``_port``."""
     for node in ast.walk(ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute):
             owner = node.value
-            called = isinstance(owner, ast.Call) and getattr(owner.func, "attr", "") == "_data_group"
+            called = isinstance(owner, ast.Call) and getattr(owner.func, "attr", "") == "_port"
             if called or (isinstance(owner, ast.Name) and owner.id == "group"):
                 yield node.attr
 

@@ -68,13 +68,13 @@ def repeated(
         return UNKNOWN
     comm = process_group.communicator
     if type(out) is Tensor and collective in _UNCOUNTED:
-        memory = _uncounted(comm, collective, out)
+        memory = _uncounted(comm, out)
         array, out = (memory if array is out else array), memory
     if collective.reduces:
         op = NAMES.get(id(op), "")
     elif collective in _ARRANGED:
         array, out = _ARRANGED[collective](comm, array, out, op, root)
-    work = comm.repeat(collective, array, out, op, root)
+    work = comm.repeat(collective, array, out, op, root, waits=not async_op)
     if work is None:
         return UNKNOWN
     process_group.posted += 1
@@ -107,9 +107,10 @@ def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: t
     return Work(work, process_group.deadline, [tensor])
 
 
-def _uncounted(comm: Communicator, collective: Collective, out: Tensor) -> Tensor:
-    """An output to which nothing is written that counts as a change; itself where C++ alone writes to it."""
-    if comm.checks or collective.reduces or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
+def _uncounted(comm: Communicator, out: Tensor) -> Tensor:
+    """An output to which nothing is written that counts as a change; itself where the engine writes so to it."""
+    is_compared = comm.checks if out.is_cpu else comm.checks_on_cuda
+    if is_compared or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
         return out.data
     return out
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -21,6 +23,8 @@ from collshim.transports.processes.port import Port
 
 T = TypeVar("T")
 
+_C: Any = import_module("torch._C._distributed_c10d")  # in torch's stubs it lacks some of these names
+
 Finish = Callable[[Any], Any]
 Moving = tuple[Any, Any, "Finish | None"]
 """Data on its way: the outputs, torch's work, and what is left to do with the outputs once the work is over."""
@@ -29,14 +33,28 @@ Transfer = Callable[[Port, Any, Any], Moving]
 """Puts data on its way: from a ProcessGroup, inputs, and outputs or None for fresh memory."""
 
 
-def _method(*names: str) -> Callable[..., Any]:
-    method: Callable[..., Any] = next(getattr(ProcessGroup, name) for name in names if hasattr(ProcessGroup, name))
-    return method
+class Singles(NamedTuple):
+    """The methods, of a class, for parts that lie end to end, whose names torch changed in 2.13."""
+
+    all_gather: Callable[..., Any]
+    reduce_scatter: Callable[..., Any]
+    all_to_all: Callable[..., Any]
 
 
-all_gather_single = _method("all_gather_single", "_allgather_base")
-reduce_scatter_single = _method("reduce_scatter_single", "_reduce_scatter_base")
-all_to_all_single = _method("all_to_all_single", "alltoall_base")
+def _singles(kind: type) -> Singles:
+    def method(*names: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = next(getattr(kind, name) for name in names if hasattr(kind, name))
+        return found
+
+    return Singles(
+        method("all_gather_single", "_allgather_base"),
+        method("reduce_scatter_single", "_reduce_scatter_base"),
+        method("all_to_all_single", "alltoall_base"),
+    )
+
+
+OF_GROUP, OF_BACKEND = _singles(ProcessGroup), _singles(_C.Backend)  # dist.Backend is a list of names
+"""A ProcessGroup looks up in torch's dispatcher which backend is meant, which costs a fifth of a call on a GPU."""
 
 FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
 INTEGERS = {torch.int64, torch.int32, torch.int8, torch.uint8}
@@ -50,12 +68,34 @@ class Endpoint(NamedTuple):
     Attributes:
         fresh: makes memory for a result without an ``out``.
         ragged: whether some rank's parts may be unequal, as all ranks know.
+        singles: the methods of what carries the call.
+        is_in_line: whether NCCL's kernel takes its place in the caller's stream, and not in one of its own.
     """
 
     rank: int
     size: int
     fresh: Callable[[], Any]
     ragged: bool
+    singles: Singles
+    is_in_line: bool = False
+
+    def options(self, kind: Callable[[], Any]) -> Any:
+        """torch's options of a call."""
+        options = kind()
+        if self.is_in_line and hasattr(options, "asyncOp"):  # older releases have it in some of them alone
+            options.asyncOp = False
+        return options
+
+    def all_gather_single(self) -> Callable[..., Any]:
+        """The method, to be called with what carries the call, the output and the input."""
+        return self._single(self.singles.all_gather, _C.AllgatherOptions)
+
+    def all_to_all_single(self) -> Callable[..., Any]:
+        """The method, to be called with what carries the call, output and input, and the lengths of their parts."""
+        return self._single(self.singles.all_to_all, _C.AllToAllOptions)
+
+    def _single(self, method: Callable[..., Any], kind: Callable[[], Any]) -> Callable[..., Any]:
+        return partial(method, opts=self.options(kind)) if self.is_in_line else method
 
 
 def as_is(tensor: Tensor) -> Tensor:
@@ -106,10 +146,10 @@ def coalesced(group: Port, device: torch.device, starts: Sequence[Callable[[], T
     if device.type == "cpu":
         return [start() for start in starts], None
     found = list[T]()
-    group._start_coalescing(device)
+    group._start_coalescing()
     try:
         for start in starts:
             found.append(start())
     finally:  # in any case: later calls would be held back too
-        work = group._end_coalescing(device)
+        work = group._end_coalescing()
     return found, work

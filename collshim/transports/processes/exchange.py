@@ -34,7 +34,7 @@ from collshim.errors import (
 )
 from collshim.layout import Parts
 from collshim.transports.compute import computation
-from collshim.transports.processes.backend import FLOATS, INTEGERS, Endpoint, Finish, Transfer
+from collshim.transports.processes.backend import FLOATS, INTEGERS, OF_BACKEND, OF_GROUP, Endpoint, Finish, Transfer
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group, GroupWork
@@ -97,24 +97,18 @@ class Exchange(GroupWork):
             start = self._prepared()
             if self._on_gpu:
                 group.launches.meet(self, self._place(self.calls or [self.plan.call] * group.size))
-            self.outputs, work, finish = start(group.data_group, self.inputs, self.outputs)
+            port = group.gpu_port() if self._on_gpu else group.data_group
+            self.outputs, work, finish = start(port, self.inputs, self.outputs)
         except Exception as error:
             self.fail_to_start(error)
             return
         if not self._on_gpu:
             group.latest = work
         else:
-            self.launch = group.launches.add(self, work)
             self._stream = self._stream or torch.accelerator.current_stream()  # it was not in use here before
+            self.launch = group.launches.add(self, work, self._stream)
         self.work, self.finish, self.started = work, finish, True
         self.version = None if self.caller is None else version_of(self.inputs)  # what was written till now is ours
-
-    def launched(self, work: Any, inputs: Parts | None, caller: Caller | None) -> None:
-        """NCCL was given the data, on this thread's stream."""
-        self._on_gpu, self._stream = True, current_stream(self.plan.device)
-        if caller is not None:
-            self.inputs, self.caller, self.version = inputs, caller, version_of(inputs)
-        self.launch = self.group.launches.add(self, work)
 
     def fail_to_start(self, error: Exception) -> None:
         """The data could not be put on its way: the group has ended, or NCCL, or memory, say."""
@@ -140,7 +134,8 @@ class Exchange(GroupWork):
         place, ragged = self._place(calls), any(other.is_ragged for other in calls)
         self._on_gpu = place.type == ACCELERATOR
         is_known = plan.shape is not None and not ragged
-        end = Endpoint(rank, size, _fresh(plan) if is_known else partial(allocate, calls, rank, place), ragged)
+        fresh = _fresh(plan) if is_known else partial(allocate, calls, rank, place)
+        end = Endpoint(rank, size, fresh, ragged, OF_BACKEND if self._on_gpu else OF_GROUP)
         if call.dtype is None:  # the others' calls say it
             dtype = next((other.dtype for other in calls if other.dtype is not None), None)
             return transfer(call._replace(dtype=dtype, device=place.type), end)
@@ -148,6 +143,8 @@ class Exchange(GroupWork):
             return transfer(call, end)
         if plan.prepared is None:
             plan.prepared = transfer(call, end)
+            if self._on_gpu and self.calls is None and not ragged:
+                plan.in_line = self.group.in_line(plan, transfer(call, end._replace(is_in_line=True)))
             plan.takes_lists = self.calls is None and call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
         return cast(Transfer, plan.prepared)
 
@@ -262,7 +259,7 @@ class Exchange(GroupWork):
         is_plain = timeout is None or (type(timeout) in (float, int) and timeout >= 0)
         if not is_plain or not self._is_simple or self.group.deferred or stream is None:
             return super().wait(timeout)
-        if stream != current_stream(stream.device):
+        if stream is not current_stream(stream.device):
             return super().wait(timeout)
         try:
             work.wait()
@@ -271,8 +268,8 @@ class Exchange(GroupWork):
         if (self.finish is not None or self._claim is None) and not self._finish_alone():
             return super().wait(timeout)
         self.work, launch = None, self.launch
-        if launch is not None:  # so the stream was not captured when the call was posted on it
-            launch.mark = self.group.launches.recorded(stream)
+        if launch is not None:
+            self.group.launches.let_go(launch, self._timeout)
         if self.group.deferred:
             return super().wait(timeout)
         self._result = result = self.outputs if self._out is None else self._out
@@ -341,7 +338,7 @@ class Exchange(GroupWork):
                 self.fail(self._local_failure(error))
                 return
             self._finish()
-            self.mark_behind(stream)
+            self.mark_behind()
         follow(stream, self.outputs)
 
     def await_work(self, work: Any, limit: float | None) -> None:

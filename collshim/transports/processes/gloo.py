@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch._C._distributed_c10d import AllgatherOptions
 from torch.distributed import ProcessGroup
 
 from collshim.calls import collective
@@ -24,8 +25,6 @@ from collshim.transports.processes.backend import (
     Moving,
     Transfer,
     Works,
-    all_gather_single,
-    all_to_all_single,
     as_is,
     carrier_of,
     coalesced,
@@ -49,7 +48,7 @@ def _carried_parts(carried: Callable[[Tensor], Tensor], parts: Parts) -> list[Te
 
 
 def _broadcast(call: Call, end: Endpoint) -> Transfer:
-    options, carried = dist.BroadcastOptions(), carrier_of(call.dtype)
+    options, carried = end.options(dist.BroadcastOptions), carrier_of(call.dtype)
     options.rootRank = call.root or 0
 
     def start(group: Port, source: Tensor | None, target: Any) -> Moving:
@@ -65,25 +64,26 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
 def _all_gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_gather(call, end)
+    gather, options = end.all_gather_single(), end.options(AllgatherOptions)
     carried, compares_shapes = carrier_of(call.dtype), call.device == "cpu"  # gloo does, and NCCL does not
 
     def start(group: Port, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         if type(target) is Tensor and carried is as_is:
             stacked = compares_shapes and source.dim() != target.dim()
-            return target, all_gather_single(group, target, source.unsqueeze(0) if stacked else source), None
+            return target, gather(group, target, source.unsqueeze(0) if stacked else source), None
         whole = joined(target)
         if whole is None:
             if carried is as_is:
-                return target, group.allgather([cast("list[Tensor]", target)], [source]), None
-            return target, group.allgather([_carried_parts(carried, target)], [carried(source)]), None
-        return target, all_gather_single(group, carried(whole), carried(source.view(-1))), None
+                return target, group.allgather([cast("list[Tensor]", target)], [source], options), None
+            return target, group.allgather([_carried_parts(carried, target)], [carried(source)], options), None
+        return target, gather(group, carried(whole), carried(source.view(-1))), None
 
     return start
 
 
 def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
-    carried, options = carrier_of(call.dtype), [dist.BroadcastOptions() for _ in range(end.size)]
+    carried, options = carrier_of(call.dtype), [end.options(dist.BroadcastOptions) for _ in range(end.size)]
     for owner, of_owner in enumerate(options):
         of_owner.rootRank = owner
 
@@ -102,7 +102,7 @@ def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
 def _gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_gather(call, end)
-    options, carried, is_root = dist.GatherOptions(), carrier_of(call.dtype), end.rank == call.root
+    options, carried, is_root = end.options(dist.GatherOptions), carrier_of(call.dtype), end.rank == call.root
     options.rootRank = call.root or 0
 
     def start(group: Port, source: Tensor, target: Any) -> Moving:
@@ -116,23 +116,23 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
 
 def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
     """Unequal parts come to the root as an exchange in which the others get nothing."""
-    carried, is_root = carrier_of(call.dtype), end.rank == call.root
+    exchange, carried, is_root = end.all_to_all_single(), carrier_of(call.dtype), end.rank == call.root
 
     def start(group: Port, source: Tensor, target: Any) -> Moving:
         read = carried(source.view(-1))
         sends = _to_one(call.root or 0, read, end.size)
         if not is_root:
-            return target, all_to_all_single(group, read.new_empty(0), read, [0] * end.size, sends), None
+            return target, exchange(group, read.new_empty(0), read, [0] * end.size, sends), None
         target = end.fresh() if target is None else target
         written, finish = _whole(listed(target), carried)
-        return target, all_to_all_single(group, written, read, _lengths(target, written), sends), finish
+        return target, exchange(group, written, read, _lengths(target, written), sends), finish
 
     return start
 
 
 def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
     """Unequal parts come from the root as an exchange in which the others give nothing."""
-    carried = carrier_of(call.dtype)
+    exchange, carried = end.all_to_all_single(), carrier_of(call.dtype)
 
     def start(group: Port, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
@@ -140,7 +140,7 @@ def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
         takes = _to_one(call.root or 0, written, end.size)
         read = written.new_empty(0) if source is None else carried(flat(source))
         sends = [0] * end.size if source is None else _lengths(source, read)
-        return target, all_to_all_single(group, written, read, takes, sends), None
+        return target, exchange(group, written, read, takes, sends), None
 
     return start
 
@@ -161,7 +161,7 @@ def _whole(parts: Sequence[Tensor], carried: Callable[[Tensor], Tensor]) -> tupl
 def _scatter(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_scatter(call, end)
-    options, carried = dist.ScatterOptions(), carrier_of(call.dtype)
+    options, carried = end.options(dist.ScatterOptions), carrier_of(call.dtype)
     options.rootRank = call.root or 0
 
     def start(group: Port, source: Parts | None, target: Any) -> Moving:
@@ -175,39 +175,39 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
 def _all_to_all(call: Call, end: Endpoint) -> Transfer:
     if end.ragged and not call.is_uniform:
         return _ragged_all_to_all(call, end)
-    carried = carrier_of(call.dtype)
+    exchange, carried, options = end.all_to_all_single(), carrier_of(call.dtype), end.options(dist.AllToAllOptions)
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:
-            return target, all_to_all_single(group, target, source, [], []), None
+            return target, exchange(group, target, source, [], []), None
         if EXCHANGES_LISTS and type(source) is list and type(target) is list:
             if carried is as_is:
-                return target, group.alltoall(target, source), None
-            return target, group.alltoall([*map(carried, target)], [*map(carried, source)]), None
+                return target, group.alltoall(target, source, options), None
+            return target, group.alltoall([*map(carried, target)], [*map(carried, source)], options), None
         target = end.fresh() if target is None else target
         given = source if type(source) is Tensor else joined(source)
         taken = target if type(target) is Tensor else joined(target)
         given = torch.stack(listed(source)) if given is None else given
         if taken is not None:
-            return target, all_to_all_single(group, carried(taken), carried(given), [], []), None
+            return target, exchange(group, carried(taken), carried(given), [], []), None
         buffer = given.new_empty((end.size, *target[0].shape))
-        return target, all_to_all_single(group, carried(buffer), carried(given), [], []), partial(fill, parts=buffer)
+        return target, exchange(group, carried(buffer), carried(given), [], []), partial(fill, parts=buffer)
 
     return start
 
 
 def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
-    carried = carrier_of(call.dtype)
+    exchange, carried = end.all_to_all_single(), carrier_of(call.dtype)
     rows = [[shape[0] for shape in shapes if shape] for shapes in (call.expects or (), call.sends or ())]
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:  # cut along axis 0
-            return target, all_to_all_single(group, target, source, *rows), None
+            return target, exchange(group, target, source, *rows), None
         target = _parts(target, call.expects) or end.fresh()
         source = _parts(source, call.sends)
         written, finish = _whole(target, carried)
         read = carried(flat(source))
-        work = all_to_all_single(group, written, read, _lengths(target, written), _lengths(source, read))
+        work = exchange(group, written, read, _lengths(target, written), _lengths(source, read))
         return target, work, finish
 
     return start

@@ -6,12 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import torch
-
-from collshim.accelerator import is_capturing
 from collshim.calls.call import Call
 from collshim.calls.pending import PendingCalls
-from collshim.calls.plan import Plan
+from collshim.calls.plan import InLine, Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, PeerError, again
 from collshim.transports.processes.stalls import StallInspector
@@ -36,6 +33,15 @@ class Group(Protocol):
     latest: Any
     signing_key: bytes
     launches: Any
+    sequence: int
+    posting: Any
+
+    def in_line(self, plan: Plan, transfer: Any) -> InLine:
+        """What starts calls of a plan on a GPU whose caller's stream goes on behind them."""
+        ...
+
+    def gpu_port(self) -> Any:
+        """What carries the data of calls on a GPU."""
 
     def refuse_if_broken(self) -> None:
         """Raise where an earlier failure ended the group."""
@@ -87,10 +93,10 @@ class GroupWork(Work[Any], Watched):
         """Polled past its deadline: of what NCCL was given the process's watch finds that out."""
         return self.launch is None and super()._is_late()
 
-    def mark_behind(self, stream: torch.Stream) -> None:
-        """``stream`` follows NCCL's data: its place now says when that is over, and torch's work can go."""
-        if self.launch is not None and not is_capturing():
-            self.launch.mark = self.group.launches.recorded(stream)
+    def mark_behind(self) -> None:
+        """The stream of the post follows NCCL's data now: its place says when that is over, and torch's work can go."""
+        if self.launch is not None:
+            self.group.launches.let_go(self.launch, self._timeout)
 
     def _own_failure(self) -> CollshimError:
         return again(self.failure)

@@ -131,7 +131,7 @@ class Messages:
         except OSError as error:
             message.end(error.strerror or str(error))
         if call.device == ACCELERATOR and message.failure is None:
-            self._start(message, partial(self._data_group().send, [_movable(tensor)], peer, 0), peer)
+            self._start(message, partial(self._port().send, [_movable(tensor)], peer, 0), peer)
 
     def _post(self, message: MessageRequest, owner: int, tensor: Tensor) -> None:
         """The envelope is on its way, and with it the data where small."""
@@ -243,7 +243,7 @@ class Messages:
                 raise AssertionError("without the check the receiver gives shape and dtype")
             target = message.outputs = torch.empty(call.shape, dtype=call.dtype, device=message.device)
         message.arrived = True
-        self._start(message, partial(self._data_group().recv, [_movable(target)], source, 0), source)
+        self._start(message, partial(self._port().recv, [_movable(target)], source, 0), source)
 
     def _start(self, message: MessageRequest, start: _Start, peer: int) -> None:
         """Start NCCL's data, now or with the rest of its batch; where that fails, so does ``message``."""
@@ -253,7 +253,7 @@ class Messages:
         with _failing(message):
             self._group.launches.meet_peer(message, peer)
             message.work = start()
-            message.launch = self._group.launches.add(message, message.work)
+            self._launched(message, message.work)
             message.moved = True
 
     def _start_together(self, device: torch.device, batch: Sequence[tuple[MessageRequest, _Start]]) -> None:
@@ -261,7 +261,7 @@ class Messages:
         launches = self._group.launches
         try:
             launches.meet(batch[0][0], device)
-            _, work = coalesced(self._data_group(), device, [start for _, start in batch])
+            _, work = coalesced(self._port(), device, [start for _, start in batch])
         except Exception as error:
             failure = error if isinstance(error, CollshimError) else batch[0][0].broken(str(error))
             for message, _ in batch:
@@ -269,12 +269,16 @@ class Messages:
             return
         for message, _ in batch:
             message.work, message.moved = work, True
-            message.launch = launches.add(message, work)
+            self._launched(message, work)
 
-    def _data_group(self) -> Port:
+    def _launched(self, message: MessageRequest, work: Any) -> None:
+        message.stream = message.stream or torch.accelerator.current_stream()  # it was not in use here before
+        message.launch = self._group.launches.add(message, work, message.stream)
+
+    def _port(self) -> Port:
         self._group.refuse_if_broken()
-        group: Port = self._group.data_group
-        return group
+        port: Port = self._group.gpu_port()
+        return port
 
     def leaks(self) -> list[str]:
         """The messages and requests that nobody has received or answered, and the calls that were not waited for."""

@@ -1,4 +1,4 @@
-"""NCCL of a group of processes: who comes to its first call, what it was given, and how it ends.
+"""What NCCL was given by a rank of a group, and what becomes of it.
 
 NCCL itself waits without a deadline, on the GPU and, while it connects the ranks, on the host. So the ranks meet before
 they let it connect them, and a thread looks after the calls that it was given.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import socket
 import threading
 import time
 import weakref
@@ -21,12 +20,14 @@ from torch.distributed import DistNetworkError
 
 from collshim.accelerator import ACCELERATOR, is_capturing, module
 from collshim.calls.call import Call, in_the_world
-from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.calls.site import Caller
+from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.transports.processes.client import StoreSilentError
 from collshim.transports.processes.group import Group, GroupWork
+from collshim.transports.processes.meeting import Meeting
 from collshim.transports.processes.progress import ProgressThread
-from collshim.transports.processes.stalls import comes_by
-from collshim.transports.waiting import FIRST_SLICE, Watched, missing_text, watch
+from collshim.transports.streams import on_stream
+from collshim.transports.waiting import FIRST_SLICE, missing_text
 
 _PAUSE = 0.02
 """Seconds between two looks at what NCCL has not finished."""
@@ -40,53 +41,56 @@ _TOLD_AFTER = 0.5
 _PATIENCE = 10
 """A call to which all ranks have come is given up after this many deadlines: its GPU may have other work before it."""
 
-_SPARE_EVENTS = 64
-"""Events that a group keeps for its next calls."""
-
 _RELAXED = 2
 """cudaStreamCaptureModeRelaxed."""
 
 
 class Launch:
-    """A call that NCCL was given. It holds none of the call's memory once that was waited for.
+    """A call that NCCL was given. Once it was waited for, it holds none of the call's memory.
 
     Attributes:
-        mark: what says whether the GPU is done with it: torch's work, then an event behind it.
-        limit: when it is to be over, a time of ``time.monotonic``; None where the call's deadline was not asked yet.
+        call: the call, without the line it was made at.
+        caller: where that is, where the ranks tell each other.
+        sequence: its number among the group's collectives; ``peers``: whom a message, which has none, waits for.
+        owner: a reference to the work that nobody has waited for yet, which does not keep it; None where its caller's
+            stream goes on behind the data.
+        stream: that stream.
+        mark: what says whether the GPU is done with it: torch's work, or an event that was put behind it on ``stream``
+            when somebody asked; None where nobody has.
+        posted: when it was, or was first seen, a time of ``time.monotonic``.
+        seconds: what its caller gives it; None where that is the world's deadline.
+        limit: when it is to be over; None where the deadline was not asked yet.
     """
 
-    __slots__ = ("_call", "_caller", "_work", "limit", "mark", "peers", "posted", "sequence")
+    owner: weakref.ref[GroupWork] | None = None
+    mark: Any = None
+    peers: Sequence[int] = ()
+    posted: float | None = None
+    limit: float | None = None
 
-    def __init__(self, work: GroupWork, mark: Any) -> None:
-        self._work = weakref.ref(work)
-        self._call, self._caller = work.plan.call, work.caller  # not the plan, which may have memory of its own
-        self.mark = mark
-        self.sequence, self.peers = work.sequence, () if work.sequence_counts else work.awaited()
-        self.posted = time.monotonic()
-        self.limit: float | None = None
+    def __init__(
+        self, call: Call, caller: Caller | None, sequence: int, stream: torch.Stream, seconds: float | None
+    ) -> None:
+        self.call, self.caller = call, caller  # not the plan, which may have memory of its own
+        self.sequence = sequence
+        self.stream = stream
+        self.seconds = seconds
 
-    @property
-    def call(self) -> Call:
+    def text(self) -> str:
         """The call, with the line it was made at where the ranks tell each other."""
-        call = self._call
-        return call if self._caller is None else call._replace(site=self._caller.site())
+        return str(self.call if self.caller is None else self.call._replace(site=self.caller.site()))
 
     def is_over(self) -> bool:
         """Whether the GPU is done with it."""
+        mark = self.mark
         try:
-            mark = self.mark
-            return bool(mark.query() if type(mark) is torch.Event else mark.is_completed())
+            return mark is not None and bool(mark.query() if type(mark) is torch.Event else mark.is_completed())
         except RuntimeError:  # it has failed, and its wait says so
             return True
 
-    def seconds(self, otherwise: float) -> float:
-        """What its caller gives it."""
-        work = self._work()
-        return otherwise if work is None or work._timeout is None else work._timeout
-
     def fail(self, failure: CollshimError) -> None:
         """Its caller's wait, and its polls, end with ``failure``, where they have not ended yet."""
-        work = self._work()
+        work = None if self.owner is None else self.owner()
         if work is not None and not work._settled:
             work.fail(failure)
 
@@ -98,8 +102,9 @@ class Launches:
         self._group = group
         self._world = world
         self._pending: deque[Launch] = deque()
+        self._unmarked: deque[Launch] = deque()
         self._finding = threading.Lock()
-        self._events: list[torch.Event] = []
+        self._is_watched = False
         self._met: set[int] = set()
         self._pairs: set[int] = set()
         self._pause = max(_TOLD_AFTER, group.size / _RANKS_PER_SECOND)  # between two words of this rank
@@ -119,7 +124,7 @@ class Launches:
         if number not in self._met:
             key = f"{self._group.key}/gpus/{self.meetings}"
             self.meetings += 1
-            _Meeting(self._group, self._world, work, key, range(self._group.size)).hold(number)
+            Meeting(self._group, self._world, work, key, range(self._group.size)).hold(number)
             self._met.add(number)
 
     def meet_peer(self, work: GroupWork, peer: int) -> None:
@@ -128,43 +133,82 @@ class Launches:
         if peer not in self._pairs and peer != rank:
             pair = sorted((rank, peer))
             key = f"{self._group.key}/gpus/{pair[0]}-{pair[1]}"
-            _Meeting(self._group, self._world, work, key, pair).hold(module().current_device())
+            Meeting(self._group, self._world, work, key, pair).hold(module().current_device())
             self._pairs.add(peer)
 
-    def add(self, work: GroupWork, mark: Any) -> Launch | None:
+    def add(self, work: GroupWork, mark: Any, stream: torch.Stream) -> Launch | None:
         """NCCL was given this call; None where it is captured into a graph, and given with each replay."""
         if is_capturing():
             return None
-        launch = Launch(work, mark)
-        self._pending.append(launch)
+        launch = Launch(work.plan.call, work.caller, work.sequence, stream, None)
+        launch.owner, launch.mark, launch.posted = weakref.ref(work), mark, time.monotonic()
         if work.sequence_counts:
             self._launched = work.sequence
-        LAUNCH_WATCH.watch(self)
+        else:
+            launch.peers = work.awaited()
+        self._pending.append(launch)
+        if not self._is_watched:
+            self._watch()
         return launch
 
-    def recorded(self, stream: torch.Stream) -> torch.Event:
-        """An event at the stream's end: one that no launch needs any more, or a new one, which costs more."""
-        event = self._events.pop() if self._events else torch.Event(device=ACCELERATOR)
-        event.record(stream)
-        return event
+    def add_in_line(
+        self, call: Call, caller: Caller | None, sequence: int, stream: torch.Stream, seconds: float | None
+    ) -> None:
+        """NCCL was given this call on ``stream`` itself; there is nothing to wait for."""
+        if is_capturing():
+            return
+        launch = Launch(call, caller, sequence, stream, seconds)
+        self._launched = sequence
+        self._pending.append(launch)
+        self._unmarked.append(launch)
+        if not self._is_watched:
+            self._watch()
+
+    def let_go(self, launch: Launch, seconds: float | None) -> None:
+        """Its stream follows the data now, so that the call's memory, and torch's work, need not be kept."""
+        launch.owner, launch.seconds = None, seconds
+        launch.mark = _event_on(launch.stream) if launch.peers else None  # nobody tells how many messages have come
+        if launch.mark is None:
+            self._unmarked.append(launch)
+
+    def _watch(self) -> None:
+        self._is_watched = True
+        LAUNCH_WATCH.watch(self)
 
     def are_over(self) -> bool:
         """Whether the GPU is done with all of them."""
         with self._finding:
+            if self._unmarked:
+                self._mark()
             pending = self._pending
             while pending:
                 first = pending[0]
                 if not first.is_over():
                     return False
                 pending.popleft()
-                if type(first.mark) is torch.Event and len(self._events) < _SPARE_EVENTS:
-                    self._events.append(first.mark)
             return True
+
+    def _mark(self) -> None:
+        """Put an event behind the calls that were waited for, one on each of their streams.
+
+        That costs more than all else that is kept of a call, so it is not done for each, but when somebody asks. What
+        was posted behind them meanwhile has to be over too. A stream that is captured now is left for later.
+        """
+        launches = [self._unmarked.popleft() for _ in range(len(self._unmarked))]
+        now, events = time.monotonic(), dict[torch.Stream, torch.Event | None]()
+        for launch in launches:
+            stream = launch.stream
+            if stream not in events:
+                events[stream] = _event_on(stream)
+            launch.mark = events[stream]
+            launch.posted = now if launch.posted is None else launch.posted
+        self._unmarked.extend(launch for launch in launches if launch.mark is None)
 
     def fail(self, failure: CollshimError) -> None:
         """The group has ended: so have they."""
         with self._finding:
             pending, self._pending = self._pending, deque()
+            self._unmarked.clear()
         for launch in pending:
             if not launch.is_over():
                 launch.fail(failure)
@@ -178,6 +222,12 @@ class Launches:
 
     def look(self) -> bool:
         """Tell, and end the group where nothing can come of the first call any more; whether there is more to do."""
+        self._is_watched = False  # what is added from here on asks to be watched again
+        has_more = self._look()
+        self._is_watched = self._is_watched or has_more
+        return has_more
+
+    def _look(self) -> bool:
         now, over = time.monotonic(), self.are_over()
         if now - self._told_at >= self._pause:
             self.tell()
@@ -187,8 +237,10 @@ class Launches:
             first = self._pending[0]
         except IndexError:  # the group ended meanwhile
             return False
+        if first.posted is None:  # its stream is captured
+            first.posted = now
         if first.limit is None:
-            first.limit = first.posted + first.seconds(self._world.timeout)
+            first.limit = first.posted + self._seconds(first)
         if now - first.posted >= FIRST_SLICE and now >= self._next_look:
             self._next_look = now + FIRST_SLICE
             self._look_at_others(first)
@@ -201,43 +253,58 @@ class Launches:
         if failure is not None:
             self._group.end(PeerError, failure[1])
             return
-        absent = self._absent(first)
+        _, absent = self._awaiting(first)
         left = any(self._group.stalls.any_left([self._group.ranks[rank]]) for rank in absent)
-        if left and not first.is_over() and (absent := self._absent(first)):  # who leaves tells before how far it came
-            self._group.end(PeerError, self._text(first, absent, "nobody else will come"))
+        if left and not first.is_over():  # who leaves tells before how far it came
+            launch, absent = self._awaiting(first)
+            if absent:
+                self._group.end(PeerError, self._text(launch, absent, "nobody else will come"))
 
     def _expire(self, first: Launch) -> None:
         """The deadline has passed."""
-        absent = self._absent(first)
+        launch, absent = self._awaiting(first)
         if first.is_over() or first.limit is None or not self._pending:
             return
-        seconds = first.seconds(self._world.timeout)
-        if not absent and time.monotonic() < first.posted + _PATIENCE * seconds:
+        seconds = self._seconds(first)
+        if not absent and time.monotonic() < (first.posted or 0.0) + _PATIENCE * seconds:
             first.limit += seconds
             return
-        self._group.end(DeadlineError, self._text(first, absent, "the deadline passed"))
+        self._group.end(DeadlineError, self._text(launch, absent, "the deadline passed"))
 
-    def _absent(self, first: Launch) -> list[int]:
-        """The ranks of the group that have not come to this call, as far as they told."""
-        ranks = first.peers or range(self._group.size)
-        own = self._group.rank
+    def _seconds(self, launch: Launch) -> float:
+        """What its caller gives it."""
+        work = None if launch.owner is None else launch.owner()
+        seconds = launch.seconds if work is None else work._timeout
+        return float(self._world.timeout if seconds is None else seconds)
+
+    def _awaiting(self, first: Launch) -> tuple[Launch, list[int]]:
+        """Of ``first`` and the calls that share its mark, the first to which a rank has not come, and those ranks.
+
+        As far as they have told; ``first`` and none, where all have come to all.
+        """
+        ranks, own = range(self._group.size), self._group.rank
         if first.peers:
-            return [self._group.ranks.index(peer) for peer in first.peers]
+            return first, [self._group.ranks.index(peer) for peer in first.peers]
         try:
             told = self._world.client.get([self._key(rank) for rank in ranks])
         except (StoreSilentError, DistNetworkError):
-            return []
-        come = [rank for rank, word in zip(ranks, told, strict=True) if word and int(word) >= first.sequence]
-        return [rank for rank in ranks if rank != own and rank not in come]
+            return first, []
+        come = {rank: int(word) if word else -1 for rank, word in zip(ranks, told, strict=True) if rank != own}
+        for launch in list(self._pending):
+            if launch is first or (launch.mark is first.mark and launch.mark is not None):
+                absent = [rank for rank, sequence in come.items() if sequence < launch.sequence]
+                if absent:
+                    return launch, absent
+        return first, []
 
     def _text(self, first: Launch, absent: Sequence[int], why: str) -> str:
         group = self._group
         where = [(rank, group.stalls.whereabouts(group.ranks[rank])) for rank in absent]
         if first.peers:
             peers = "; ".join(f"rank {rank} {place}" for rank, place in where)
-            text = f"{first.call} on rank {group.rank}: the data did not move, {why}: {peers}"
+            text = f"{first.text()} on rank {group.rank}: the data did not move, {why}: {peers}"
             return text + in_the_world(group.ranks)
-        return f"{missing_text(str(first.call), where, [], group.ranks)} ({why})"
+        return f"{missing_text(first.text(), where, [], group.ranks)} ({why})"
 
     def _key(self, rank: int) -> str:
         return f"{self._group.key}/launched/{rank}"
@@ -249,75 +316,14 @@ class Launches:
         return [*meetings, *(self._key(rank) for rank in ranks if self.meetings)]
 
 
-class _Meeting(Watched):
-    """Ranks of a group that come to the first call on their GPUs."""
-
-    def __init__(self, group: Group, world: Any, work: GroupWork, key: str, ranks: Sequence[int]) -> None:
-        self._group = group
-        self._client = world.client
-        self._timeout = world.timeout
-        self._work = work
-        self._keys = {rank: f"{key}/{rank}" for rank in ranks}
-
-    def hold(self, device: int) -> None:
-        """Wait for all; raise where some do not come, or two have come with one GPU."""
-        self._client.set(self._keys[self._group.rank], _gpu(device), self._timeout)
-        watch(self, self._have_come, time.monotonic() + self._timeout)
-        gpus = self._told()
-        for gpu in gpus.values():
-            same = [other for other in gpus if gpus[other] == gpu]
-            if len(same) > 1:
-                name = " and ".join(map(str, same))
-                text = f"{self._work.call}: ranks {name} are on one GPU, {gpu}, should be on one each"
-                raise CommunicationError(f"{text} (torch.cuda.set_device){in_the_world(self._group.ranks)}")
-
-    def _told(self) -> dict[int, str]:
-        return dict(zip(self._keys, self._client.get([*self._keys.values()]), strict=True))
-
-    def _have_come(self, seconds: float) -> bool:
-        keys = [*self._keys.values()]
-        return comes_by(lambda: self._has(keys), time.monotonic() + seconds)
-
-    def _has(self, keys: Sequence[str]) -> bool:
-        try:
-            return bool(self._client.check(*keys))
-        except StoreSilentError:
-            return False
-
-    def tell(self) -> None:
-        """See ``Watched``."""
-        self._work.tell()
-
-    def clear(self) -> None:
-        """See ``Watched``."""
-        self._work.clear()
-
-    def look(self) -> None:
-        """Raise where the group has ended, or a rank that is missing has left."""
-        self._work.raise_if_ended()
-        if any(self._group.stalls.any_left([self._group.ranks[rank]]) for rank in self._absent()):
-            raise self._end(PeerError, "nobody else will come")
-
-    def expire(self) -> None:
-        """See ``Watched``."""
-        raise self._end(DeadlineError, "the deadline passed")
-
-    def _absent(self) -> list[int]:
-        try:
-            return [rank for rank, gpu in self._told().items() if not gpu]
-        except StoreSilentError:
-            return []
-
-    def _end(self, kind: type[PeerError] | type[DeadlineError], why: str) -> CommunicationError:
-        group = self._group
-        where = [(rank, group.stalls.whereabouts(group.ranks[rank])) for rank in self._absent()]
-        return group.end(kind, f"{missing_text(str(self._work.call), where, [], group.ranks)} ({why})")
-
-
-def _gpu(device: int) -> str:
-    """What names a GPU among those of all machines."""
-    found = module().get_device_properties(device)
-    return f"{found.name} {getattr(found, 'uuid', device)} of {socket.gethostname()}"
+def _event_on(stream: torch.Stream) -> torch.Event | None:
+    """An event at the stream's end; None where the stream is captured into a graph, which would take the event in."""
+    with on_stream(stream):
+        if is_capturing():
+            return None
+        event = torch.Event(device=ACCELERATOR)
+        event.record(stream)
+    return event
 
 
 def _let_others_capture() -> None:

@@ -1,8 +1,8 @@
-"""The port: all that calls ask of the group that carries their data, torch's ProcessGroup.
+"""The port: all that calls ask of what carries their data, torch's ProcessGroup on the CPU, on a GPU its NCCL backend.
 
 Another binding of NCCL, for CuPy programs on a torch without CUDA, say, would stand here: a class derived from
-``torch.distributed.ProcessGroup`` with these methods, made where ``store`` makes NCCL's. Names are those of torch 2.13;
-``backend`` looks up what older releases call three of them.
+torch's ``Backend`` with these methods, made where ``store`` makes NCCL's. Names are those of torch 2.13's ProcessGroup;
+``backend`` looks up what backends, and older releases, call three of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor
 
 
@@ -57,7 +56,7 @@ class Port(Protocol):
         """Fill the one tensor with the root's."""
         ...
 
-    def allgather(self, lists: list[list[Tensor]], tensors: list[Tensor], /) -> PortWork:
+    def allgather(self, lists: list[list[Tensor]], tensors: list[Tensor], options: Any, /) -> PortWork:
         """Fill the one list with all ranks' tensors."""
         ...
 
@@ -73,7 +72,7 @@ class Port(Protocol):
         """Fill the one tensor from the root's one list; the others' lists are none."""
         ...
 
-    def alltoall(self, outputs: list[Tensor], tensors: list[Tensor], /) -> PortWork:
+    def alltoall(self, outputs: list[Tensor], tensors: list[Tensor], options: Any, /) -> PortWork:
         """Fill each output from the rank of its place."""
         ...
 
@@ -91,9 +90,9 @@ class Port(Protocol):
         """Fill the one tensor; used with NCCL alone."""
         ...
 
-    def _start_coalescing(self, device: torch.device, /) -> None:
+    def _start_coalescing(self) -> None:
         """What follows starts together, in one launch."""
 
-    def _end_coalescing(self, device: torch.device, /) -> PortWork:
+    def _end_coalescing(self) -> PortWork:
         """It starts; the work of all of it."""
         ...

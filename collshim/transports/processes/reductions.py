@@ -23,11 +23,8 @@ from collshim.transports.processes.backend import (
     Moving,
     Transfer,
     Works,
-    all_gather_single,
-    all_to_all_single,
     carrier_of,
     coalesced,
-    reduce_scatter_single,
 )
 from collshim.transports.processes.port import Port
 
@@ -88,8 +85,13 @@ def _divided(call: Call, size: int) -> Finish | None:
     if call.reduce_op != "avg" or call.dtype is None or _averages(call):
         return None
     if call.dtype.is_floating_point or call.dtype.is_complex:
-        return lambda target: target.div_(size)
-    return lambda target: target.div_(size, rounding_mode="trunc")
+        return _uncounted(lambda target: target.div_(size))
+    return _uncounted(lambda target: target.div_(size, rounding_mode="trunc"))
+
+
+def _uncounted(finish: Finish) -> Finish:
+    """So that autograd counts no change of the output, as it counts none that a backend makes."""
+    return lambda target: finish(target.data)
 
 
 def filled(call: Call, target: Tensor | None, source: Tensor) -> Tensor:
@@ -106,7 +108,8 @@ def all_reduce(call: Call, end: Endpoint) -> Transfer:
     if not _is_native(call):
         return _gathered_reduce(call, end)
     summand, finish = _summand(call.dtype), _divided(call, end.size)
-    options, of_several, is_scaled = dist.AllreduceOptions(), dist.AllreduceCoalescedOptions(), call.factor is not None
+    options, of_several = end.options(dist.AllreduceOptions), end.options(dist.AllreduceCoalescedOptions)
+    is_scaled = call.factor is not None
     options.reduceOp = of_several.reduceOp = _native_op(call)
 
     def start(group: Port, source: Any, target: Any) -> Moving:
@@ -123,15 +126,19 @@ def all_reduce(call: Call, end: Endpoint) -> Transfer:
 
 def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
     """Every rank gets all ranks' tensors, and reduces them where it gets a result."""
-    carried, gets = carrier_of(call.dtype), call.collective.gets_on(end.rank, call.root)
+    gather, carried, gets = (
+        end.all_gather_single(),
+        carrier_of(call.dtype),
+        call.collective.gets_on(end.rank, call.root),
+    )
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
     def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
         everything = source.new_empty((end.size, *source.shape))
-        finish = partial(reduces, everything.unbind(0)) if gets else None
+        finish = _uncounted(partial(reduces, everything.unbind(0))) if gets else None
         if target is None and gets:
             target = torch.empty_like(source)
-        return target, all_gather_single(group, carried(everything.view(-1)), carried(source.view(-1))), finish
+        return target, gather(group, carried(everything.view(-1)), carried(source.view(-1))), finish
 
     return start
 
@@ -142,7 +149,7 @@ def reduce(call: Call, end: Endpoint) -> Transfer:
         return _reduce_of_a_pair(call, end)
     if not _is_native(call):
         return _gathered_reduce(call, end)
-    options, summand, is_root = dist.ReduceOptions(), _summand(call.dtype), end.rank == call.root
+    options, summand, is_root = end.options(dist.ReduceOptions), _summand(call.dtype), end.rank == call.root
     options.reduceOp, options.rootRank = _native_op(call), call.root or 0
     finish = _divided(call, end.size) if is_root else None
 
@@ -157,7 +164,7 @@ def reduce(call: Call, end: Endpoint) -> Transfer:
 
 def _reduce_of_a_pair(call: Call, end: Endpoint) -> Transfer:
     """The other's tensor is all that the root of two ranks has to get; gloo's reduce would write to the other's too."""
-    options, carried, is_root = dist.BroadcastOptions(), carrier_of(call.dtype), end.rank == call.root
+    options, carried, is_root = end.options(dist.BroadcastOptions), carrier_of(call.dtype), end.rank == call.root
     options.rootRank = 1 - (call.root or 0)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
@@ -167,7 +174,7 @@ def _reduce_of_a_pair(call: Call, end: Endpoint) -> Transfer:
         other = torch.empty_like(source)
         parts = [other, source] if end.rank else [source, other]
         work = group.broadcast([carried(other.view(-1))], options)
-        return other if target is None else target, work, partial(reduces, parts)
+        return other if target is None else target, work, _uncounted(partial(reduces, parts))
 
     return start
 
@@ -182,8 +189,8 @@ def reduce_scatter(call: Call, end: Endpoint) -> Transfer:
 
 
 def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
-    options, summand, finish = dist.ReduceScatterOptions(), _summand(call.dtype), _divided(call, end.size)
-    options.reduceOp = _native_op(call)
+    options, summand, finish = end.options(dist.ReduceScatterOptions), _summand(call.dtype), _divided(call, end.size)
+    options.reduceOp, scatter = _native_op(call), end.singles.reduce_scatter
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
@@ -191,7 +198,7 @@ def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
         part = target if target.dim() == whole.dim() else target[None]
         if summand is not None:
             whole, part = summand(whole), summand(part)
-        return target, reduce_scatter_single(group, part, whole, options), finish
+        return target, scatter(group, part, whole, options), finish
 
     return start
 
@@ -215,13 +222,13 @@ def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
 
     torch's over gloo is an all_reduce of everything, sends twice as much, and never says that it is complete.
     """
-    carried = carrier_of(call.dtype)
+    exchange, carried = end.all_to_all_single(), carrier_of(call.dtype)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         parts = target.new_empty((end.size, *target.shape))
-        work = all_to_all_single(group, carried(parts.view(-1)), carried(flat(source)), [], [])
+        work = exchange(group, carried(parts.view(-1)), carried(flat(source)), [], [])
         return target, work, partial(reduces, parts.unbind(0))
 
     return start

@@ -137,7 +137,7 @@ class MessageRequest(GroupWork):
             try:
                 with on_stream(stream):
                     self.work.wait()
-                    self.mark_behind(stream)
+                    self.mark_behind()
             except RuntimeError as error:
                 raise self.broken(without_source(error)) from error
             self.work = None

@@ -16,12 +16,13 @@ from torch.distributed import ProcessGroup
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
-from collshim.calls.plan import Plan
+from collshim.calls.plan import InLine, Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import Parts
 from collshim.transports.matching import warn_of
-from collshim.transports.processes.backend import all_gather_single, all_to_all_single
+from collshim.transports.processes import gpu
+from collshim.transports.processes.backend import OF_GROUP, Transfer
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.fingerprint import (
     encode,
@@ -62,11 +63,12 @@ class ProcessTransport:
         data_group: the ProcessGroup where data travels; None where the group has ended.
         latest: the last of torch's works that were given data, of gloo. NCCL's need no remembering: its groups are
             ended in a way of their own, and a work that was captured into a graph must not be asked.
-        sequence: how many collectives were posted.
+        sequence: how many collectives were posted; ``posting`` is held while one is numbered and sent.
         signing_key: what the group's fingerprints are signed with.
     """
 
     made_at = ""
+    _gpu_port: Any = None
 
     def __init__(
         self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool | Literal["sites"] | None
@@ -97,7 +99,7 @@ class ProcessTransport:
         world.made(key, self.ranks)
         self._queue: deque[Exchange] = deque()
         self._agreeing = threading.RLock()
-        self._posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
+        self.posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
         self._failure: CommunicationError | None = None
         self._messages = Messages(self, world.connections)
         world.register(self)
@@ -106,7 +108,7 @@ class ProcessTransport:
         """See ``Transport.start``."""
         transfer = plan.prepared
         if not plan.on_cpu and transfer is not None and not self.checks_on_cuda:
-            return self._start_on_gpu(plan, inputs, outputs, caller)
+            return gpu.start(self, plan, inputs, outputs, caller)
         if transfer is None or self.checks or self._queue:
             return self._start_in_turn(plan, inputs, outputs, caller)
         sequence = self.sequence
@@ -120,23 +122,15 @@ class ProcessTransport:
         self.latest = work
         return Exchange(self, plan, sequence, outputs, work, finish)
 
-    def _start_on_gpu(
-        self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
-    ) -> Work[Any]:
-        """A call like one that NCCL was given before: behind those, and before any that still are compared."""
-        with self._posting:
-            sequence = self.sequence
-            self.sequence = sequence + 1
-            try:
-                outputs, work, finish = plan.prepared(self.data_group, inputs, outputs)
-            except Exception as error:
-                exchange = Exchange(self, plan, sequence, outputs)
-                exchange._on_gpu = True
-                exchange.fail_to_start(error)
-                return exchange
-            exchange = Exchange(self, plan, sequence, outputs, work, finish)
-            exchange.launched(work, inputs, caller)
-        return exchange
+    def in_line(self, plan: Plan, transfer: Transfer) -> InLine:
+        """See ``Group``."""
+        return gpu.in_line(self, plan, transfer)
+
+    def gpu_port(self) -> Any:
+        """NCCL's backend in the data group."""
+        if self._gpu_port is None:
+            self._gpu_port = self.data_group._get_backend(torch.device(ACCELERATOR))
+        return self._gpu_port
 
     def _start_in_turn(
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
@@ -146,7 +140,7 @@ class ProcessTransport:
         if plan.collective is BARRIER and not self.checks:
             return self._start_barrier(plan)
         is_compared = self.checks_on_cuda if plan.call.device == ACCELERATOR else self.checks
-        with self._posting:
+        with self.posting:
             exchange = Exchange(self, plan, self.sequence, outputs)
             exchange.set_inputs(inputs, caller)
             if is_compared or plan.call.discovers:
@@ -185,9 +179,9 @@ class ProcessTransport:
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
         if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
             own = fingerprint.expand_as(gathered).contiguous()
-            work = all_to_all_single(self._fingerprint_group, gathered, own, [], [])
+            work = OF_GROUP.all_to_all(self._fingerprint_group, gathered, own, [], [])
         else:
-            work = all_gather_single(self._fingerprint_group, gathered.view(-1), fingerprint)
+            work = OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), fingerprint)
         self._latest_fingerprints = work
         exchange.fingerprints = work, gathered, number
 
@@ -342,7 +336,7 @@ class ProcessTransport:
         made.
         """
         groups = self._groups()
-        self.data_group = self._fingerprint_group = self._fingerprint_backend = None
+        self.data_group = self._gpu_port = self._fingerprint_group = self._fingerprint_backend = None
         if not groups:
             return None
         has_failed = not isinstance(self._failure, BrokenCommunicatorError | type(None))

@@ -1,0 +1,87 @@
+"""Calls on a GPU like one that NCCL was given before: it is given them as they are posted, on the caller's thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collshim.accelerator import current_stream
+from collshim.calls.pending import version_of
+from collshim.calls.plan import InLine, Plan
+from collshim.calls.site import Caller
+from collshim.layout import Parts
+from collshim.transports.processes.backend import Transfer
+from collshim.transports.processes.exchange import Exchange
+from collshim.transports.processes.group import Group
+from collshim.work import COMPLETE, Work
+
+
+class Launched(Exchange):
+    """A collective that NCCL was given as it was posted, behind what this thread's stream holds."""
+
+    _on_gpu = True
+
+    def __init__(
+        self,
+        group: Group,
+        plan: Plan,
+        sequence: int,
+        outputs: Parts | None,
+        work: Any,
+        finish: Any,
+        inputs: Parts | None,
+        caller: Caller | None,
+    ) -> None:
+        self.group = group
+        self.plan = plan
+        self.sequence = sequence
+        self.outputs = outputs
+        self.work = work
+        self.finish = finish
+        self._claim = True
+        if caller is not None:
+            self.inputs, self.caller, self.version = inputs, caller, version_of(inputs)
+        self._stream = stream = current_stream(plan.device)
+        self.launch = group.launches.add(self, work, stream)
+
+
+def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+    """Start a call behind those that NCCL was given, and before any that still are compared."""
+    with group.posting:
+        sequence = group.sequence
+        group.sequence = sequence + 1
+        try:
+            outputs, work, finish = plan.prepared(group.gpu_port(), inputs, outputs)
+        except Exception as error:
+            return _failed(group, plan, sequence, error)
+        return Launched(group, plan, sequence, outputs, work, finish, inputs, caller)
+
+
+def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
+    """What starts calls of a plan whose caller's stream goes on behind them, with nothing to wait for."""
+    call, device, launches, rank, size = plan.call, plan.device, group.launches, group.rank, group.size
+
+    def start_in_line(
+        inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
+    ) -> Work[Any]:
+        with group.posting:
+            sequence = group.sequence
+            group.sequence = sequence + 1
+            try:
+                outputs, work, finish = transfer(group.gpu_port(), inputs, outputs)
+                if work is not None:  # of a release that gives it a stream of its own all the same
+                    work.wait()
+                if finish is not None:
+                    finish(outputs)
+            except Exception as error:
+                return _failed(group, Plan(call, device, rank, size), sequence, error)  # not the plan that keeps this
+            launches.add_in_line(call, caller, sequence, current_stream(device), seconds)
+        return COMPLETE
+
+    return start_in_line
+
+
+def _failed(group: Group, plan: Plan, sequence: int, error: Exception) -> Work[Any]:
+    exchange = Exchange(group, plan, sequence, None)
+    exchange._on_gpu = True
+    exchange.fail_to_start(error)
+    return exchange
