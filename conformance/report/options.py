@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 
@@ -84,14 +85,16 @@ def _add_cases(group: argparse._ArgumentGroup) -> None:
 
 
 def _size(text: str) -> int:
-    size = int(text)
-    if size < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is no size of a world, should be 1 or more")
-    return size
+    return int(text)
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"{text} is no time to wait, should be more than 0 seconds")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no time to wait, should be a number of seconds, more than 0")
     return seconds
