@@ -133,6 +133,17 @@ def test_a_function_that_ends_its_process_is_asked_three_times(project: Path) ->
     assert "not asked: the ranks hung, or ended, before" in done.stdout
 
 
+@pytest.mark.parametrize("more", [(), ("--numprocesses", "1")])
+def test_a_run_in_which_all_is_skipped_is_not_green(project: Path, more: tuple[str, ...]) -> None:
+    asked = ("--collshim-collective", "all_gather", "--collshim-size", "2", *more)
+    skips = project / "skips.txt"
+    skips.write_text("torch.distributed.all_gather\ntorch.distributed.all_gather[async]\n")
+    done = _suite(project, *OPTIONS, *asked, "--collshim-skips-file", str(skips))
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout + done.stderr
+    assert "conformance: nothing was asked" in done.stdout
+    assert "passed" not in done.stdout
+
+
 def test_a_module_that_is_not_there_is_a_usage_error(project: Path) -> None:
     done = _suite(project, "--adapter", "mypkg.gone", "--dialect", "torch")
     assert done.returncode == 4
