@@ -70,9 +70,10 @@ def add_backend(group: argparse._ActionsContainer) -> None:
 
 def _add_cases(group: argparse._ArgumentGroup) -> None:
     rows = (*COLLECTIVES, OTHER)
+    row_help = f"{', '.join(rows)}; ring, ring_object: send and recv around the ranks"
     ranks = "threads, processes (default: both of collshim; processes of a module, unless it is over collshim's worlds)"
     group.add_argument("--transport", nargs="+", choices=TRANSPORTS, default=[], metavar="RANKS", help=ranks)
-    group.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=f"{', '.join(rows)}")
+    group.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=row_help)
     group.add_argument(
         "--size", nargs="+", type=_size, default=[], metavar="N", help="sizes of worlds (default: 1 2 3 4 8)"
     )
