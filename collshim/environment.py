@@ -12,7 +12,7 @@
 | Slurm's srun | SLURM_PROCID, SLURM_NTASKS | as for mpirun, else the first node of SLURM_STEP_NODELIST |
 
 PMIX_RANK and PALS_RANKID say the rank alone: without a size from one of the others they are an error. A port that Slurm
-was not given follows from SLURM_JOB_ID. Where none of them says anything the world is a single rank. Two that contradict
+is not given follows from SLURM_JOB_ID. Where none of them says anything the world is a single rank. Two that contradict
 each other are an error; their ports may differ, since each framework's service has its own. In torchrun's ranks those
 from mpirun on say nothing: they started its agents, one on each machine.
 """

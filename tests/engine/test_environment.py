@@ -269,7 +269,7 @@ BAD: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         {**PAIR, "port": -1},
         "port is -1 by the arguments, should be from",
     ),
-    "PMIx, which says no size": ({"PMIX_RANK": "1"}, {}, "the world's size is not known, .* the variables are: PMIX_RANK=1"),
+    "PMIx, which says no size": ({"PMIX_RANK": "1"}, {}, "size is not known, .* the variables are: PMIX_RANK=1"),
     "an empty address": ({**TORCHRUN, "MASTER_ADDR": ""}, {}, "address is '' by MASTER_ADDR, should be a host's name"),
 }
 
