@@ -31,6 +31,13 @@ def _size(text: str) -> int:
     return int(text)
 
 
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no time to wait, should be a number of seconds, more than 0")
+    return seconds
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Make the options known."""
     group = parser.getgroup("collshim", f"conformance suite (pytest --pyargs {SUITE})")
@@ -55,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("xfails-file", "functions, or cases, that are known to fail, a line each", metavar="FILE")
     add("skips-file", "the same of what is not to be asked", metavar="FILE")
     add("kinds", "of arrays: torch, numpy; may be given again", action="append", metavar="KIND")
-    add("timeout", "for the ranks to answer a case", type=float, metavar="SECONDS")
+    add("timeout", "for the ranks to answer a case", type=_seconds, metavar="SECONDS")
     add("allow-missing", "ask a module that has none of the functions", action="store_true")
 
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 from collshim import __version__
 from collshim.errors import ArgumentError, CollshimError
 
-EXTRAS = "cli,examples"
 _SIGPIPE = 141
 
 
@@ -45,15 +44,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Its exit code: 0, 1 where something it checks is not so, 2 where it cannot start, 141 where nobody reads it.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    parser = _parser(next((word for word in words if not word.startswith("-")), ""))
-    chosen = parser.parse_args(words)
+    parser, commands = _parser(next((word for word in words if not word.startswith("-")), ""))
+    chosen, unknown = parser.parse_known_args(words)
+    if unknown:
+        commands.get(chosen.command, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     if not chosen.command:
         parser.print_help()
         return 0
     needs = _COMMANDS[chosen.command].needs
     missing = [name for module, name in needs.items() if importlib.util.find_spec(module) is None]
     if missing:
-        text = f"needs {' and '.join(missing)}, not installed here: pip install 'collshim[{EXTRAS}]'"
+        text = f"needs {' and '.join(missing)}, not installed here: pip install {' '.join(missing)}"
         print(f"collshim {chosen.command}: {text}", file=sys.stderr)
         return 2
     try:
@@ -77,8 +78,8 @@ def _reader_has_left() -> bool:
     return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
-def _parser(called: str) -> argparse.ArgumentParser:
-    """All commands, and the options of the one that is called."""
+def _parser(called: str) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """All commands, with the options of the one that is called; and each command's own parser, by its name."""
     parser = argparse.ArgumentParser(prog="collshim", description="The collectives of five frameworks over one engine.")
     parser.add_argument("--version", action="version", version=f"collshim {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
@@ -89,7 +90,7 @@ def _parser(called: str) -> argparse.ArgumentParser:
         )
         if name == called:
             command.add_options(options)
-    return parser
+    return parser, commands.choices
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:

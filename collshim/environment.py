@@ -12,7 +12,7 @@
 | Slurm's srun | SLURM_PROCID, SLURM_NTASKS | as for mpirun, else the first node of SLURM_STEP_NODELIST |
 
 PMIX_RANK and PALS_RANKID say the rank alone: without a size from one of the others they are an error. A port that Slurm
-is not told follows from SLURM_JOB_ID. Where none of them says anything the world is a single rank. Two that contradict
+is not given follows from SLURM_JOB_ID. Where none of them says anything the world is a single rank. Two that contradict
 each other are an error; their ports may differ, since each framework's service has its own. In torchrun's ranks those
 from mpirun on say nothing: they started its agents, one on each machine.
 """
@@ -237,7 +237,7 @@ def _half(environment: Environment, lacking: str) -> str:
     others = [name for names in _MPI for name in names.values()]
     known = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "RANK_ID", "RANK_SIZE", "TF_CONFIG", *others)
     there = ", ".join(f"{name}={environment[name]}" for name in known if name in environment) or "none of the usual"
-    return f"the world's {lacking} is not told, should be given or set by the launcher; set are: {there}"
+    return f"the world's {lacking} is not known, should be given or set by the launcher; the variables are: {there}"
 
 
 def _launchers(environment: Environment) -> Iterator[LauncherValue]:

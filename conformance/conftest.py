@@ -15,7 +15,7 @@ from collshim.conformance.pool import Pools
 from collshim.conformance.report.listed import NOTHING
 from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.runner import Asker
-from collshim.conformance.report.terminal import counted
+from collshim.conformance.report.terminal import counted, number
 from collshim.conformance.rules import Rules
 from collshim.conformance.subject import ADAPTERS
 
@@ -62,12 +62,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name what no adapter offers yet; those tests did not run, and do not count as passed. Count the cases."""
     missing = Counter(path for reason in _reasons(terminalreporter) for path in reason.split(", "))
     if missing:
-        terminalreporter.section(f"conformance: {len(missing)} functions missing")
+        terminalreporter.section(f"conformance: {number(len(missing), 'function')} missing")
         for path in sorted(missing):
-            terminalreporter.line(f"missing: {path} ({missing[path]} tests)")
+            terminalreporter.line(f"missing: {path} ({number(missing[path], 'test')})")
     totals = _totals(terminalreporter)
     if totals:
-        terminalreporter.section(f"conformance: {totals.total():,} cases")
+        terminalreporter.section(f"conformance: {number(totals.total(), 'case')}")
         terminalreporter.line(counted(totals, len(missing)))
 
 

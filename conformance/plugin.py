@@ -42,7 +42,8 @@ OF_DRAWN = "test_drawn_cases_agree"
 class OnOneDialect:
     """Collects the part of the suite that is about one dialect: what the command asks, and drawn cases if wanted."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, allow_missing: bool) -> None:
+        self._allow_missing = allow_missing
         self._subject = plan.subject
         self._transports = plan.transports
         self._names = {binding.name for binding in plan.bindings()}
@@ -59,6 +60,16 @@ class OnOneDialect:
         others = [item for item in items if not self._is_asked(item)]
         config.hook.pytest_deselected(items=others)
         items[:] = sorted((item for item in items if item not in others), key=_is_drawn)
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """End as pytest does without tests where all were skipped: that must not look like a run that agrees."""
+        reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+        is_run = exitstatus == pytest.ExitCode.OK and not session.config.option.collectonly
+        if reporter is None or self._allow_missing or not is_run:
+            return
+        if not any(reporter.stats.get(kind) for kind in ("passed", "failed", "error")):
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+            reporter.section("conformance: nothing was asked")
 
     def pytest_report_header(self) -> str:
         """Say what is tested."""
@@ -93,7 +104,8 @@ def configure(config: pytest.Config, dialect: str) -> None:
         config.stash[CHOSEN] = Chosen(plan, read(_path(chosen.collshim_xfails_file)))
     except ArgumentError as error:
         raise pytest.UsageError(str(error)) from error
-    config.pluginmanager.register(OnOneDialect(plan), "collshim-one-dialect")
+    rules = OnOneDialect(plan, allow_missing=chosen.collshim_allow_missing)
+    config.pluginmanager.register(rules, "collshim-one-dialect")
 
 
 def _plan(chosen: Any, subject: Subject) -> Plan:

@@ -12,6 +12,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 OF_THE_ROOT = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]+)(#[^)\s]+)?\)")
+_COLUMNS = 80
+"""What a page has room for."""
+
 _HELP = re.compile(r"<!-- help: (\w+) -->")
 
 
@@ -46,7 +49,8 @@ def _led(found: re.Match[str], folder: Path, docs: Path, source: str) -> str:
     elif path.is_relative_to(docs) and path.is_dir():
         inside = f"{path.relative_to(docs)}/index.md"
     else:
-        return text if text.startswith("`") else f"{text} (`{path.relative_to(ROOT)}`)"
+        name = f"`{path.relative_to(ROOT)}`"
+        return text if text.startswith("`") else name if text == name.strip("`") else f"{text} ({name})"
     return f"[{text}]({os.path.relpath(inside, Path(source).parent)}{anchor})"
 
 
@@ -54,7 +58,7 @@ def _help(command: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "collshim", command, "--help"],
         cwd=ROOT,
-        env=os.environ | {"COLUMNS": "100"},
+        env=os.environ | {"COLUMNS": str(_COLUMNS)},
         capture_output=True,
         text=True,
         timeout=60,

@@ -36,7 +36,7 @@ def page(sheet: Sheet) -> str:
 def _side_by_side(sheet: Sheet, collective: str) -> str:
     several = len(sheet.collectives) > 1
     heading = f"## {TITLES[collective]}\n\n" if several else "## Side by side\n\n"
-    shown = "[How to read this.](../conventions.md#how-to-read-the-tables)\n\n"
+    shown = "[How to read the tables.](../conventions.md#how-to-read-the-tables)\n\n"
     return f"{heading}{calls(collective)}\n{compared(collective)}\n{'' if several else shown}"
 
 

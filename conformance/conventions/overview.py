@@ -81,7 +81,7 @@ def _provenance() -> str:
 
 _INDEX = """# Differences
 
-One page for every two frameworks, for who ports a model, and one for every collective, for who looks something up.
+There is a page for each pair of frameworks, to port a program by, and one for each collective, to look a function up.
 Both are made from the bindings and recordings of the conformance suite; every example on them was run.
 
 ## From one framework to another
@@ -90,7 +90,7 @@ Both are made from the bindings and recordings of the conformance suite; every e
 ## By collective
 
 {collectives}
-The first spelling of each is shown here, by its last name. [Conventions](../conventions.md) tells how to read the
+The table has one function of each framework, by its last name. [Conventions](../conventions.md) says how to read the
 pages, how a rank gets ready, and where the frameworks' documents contradict themselves.
 """
 

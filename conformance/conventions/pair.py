@@ -1,4 +1,4 @@
-"""``docs/differences/<one>-<other>.md``: what changes for who goes from one framework to another, either way."""
+"""``docs/differences/<one>-<other>.md``: what changes from one framework to another, either way."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def title(pair: Pair) -> str:
 def page(pair: Pair) -> str:
     """The page's text."""
     head = (
-        f"# {title(pair)}\n\nWhat changes for who goes from one to the other, either way. What a table does not "
-        "mention is the same. [How to read this.](../conventions.md#how-to-read-the-tables)\n"
+        f"# {title(pair)}\n\nWhat changes when a program goes from one to the other, in either direction. What a table "
+        "does not mention is the same in both. [How to read the tables.](../conventions.md#how-to-read-the-tables)\n"
     )
     collectives = [(sheet, collective) for sheet in sheets() for collective in sheet.collectives]
     both = [one for one in collectives if set(pair) <= first(one[1]).keys()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 
@@ -69,9 +70,10 @@ def add_backend(group: argparse._ActionsContainer) -> None:
 
 def _add_cases(group: argparse._ArgumentGroup) -> None:
     rows = (*COLLECTIVES, OTHER)
+    row_help = f"{', '.join(rows)}; ring, ring_object: send and recv around the ranks"
     ranks = "threads, processes (default: both of collshim; processes of a module, unless it is over collshim's worlds)"
     group.add_argument("--transport", nargs="+", choices=TRANSPORTS, default=[], metavar="RANKS", help=ranks)
-    group.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=f"{', '.join(rows)}")
+    group.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=row_help)
     group.add_argument(
         "--size", nargs="+", type=_size, default=[], metavar="N", help="sizes of worlds (default: 1 2 3 4 8)"
     )
@@ -84,14 +86,16 @@ def _add_cases(group: argparse._ArgumentGroup) -> None:
 
 
 def _size(text: str) -> int:
-    size = int(text)
-    if size < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is no size of a world, should be 1 or more")
-    return size
+    return int(text)
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"{text} is no time to wait, should be more than 0 seconds")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no time to wait, should be a number of seconds, more than 0")
     return seconds

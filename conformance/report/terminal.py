@@ -71,7 +71,8 @@ def legend(grid: Grid) -> Iterator[str]:
     """What the marks mean that are seen, and the heads of columns."""
     outcomes = {cell.outcome for cell in grid.cells.values()}
     yield from (f"{MARKS[outcome]} {WORDS[outcome]}" for outcome in reversed(OUTCOMES) if outcome in outcomes)
-    yield f"{NOTHING} the framework has no such collective"
+    if len(grid.cells) < len(grid.collectives) * len(grid.columns):
+        yield f"{NOTHING} the framework has no such collective"
     heads = [f"{name[0]} ranks are {name}" for name in dict.fromkeys(transport for _, transport in grid.columns)]
     heads += ["cases generated", "rec recorded calls replayed"]
     yield from wrap("; ".join(heads + ["mis functions missing"] * bool(missing(grid))), _WIDTH)
@@ -93,22 +94,32 @@ def failures(grid: Grid) -> Iterator[str]:
         yield f"failed: {_failure(function.name, result)}"
         yield from _others(cause)
     if len(found) > _SHOWN:
-        yield f"... and {len(found) - _SHOWN} more causes, which --json and --html have"
+        yield f"... and {number(len(found) - _SHOWN, 'more cause')}, which --json and --html have"
 
 
 def counts(grid: Grid) -> str:
     """One line: how many of what."""
     of_cases, of_recorded = total(grid, False), total(grid, True)
-    replayed = f" and {of_recorded.total():,} recorded calls" if of_recorded else ""
-    stale = f", {len(grid.stale)} unexpected passes" if grid.stale else ""
-    return f"{of_cases.total():,} cases{replayed}:\n{counted(of_cases + of_recorded, len(missing(grid)))}{stale}"
+    replayed = f" and {number(of_recorded.total(), 'recorded call')}" if of_recorded else ""
+    stale = f", {number(len(grid.stale), 'unexpected pass', 'es')}" if grid.stale else ""
+    return (
+        f"{number(of_cases.total(), 'case')}{replayed}:\n{counted(of_cases + of_recorded, len(missing(grid)))}{stale}"
+    )
 
 
 def counted(totals: Counter[str], missing: int) -> str:
     """How many came out how, and how many functions are missing."""
-    words = {FAIL: "failed", DEVIATION: "known deviations", BEYOND: "unsupported upstream"}
-    parts = [f"{totals[outcome]:,} {word}" for outcome, word in words.items() if totals[outcome] or outcome == FAIL]
-    return f"{totals[PASS]:,} agree, {', '.join(parts)}, {missing} functions missing"
+    parts = [f"{totals[PASS]:,} agree", f"{totals[FAIL]:,} failed"]
+    if totals[DEVIATION]:
+        parts.append(number(totals[DEVIATION], "known deviation"))
+    if totals[BEYOND]:
+        parts.append(f"{totals[BEYOND]:,} unsupported upstream")
+    return ", ".join([*parts, f"{number(missing, 'function')} missing"])
+
+
+def number(count: int, noun: str, plural: str = "s") -> str:
+    """So many of these, in words: "1 case", "1,665 cases"."""
+    return f"{count:,} {noun}{'' if count == 1 else plural}"
 
 
 def total(grid: Grid, recorded: bool) -> Counter[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
@@ -41,6 +44,26 @@ def left_behind(stream: torch.cuda.Stream, x: Tensor) -> None:
     with torch.cuda.graph(torch.cuda.CUDAGraph()):
         stream.wait_stream(torch.cuda.current_stream())
         read(stream, x)
+
+
+def alone(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """In an interpreter that has the model, and none of the stand-ins for aten's kernels."""
+    command = [sys.executable, "-c", f"import torch; {code}"]
+    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_devices_that_are_hidden_are_not_there() -> None:
+    done = alone("print(torch.cuda.is_available(), torch.cuda.device_count())", CUDA_VISIBLE_DEVICES="")
+    assert done.stdout == "False 0\n", done.stderr
+
+
+def test_a_kernel_without_a_stand_in_is_an_error_that_says_what_brings_them() -> None:
+    done = alone("torch.ones(2, device='cuda')")
+    assert done.returncode == 1
+    assert (
+        "simulated CUDA error 98: a kernel that is not modelled; aten's are, where pytest is run with -p "
+        in done.stderr
+    )
 
 
 def test_torch_computes(aside: torch.cuda.Stream) -> None:

@@ -22,22 +22,35 @@ def test_without_a_command_it_lists_the_commands(capsys: pytest.CaptureFixture[s
     assert "demo" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["run", "conformance", "demo", "faults", "info"])
+def test_an_option_that_a_command_has_not_is_refused_with_its_usage(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([command, "--bogus", *["script.py"] * (command == "run")])
+    assert end.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"usage: collshim {command} ")
+    assert error.endswith(f"collshim {command}: error: unrecognized arguments: --bogus\n")
+
+
 @pytest.mark.parametrize(
     ("modules", "packages"),
     [
-        (["rich"], "rich"),
-        (["sklearn"], "scikit-learn"),
-        (["matplotlib"], "matplotlib"),
-        (["rich", "sklearn"], "rich and scikit-learn"),
+        (["rich"], ["rich"]),
+        (["sklearn"], ["scikit-learn"]),
+        (["matplotlib"], ["matplotlib"]),
+        (["rich", "sklearn"], ["rich", "scikit-learn"]),
     ],
 )
-def test_a_missing_package_is_named_with_the_extra_that_brings_it(
-    modules: list[str], packages: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_missing_package_is_named_with_what_installs_it(
+    modules: list[str], packages: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module in modules:
         monkeypatch.setitem(sys.modules, module, None)  # how Python marks what is not there
     assert main(["demo"]) == 2
-    text = f"collshim demo: needs {packages}, not installed here: pip install 'collshim[cli,examples]'\n"
+    named, given = " and ".join(packages), " ".join(packages)
+    text = f"collshim demo: needs {named}, not installed here: pip install {given}\n"
     assert capsys.readouterr() == ("", text)
 
 

@@ -211,9 +211,9 @@ BAD: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         {},
         "rank is 5 by RANK, 2 by PMI_RANK",
     ),
-    "half an environment": ({"RANK": "1"}, {}, "size is not told.*RANK=1"),
-    "the other half": ({"WORLD_SIZE": "2"}, {}, "rank is not told.*WORLD_SIZE=2"),
-    "half the arguments": ({}, {"rank": 0}, "size is not told"),
+    "half an environment": ({"RANK": "1"}, {}, "size is not known.*RANK=1"),
+    "the other half": ({"WORLD_SIZE": "2"}, {}, "rank is not known.*WORLD_SIZE=2"),
+    "half the arguments": ({}, {"rank": 0}, "size is not known"),
     "no number": ({**TORCHRUN, "RANK": "first"}, {}, "RANK is 'first', should be a number"),
     "no port number": ({**TORCHRUN, "MASTER_PORT": "http"}, {}, "MASTER_PORT is 'http', should be a number"),
     "no address": ({"RANK": "1", "WORLD_SIZE": "2", "MASTER_PORT": "7"}, {}, "MASTER_ADDR is not set"),
@@ -269,7 +269,7 @@ BAD: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         {**PAIR, "port": -1},
         "port is -1 by the arguments, should be from",
     ),
-    "PMIx, which says no size": ({"PMIX_RANK": "1"}, {}, "the world's size is not told, .* set are: PMIX_RANK=1"),
+    "PMIx, which says no size": ({"PMIX_RANK": "1"}, {}, "size is not known, .* the variables are: PMIX_RANK=1"),
     "an empty address": ({**TORCHRUN, "MASTER_ADDR": ""}, {}, "address is '' by MASTER_ADDR, should be a host's name"),
 }
 

@@ -73,7 +73,7 @@ def test_a_module_is_asked_and_what_it_lacks_is_counted(project: Path) -> None:
     done = _suite(project, *OPTIONS, "--size", "2", "-k", "distributed.all_reduce- or distributed.all_to_all-")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed, 1 skipped" in done.stdout
-    assert "missing: mypkg.dist.all_to_all (1 tests)" in done.stdout
+    assert "missing: mypkg.dist.all_to_all (1 test)" in done.stdout
 
 
 def test_a_module_may_take_longer_to_import_than_a_case_to_answer(project: Path) -> None:
@@ -120,7 +120,7 @@ def test_pytest_and_the_command_count_the_same(project: Path) -> None:
     asked = _python("-m", "collshim", "conformance", *chosen, "--skips-file", "skips", folder=project)
     tested = _suite(project, *chosen, "--collshim-skips-file", "skips")
     counts = asked.stdout.splitlines()[-1]
-    assert re.fullmatch(r"\d+ agree, [1-9]\d* failed, .*\d+ functions missing", counts)
+    assert re.fullmatch(r"\d+ agree, [1-9]\d* failed, .*\d+ functions? missing", counts)
     assert counts in tested.stdout.splitlines(), tested.stdout
     assert (asked.returncode, tested.returncode) == (1, 1)
 
@@ -131,6 +131,17 @@ def test_a_function_that_ends_its_process_is_asked_three_times(project: Path) ->
     done = _suite(project, *OPTIONS, "--collective", "barrier")
     assert "the exception is ProcessEnded: rank 0 of 2 ended, exit code 7, should be none" in done.stdout
     assert "not asked: the ranks hung, or ended, before" in done.stdout
+
+
+@pytest.mark.parametrize("more", [(), ("--numprocesses", "1")])
+def test_a_run_in_which_all_is_skipped_is_not_green(project: Path, more: tuple[str, ...]) -> None:
+    asked = ("--collshim-collective", "all_gather", "--collshim-size", "2", *more)
+    skips = project / "skips.txt"
+    skips.write_text("torch.distributed.all_gather\ntorch.distributed.all_gather[async]\n")
+    done = _suite(project, *OPTIONS, *asked, "--collshim-skips-file", str(skips))
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout + done.stderr
+    assert "conformance: nothing was asked" in done.stdout
+    assert "passed" not in done.stdout
 
 
 def test_a_module_that_is_not_there_is_a_usage_error(project: Path) -> None:
@@ -191,6 +202,7 @@ def test_a_case_that_a_run_has_printed_is_asked_alone(project: Path) -> None:
         ("collective", "all_sum", "--collshim-collective is all_sum, should be of all_reduce"),
         ("case", "torch.distributed.all_gather", "--collshim-case is 'torch.distributed.all_gather', should be one"),
         ("size", "0", "0 is no size of a world, should be 1 or more"),
+        ("timeout", "0", "0 is no time to wait, should be a number of seconds, more than 0"),
     ],
 )
 def test_what_names_nothing_that_can_be_asked_is_a_usage_error(

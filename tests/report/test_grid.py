@@ -46,7 +46,15 @@ def test_what_is_missing_and_what_failed_is_told_below(grid: Grid) -> None:
     text = "\n".join(lines(grid))
     assert "missing of torch.distributed: barrier" in text
     assert "Case('all_gather', seed=3)\n  rank 1: output is (4, 8) float32, should be (2, 8) float32" in text
-    assert "2 agree, 1 failed, 1 known deviations, 1 unsupported upstream" in text
+    counts = "2 agree, 1 failed, 1 known deviation, 1 unsupported upstream, 1 function missing"
+    assert text.endswith(f"\n3 cases and 2 recorded calls:\n{counts}")
+
+
+def test_the_legend_has_the_marks_that_are_seen(grid: Grid) -> None:
+    assert "· the framework has no such collective" in lines(grid)
+    for place in [place for place in grid.cells if place != ("all_gather", "torch", "threads")]:
+        del grid.cells[place]
+    assert "· the framework has no such collective" not in lines(grid)
 
 
 def test_failures_that_differ_in_numbers_alone_have_one_cause(grid: Grid) -> None:

@@ -85,7 +85,7 @@ def test_a_printed_case_is_asked_again_alone(tmp_path: Path) -> None:
     done = run(tmp_path, "--adapter", "mine", "--case", line)
     assert done.code == 1
     assert f"failed: {line}\n" in done.out
-    assert "1 cases:\n0 agree, 1 failed" in done.out
+    assert "1 case:\n0 agree, 1 failed, 0 functions missing\n" in done.out
 
 
 @pytest.mark.slow
@@ -150,11 +150,24 @@ def test_what_cannot_be_asked_is_refused_in_one_line(
     assert len(error.splitlines()) == 1
 
 
-def test_a_world_has_a_rank(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--size", "0", "0 is no size of a world, should be 1 or more"),
+        ("--size", "two", "two is no size of a world, should be 1 or more"),
+        ("--timeout", "0", "0 is no time to wait, should be a number of seconds, more than 0"),
+        ("--timeout", "5min", "5min is no time to wait, should be a number of seconds, more than 0"),
+        ("--timeout", "nan", "nan is no time to wait, should be a number of seconds, more than 0"),
+        ("--timeout", "inf", "inf is no time to wait, should be a number of seconds, more than 0"),
+    ],
+)
+def test_a_number_that_fits_no_option_is_refused(
+    option: str, value: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as end:
-        main(["conformance", "--size", "0"])
+        main(["conformance", option, value])
     assert end.value.code == 2
-    assert "argument --size: 0 is no size of a world, should be 1 or more" in capsys.readouterr().err
+    assert f"argument {option}: {told}" in capsys.readouterr().err
 
 
 @pytest.mark.slow

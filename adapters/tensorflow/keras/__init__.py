@@ -1,6 +1,6 @@
 """``tf.keras``: Keras 3 on its torch backend, unmodified but for what strategies and tapes need.
 
-    pip install collshim[keras]
+    pip install 'keras>=3.10'    # collshim's extra keras
 
 Every name is Keras's own, as TensorFlow 2.21 has them under ``tf.keras``. What differs from Keras on torch alone:
 

@@ -29,7 +29,9 @@ def load() -> Any:
         if error.name is None or error.name.partition(".")[0] != "keras":
             raise
         kind = also(CollshimError, ModuleNotFoundError)
-        raise kind("tf.keras is Keras 3 on torch, which is not installed: pip install collshim[keras]") from error
+        oldest = ".".join(map(str, _OLDEST))
+        text = f"tf.keras is Keras 3 on torch, which is not installed: pip install 'keras>={oldest}'"
+        raise kind(text) from error
     if tuple(int(number) for number in keras.__version__.split(".")[:2]) < _OLDEST:
         raise also(CollshimError, ImportError)(f"Keras is {keras.__version__}: should be 3.10 or newer")
     found = keras.backend.backend()

@@ -71,7 +71,7 @@ def test_what_is_missing_is_said_in_a_sentence(program: Program) -> None:
         "module 'collshim.tensorflow' has no attribute 'keras': KERAS_BACKEND=jax: should be torch, the only backend "
         "of tf.keras in collshim"
     )
-    assert not_installed.endswith("tf.keras is Keras 3 on torch, which is not installed: pip install collshim[keras]")
+    assert not_installed.endswith("tf.keras is Keras 3 on torch, which is not installed: pip install 'keras>=3.10'")
 
 
 def test_names_are_kerass_own_under_both_names() -> None:

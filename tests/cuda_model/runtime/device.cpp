@@ -4,6 +4,7 @@
 // (model_enqueue). The one kernel that is launched here keeps its stream busy. Any other is a report.
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <unordered_map>
 
@@ -76,8 +77,10 @@ void model_enqueue(void* stream, int device, void (*call)(long), long number, co
 }
 
 cudaError_t cudaGetDeviceCount(int* number) {
-  *number = (int)setting("devices");
-  return cudaSuccess;
+  const char* visible = getenv("CUDA_VISIBLE_DEVICES");  // here "none" or "all"; torch reads more of it itself
+  bool hidden = visible && !*visible;
+  *number = hidden ? 0 : (int)setting("devices");
+  return hidden ? cudaErrorNoDevice : cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
   *device = current_device;
@@ -140,8 +143,11 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaPeekAtLastError() { return last_error; }
 const char* cudaGetErrorName(cudaError_t error) { return error ? "cudaErrorSimulated" : "cudaSuccess"; }
 const char* cudaGetErrorString(cudaError_t error) {
-  static thread_local char text[64];
-  snprintf(text, sizeof text, "simulated CUDA error %d", error);
+  static thread_local char text[160];
+  const char* more = error == cudaErrorInvalidDeviceFunction
+                         ? ": a kernel that is not modelled; aten's are, where pytest is run with -p tests.cuda_model.plugin"
+                         : "";
+  snprintf(text, sizeof text, "simulated CUDA error %d%s", error, more);
   return text;
 }
 
