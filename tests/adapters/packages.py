@@ -1,12 +1,14 @@
-"""Packages of PyPI, unmodified, which tests run on a stand-in."""
+"""Packages of PyPI, unmodified, which tests run on a stand-in, and the scripts that do so."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +37,22 @@ def installed(folder: Path, pins: Sequence[str], *options: str, constraint: str 
         told = [line for line in done.stderr.splitlines() if line.startswith(("ERROR", "error"))]
         pytest.skip(f"pip cannot have {', '.join(pins)}: {' '.join(told[-1:])}")
     return folder
+
+
+def told_by(script: str, *arguments: str) -> Any:
+    """What a script printed last, as JSON."""
+    return json.loads(printed_by("-c", script, *arguments).splitlines()[-1])
+
+
+def printed_by(*command: str) -> str:
+    """What Python printed with these arguments, which ended well."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -206,22 +205,6 @@ def test_halves_of_complex_numbers_are_rounded_once(op: str, factor: float | Non
     assert torch.equal(reduced(parts, op, factor).to(torch.complex64), wide.to(torch.complex32).to(torch.complex64))
 
 
-BOOLEAN = {"sum": any, "max": any, "bor": any, "prod": all, "min": all, "band": all, "bxor": lambda c: sum(c) % 2 == 1}
-
-
-@pytest.mark.parametrize("op", BOOLEAN)
-def test_booleans_are_or_and_and_or_parity(op: str) -> None:
-    rows = list(zip(*itertools.product([False, True], repeat=3), strict=True))
-    found = reduced([torch.tensor(row) for row in rows], op)
-    assert found.tolist() == [BOOLEAN[op](column) for column in zip(*rows, strict=True)]  # type: ignore[no-untyped-call]
-
-
-@pytest.mark.parametrize("dtype", [*FLOATS, *EIGHT_BITS, *COMPLEX], ids=str)
-def test_a_factor_multiplies_every_part(dtype: torch.dtype) -> None:
-    parts = [torch.tensor([1.0, 2.0, -4.0]).to(dtype) for _ in range(3)]
-    assert reduced(parts, "premul_sum", 0.5).to(torch.complex64).tolist() == [1.5, 3.0, -6.0]
-
-
 @pytest.mark.parametrize("op", ["min", "max"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_what_is_no_number_stays_none(dtype: torch.dtype, op: str) -> None:
@@ -254,15 +237,6 @@ def test_shapes_without_elements_and_without_dimensions(op: str, dtype: torch.dt
     assert reduced([torch.tensor(1).to(dtype)], op, factor).to(torch.complex64).item() == 1
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.uint16, torch.bool, torch.float8_e4m3fn], ids=str)
-def test_inputs_are_kept(dtype: torch.dtype) -> None:
-    parts = [torch.tensor([rank % 2, 1]).to(dtype) for rank in range(3)]
-    copies = [part.float().tolist() for part in parts]
-    for op in (op for op in OPS if undefined_for(op, dtype) is None):
-        reduced(parts, op)
-    assert [part.float().tolist() for part in parts] == copies
-
-
 MEANINGLESS = [
     *((op, dtype) for op in ("band", "bor", "bxor") for dtype in (torch.float32, torch.bfloat16, torch.complex64)),
     *((op, torch.complex128) for op in ("min", "max")),
@@ -276,9 +250,3 @@ if hasattr(torch, "float8_e8m0fnu"):  # torch 2.7
 @pytest.mark.parametrize(("op", "dtype"), MEANINGLESS, ids=str)
 def test_what_means_nothing_is_told_before_it_is_done(op: str, dtype: torch.dtype) -> None:
     assert undefined_for(op, dtype)
-
-
-@pytest.mark.parametrize("dtype", [*BITS, *FLOATS, *EIGHT_BITS], ids=str)
-@pytest.mark.parametrize("op", ARITHMETIC)
-def test_what_means_something_is_told_so(op: str, dtype: torch.dtype) -> None:
-    assert undefined_for(op, dtype) is None

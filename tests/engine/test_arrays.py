@@ -151,12 +151,7 @@ def test_a_numpy_scalar_gets_an_array_back(given: Any) -> None:
 
 
 REFUSED_OUTPUTS = {
-    "read-only": (lambda: _read_only(numbers()), ArgumentValueError, "read-only"),
-    "negative strides": (lambda: numbers()[::-1], ArgumentValueError, "negative strides"),
-    "broadcast": (lambda: np.broadcast_to(numbers(), (2, 2, 3)), ArgumentValueError, "read-only|broadcast"),
     "0-stride": (VIEWS["0-stride"], ArgumentValueError, "broadcast"),
-    "a scalar": (lambda: np.float64(1), ArgumentTypeError, "scalar"),
-    "an expanded tensor": (lambda: torch.ones(1).expand(4), ArgumentValueError, "expanded"),
     "an overlapping tensor": (
         lambda: torch.ones(3).as_strided((2, 2), (1, 1)),
         ArgumentValueError,
@@ -182,15 +177,10 @@ def test_small_arrays_are_outputs(array: np.ndarray[Any, Any]) -> None:
 
 UNKNOWN = {
     "int": (3, "builtins.int"),
-    "list": ([1.0], "builtins.list"),
-    "None": (None, "builtins.NoneType"),
-    "str": ("abc", "builtins.str"),
-    "texts": (np.array(["a"]), "<U1"),
     "objects": (np.array([object()]), "object"),
     "structures": (np.zeros(2, dtype=[("a", "f4")]), r"\('a', '<f4'\)"),
     "dates": (np.zeros(2, dtype="M8[s]"), "datetime64"),
     "long doubles": (np.zeros(2, dtype=np.longdouble), "float128|longdouble"),
-    "another byte order": (np.zeros(2, dtype=">f4"), ">f4"),
     "uneven strides": (np.frombuffer(bytearray(12), dtype=[("a", "u1"), ("b", "<f4"), ("c", "u1")])["b"], "float32"),
     "no device": (type("Half", (), {"__dlpack__": lambda self: None})(), "__dlpack_device__"),
 }

@@ -50,7 +50,7 @@ def test_the_absent_rank_alone_is_named(transport: str, name: str) -> None:
 def test_the_group_then_says_that_it_is_broken_and_why(transport: str, name: str) -> None:
     again = [second for _, second in _found(transport, name)[:2]]
     assert [outcome.raised[0] for outcome in again] == ["BrokenCommunicatorError"] * 2
-    assert all("rank 2" in outcome.text for outcome in again), again
+    assert all("ended by an earlier failure" in outcome.text and "rank 2" in outcome.text for outcome in again), again
 
 
 @pytest.mark.parametrize("name", ABSENT)

@@ -1,6 +1,7 @@
-"""MegEngine: nothing is recorded, as its collectives do not run on a CPU as shipped; its records are converted.
+"""MegEngine: nothing is recorded, as its collectives do not run on a CPU as shipped; the calls are made again here.
 
-See ``convert_megengine``. The calls are made again on the adapter.
+Its recordings were converted by an earlier release, from what another recorder saw of MegEngine's own Python, shape
+rules and autograd, over a transport of bytes for CPU in place of NCCL; ``provenance.json`` beside them tells of it.
 """
 
 from __future__ import annotations

@@ -147,17 +147,6 @@ def test_a_futures_tensor_is_not_known_before(name: str) -> None:
         getattr(helper.TensorFuture(), name)()
 
 
-def synchronised() -> tuple[Any, str]:
-    came = []
-
-    @dist.synchronized
-    def foo(number: int) -> int:
-        came.append(number)
-        return number
-
-    return foo(dist.get_rank() + 1), foo.__name__
-
-
 def ordered(came: list[str]) -> None:
     if dist.get_rank() == 0:
         came.append("first")

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.adapters.packages import installed
+from tests.adapters.packages import installed, told_by
 
 PINS = ("basecore==0.1.10", "megfile==2.0.5")
 
@@ -51,18 +46,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_basecore_reduces_and_gathers(packages: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(packages)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONWARNINGS": "ignore"},
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    told: list[Any] = json.loads(done.stdout.splitlines()[-1])
     reduced = [[3.0], [1.5]]
-    assert told == [
+    assert told_by(SCRIPT, str(packages)) == [
         [True, 2, 0, reduced, None],
         [False, 2, 1, reduced, [{"rank": 0}, {"rank": 1}]],
     ]

@@ -20,8 +20,7 @@ x, scalar = torch.zeros(4), torch.tensor(1.0)
 batch, exchange, counted = comm.batch_isend_irecv, comm.all_to_all_with_output_shape, comm.all_to_all_v_c
 single = comm.all_to_all_single_with_output_shape
 
-NO_STRING = "the argument 'group' must be type of string, but got 'group' type : <class '{}'>"
-NO_LIST = "Expected list or tuple, but got <class 'torch.Tensor'>."
+NO_STRING = "the argument 'group' must be type of string, but got 'group' type : <class 'int'>"
 INDIVISIBLE = (
     "the first dimension for 'input_shape' must be divided by 'rank_size', but got input_shape[0]: {}, rank_size: 2"
 )
@@ -55,33 +54,18 @@ def messages(name: str, what: str) -> list[tuple[Callable[[], Any], type[Excepti
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     *(row for name, what in ROOTED.items() for row in rooted(name, what)),
     *(row for name, what in MESSAGES.items() for row in messages(name, what)),
-    (lambda: comm.all_gather_into_tensor(x, None), TypeError, NO_STRING.format("NoneType")),
-    (lambda: comm.all_gather_into_tensor(x, 1), TypeError, NO_STRING.format("int")),
-    (lambda: comm.all_gather_into_tensor(x, "nope"), RuntimeError, "The group nope does not exist. (rank "),
-    *(
-        (lambda op=op: comm.all_reduce(x, op), TypeError, "For all_reduce, the input op value must be one of sum, prod")
-        for op in ("foo", "avg", "band")
-    ),
-    (lambda: comm.all_reduce(1), TypeError, "For all_reduce, the input tensor must be tensor"),
-    (lambda: comm.all_reduce(x, 1), TypeError, "For all_reduce, the input op type must be str"),
-    (lambda: comm.all_reduce(x, group=None), TypeError, NO_STRING.format("NoneType")),
-    (lambda: comm.reduce_scatter_tensor(1), TypeError, "For reduce_scatter_tensor, the input tensor must be tensor"),
+    (lambda: comm.all_gather_into_tensor(x, 1), TypeError, NO_STRING),
     (lambda: comm.reduce_scatter_tensor(x, "foo"), ValueError, "'foo'"),
     *(
         (lambda call=call, part=part: call(part), ValueError, INDIVISIBLE.format(length))
         for call in (comm.reduce_scatter_tensor, comm.scatter_tensor)
         for part, length in ((torch.zeros(3, 2), 3), (scalar, 1))
     ),
-    (lambda: comm.barrier(group=1), TypeError, "group must be type of string, but got <class 'int'>"),
-    (lambda: exchange([(4,)], x), TypeError, NO_LIST),
-    (lambda: exchange(x, [x, x]), TypeError, NO_LIST),
-    (lambda: exchange([(4,), (4,)], [x, x.int()]), TypeError, "dtype must be the same, but got Float32 and Int32."),
+    (lambda: exchange(x, [x, x]), TypeError, "Expected list or tuple, but got <class 'torch.Tensor'>."),
     (lambda: exchange([(4,)] * 3, [x] * 3), TypeError, "tensor len must be equal to group rank size, but got 3"),
     (lambda: exchange([(4,), "x"], [x, x]), TypeError, ""),
     (lambda: exchange([(4,), (4,)], [x, 1]), TypeError, ""),
     (lambda: exchange([(4,), (4,)], [x, x], 1), TypeError, ""),
-    (lambda: single((3,), x[:3]), ValueError, "input shape at dim 0 must be divided by world_size, but got 3 and 2."),
-    (lambda: single([4], x), TypeError, "unhashable type: 'list'"),
     (lambda: single((4,), x, input_split_sizes=[1, 2]), ValueError, "add up to 4, but got [1, 2]"),
     (lambda: single((4,), x, output_split_sizes=[4]), ValueError, "must be 2 counts"),
     (lambda: single((), scalar), ValueError, ""),
@@ -92,17 +76,8 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: counted(x, x, [2.0, 2, 2, 2]), TypeError, ""),
     (lambda: counted(x, x, 3), TypeError, ""),
     (lambda: counted(torch.zeros(4, 2)[:, 0], x, [2, 2, 2, 2]), ValueError, ""),
-    (lambda: batch(()), TypeError, "p2p_op_list must be type of list, but got type of ()."),
-    (lambda: batch([]), TypeError, "p2p_op_list can not be empty list."),
-    (lambda: batch([1]), AttributeError, "'int' object has no attribute 'group'"),
-    (lambda: batch([comm.P2POp("irecv", (1,), 0)]), ValueError, "'recv_dtype' of 0th P2POp in p2p_op_list is None but"),
     (lambda: batch([comm.P2POp("isend", (1,), 0)]), TypeError, ""),
     (lambda: batch([comm.P2POp("isend", x, 7)]), KeyError, NO_PEER),
-    (lambda: comm.P2POp(1, x, 0), TypeError, "op must be type of string or function, but got type of <class 'int'>"),
-    (lambda: comm.P2POp("foo", x, 0), ValueError, "Expected ``op`` to be of type ``isend`` or `irecv``, but got foo"),
-    (lambda: comm.P2POp("isend", 1, 0), TypeError, "Expected ``tensor`` to be type of tuple or Tensor, but got <class"),
-    (lambda: comm.P2POp("isend", x, "a"), TypeError, "peer must be type of int, but got type of <class 'str'>"),
-    (lambda: comm.P2POp("isend", x, 0, tag=1), NotImplementedError, "``tag`` not support yet."),
 ]
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from tests.adapters.packages import installed
+from tests.adapters.packages import installed, printed_by
 
 PINS = (
     *("flowvision==0.2.2", "six==1.17.0", "tqdm==4.67.1", "requests==2.32.5", "pillow==12.0.0", "tabulate==0.9.0"),
@@ -78,12 +75,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_on_the_stand_in(text: str, packages: Path, folder: Path, ranks: int) -> str:
     (folder / "script.py").write_text(textwrap.dedent(text))
-    command = [sys.executable, "-W", "ignore", "-m", "collshim", "run", "--as", "oneflow", "--device", "cpu"]
-    command += ["-n", str(ranks), str(folder / "script.py"), str(packages)]
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=environment)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    command = ("-W", "ignore", "-m", "collshim", "run", "--as", "oneflow", "--device", "cpu")
+    return printed_by(*command, "-n", str(ranks), str(folder / "script.py"), str(packages))
 
 
 def test_all_modules_of_flowvision_can_be_imported(packages: Path, tmp_path: Path) -> None:

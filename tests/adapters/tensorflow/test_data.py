@@ -24,10 +24,6 @@ def shown(value: Any) -> Any:
     return tuple(map(shown, value)) if isinstance(value, tuple) else np.asarray(value).tolist()
 
 
-def ten(batch: int, **more: Any) -> Any:
-    return Dataset.range(10).batch(batch, **more)
-
-
 ELEMENTS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
     "range": (lambda: Dataset.range(2, 7, 2), [2, 4, 6]),
     "slices": (lambda: Dataset.from_tensor_slices(([1, 2], [[3.0], [4.0]])), [(1, [3.0]), (2, [4.0])]),

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.adapters.packages import installed
+from tests.adapters.packages import installed, told_by
 
 SONNET = "dm-sonnet==2.0.2"
 SIMILARITY = "tensorflow-similarity==0.17.1"
@@ -117,15 +112,6 @@ with collshim.stand_in("tensorflow"):
 """
 
 
-def ran(script: str, *arguments: str) -> Any:
-    """What a script printed last, as JSON."""
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    command = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 @pytest.fixture(scope="module")
 def sonnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package and what it imports here; skipped where pip cannot have it."""
@@ -134,7 +120,7 @@ def sonnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_sonnet_normalizes_over_the_replicas_with_gradients(sonnet: Path) -> None:
-    kinds, told, average = ran(NORMALIZED, str(sonnet))
+    kinds, told, average = told_by(NORMALIZED, str(sonnet))
     norm, moving = "cross_replica_batch_norm", "exponential_moving_average"
     names = [f"{norm}/offset:0", f"{norm}/scale:0", f"{moving}/counter:0", f"{moving}/hidden:0"]
     assert kinds == ["SyncOnReadVariable", names]
@@ -163,7 +149,7 @@ def similarity(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @KERAS
 def test_similarity_contrasts_the_rows_of_all_replicas_with_gradients(similarity: Path) -> None:
-    told, (each, da, db) = ran(CONTRASTED, str(similarity))
+    told, (each, da, db) = told_by(CONTRASTED, str(similarity))
     norms = [
         [1192.59668, 2367.89575],
         [3.94485, 4.52574],

@@ -186,14 +186,3 @@ def test_a_destroyed_group_is_no_group(run: Run, refused: Refused) -> None:
         return tensor.item()
 
     assert run(rank, 2) == [2.0, 2.0]
-
-
-def test_a_rank_that_does_not_come_is_named_when_the_groups_timeout_is_over(run: Run) -> None:
-    def rank() -> Any:
-        group = dist.new_group(timeout=timedelta(seconds=0.3))
-        if dist.get_rank() == 0:
-            with pytest.raises(RuntimeError, match="rank 1"):
-                dist.barrier(group)
-        dist.barrier()
-
-    run(rank, 2)

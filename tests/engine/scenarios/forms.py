@@ -35,10 +35,6 @@ def strided(model: Tensor) -> Tensor:
     return torch.full((*model.shape, 3), -1, dtype=model.dtype)[..., 1]
 
 
-def conjugated(model: Tensor) -> Tensor:
-    return torch.full_like(model, -1).conj()
-
-
 PLACES: dict[str, Into] = {"contiguous": contiguous, "transposed": transposed, "strided": strided}
 
 

@@ -1,4 +1,4 @@
-"""The scripts of docs/examples that are written for MegEngine, run as their first lines say."""
+"""The scripts of docs/examples that launch their ranks themselves: for MegEngine and MindSpore."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
     [
         ("megengine_data_parallel.py", "the same on every rank"),
         ("megengine_tensor_parallel.py", "the gradients of the whole layer"),
+        ("mindspore_data_parallel.py", "the loss on every rank"),
+        ("mindspore_tensor_parallel.py", "the gradients of the whole layers"),
     ],
 )
 def test_an_example_runs_and_checks_itself(name: str, told: str) -> None:
