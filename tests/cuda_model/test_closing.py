@@ -16,6 +16,7 @@ from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import DEADLINE, SHORT, SLACK, Setting, among_gpus, ones, values
 from tests.engine.worlds import attempt
+from tests.gpu.alone import world_of_one
 
 require_model()
 
@@ -97,6 +98,31 @@ def test_the_collector_calls_nothing_of_nccl(monkeypatch: pytest.MonkeyPatch, pe
     monkeypatch.setattr(transport, "end_nccl", told)
     values(among_gpus(dropping, 2, setting=Setting(closes=False)))
     assert callers == ["collshim-ending"] * 2
+
+
+def test_of_two_threads_that_end_a_group_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, groups = list[Any](), transport.ProcessTransport._groups
+
+    def slowly(self: transport.ProcessTransport) -> list[Any]:
+        found = groups(self)
+        time.sleep(0.1)
+        return found
+
+    monkeypatch.setattr(transport.ProcessTransport, "_groups", slowly)
+    monkeypatch.setattr(transport, "end_nccl", lambda group, *, failed: ended.append(group))
+    with world_of_one() as world:
+        world.communicator.all_reduce(ones()).wait()
+        torch.cuda.synchronize()
+        own: Any = world.communicator._transport
+        threads = [threading.Thread(target=own._let_go) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        deadline = time.monotonic() + SLACK
+        while not ended and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert len(ended) == 1
 
 
 def closed_with_work_on_its_way(comm: Communicator) -> list[float]:

@@ -214,7 +214,7 @@ def failing(comm: Communicator) -> str:
         dist.all_reduce(x)
     torch.cuda.synchronize()
     if comm.rank == 1:
-        transport._gpu_port = _Failing(transport.gpu_port())
+        transport.gpu_port = _Failing(transport.connected_gpu_port())
     first = attempt(lambda: dist.all_reduce(x))
     torch.cuda.synchronize()
     return first.text or attempt(lambda: dist.all_reduce(x)).text

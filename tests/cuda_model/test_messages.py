@@ -102,7 +102,7 @@ def failing(comm: Communicator) -> tuple[str, str]:
     torch.cuda.synchronize()
     transport: Any = comm._transport
     if comm.rank == 0:
-        transport._gpu_port = _Failing(transport.gpu_port())
+        transport.gpu_port = _Failing(transport.connected_gpu_port())
     works = comm.batch([Send(ones(), 1 - comm.rank), Recv(1 - comm.rank, like=ones())])
     first = attempt(lambda: [work.wait() for work in works])
     torch.cuda.synchronize()

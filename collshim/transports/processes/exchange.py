@@ -97,7 +97,7 @@ class Exchange(GroupWork):
             start = self._prepared()
             if self._on_gpu:
                 group.launches.meet(self, self._place(self.calls or [self.plan.call] * group.size))
-            port = group.gpu_port() if self._on_gpu else group.data_group
+            port = group.connected_gpu_port() if self._on_gpu else group.data_group
             self.outputs, work, finish = start(port, self.inputs, self.outputs)
         except Exception as error:
             self.fail_to_start(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from collshim.accelerator import current_stream
+from collshim.accelerator import current_stream, is_capturing
 from collshim.calls.pending import version_of
 from collshim.calls.plan import InLine, Plan
 from collshim.calls.site import Caller
@@ -43,6 +43,12 @@ class Launched(Exchange):
         self._stream = stream = current_stream(plan.device)
         self.launch = group.launches.add(self, work, stream)
 
+    def wait(self, timeout: float | None = None) -> Any:
+        """See ``Work.wait``; what nearly every wait comes to is done at once."""
+        if self.work is None or self.version is not None:
+            return super().wait(timeout)
+        return self._wait_in_order(self.work, timeout)
+
 
 def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
     """Start a call behind those that NCCL was given, and before any that still are compared."""
@@ -50,7 +56,7 @@ def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None,
         sequence = group.sequence
         group.sequence = sequence + 1
         try:
-            outputs, work, finish = plan.prepared(group.gpu_port(), inputs, outputs)
+            outputs, work, finish = plan.prepared(group.gpu_port, inputs, outputs)
         except Exception as error:
             return _failed(group, plan, sequence, error)
         return Launched(group, plan, sequence, outputs, work, finish, inputs, caller)
@@ -59,6 +65,7 @@ def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None,
 def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
     """What starts calls of a plan whose caller's stream goes on behind them, with nothing to wait for."""
     call, device, launches, rank, size = plan.call, plan.device, group.launches, group.rank, group.size
+    posted = launches.in_line.append
 
     def start_in_line(
         inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
@@ -67,14 +74,17 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
             sequence = group.sequence
             group.sequence = sequence + 1
             try:
-                outputs, work, finish = transfer(group.gpu_port(), inputs, outputs)
+                outputs, work, finish = transfer(group.gpu_port, inputs, outputs)
                 if work is not None:  # of a release that gives it a stream of its own all the same
                     work.wait()
                 if finish is not None:
                     finish(outputs)
             except Exception as error:
                 return _failed(group, Plan(call, device, rank, size), sequence, error)  # not the plan that keeps this
-            launches.add_in_line(call, caller, sequence, current_stream(device), seconds)
+            if not is_capturing():
+                posted((call, caller, sequence, current_stream(device), seconds))
+                if not launches.are_watched:
+                    launches.watch()
         return COMPLETE
 
     return start_in_line

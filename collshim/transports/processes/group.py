@@ -33,6 +33,7 @@ class Group(Protocol):
     latest: Any
     signing_key: bytes
     launches: Any
+    gpu_port: Any
     sequence: int
     posting: Any
 
@@ -40,8 +41,8 @@ class Group(Protocol):
         """What starts calls of a plan on a GPU whose caller's stream goes on behind them."""
         ...
 
-    def gpu_port(self) -> Any:
-        """What carries the data of calls on a GPU."""
+    def connected_gpu_port(self) -> Any:
+        """``gpu_port``, once there is a call for it."""
 
     def refuse_if_broken(self) -> None:
         """Raise where an earlier failure ended the group."""

@@ -277,7 +277,7 @@ class Messages:
 
     def _port(self) -> Port:
         self._group.refuse_if_broken()
-        port: Port = self._group.gpu_port()
+        port: Port = self._group.connected_gpu_port()
         return port
 
     def leaks(self) -> list[str]:

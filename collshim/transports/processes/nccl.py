@@ -45,6 +45,10 @@ _RELAXED = 2
 """cudaStreamCaptureModeRelaxed."""
 
 
+InLineCall = tuple[Call, "Caller | None", int, "torch.Stream", "float | None"]
+"""What ``Launch`` is made of."""
+
+
 class Launch:
     """A call that NCCL was given. Once it was waited for, it holds none of the call's memory.
 
@@ -69,9 +73,10 @@ class Launch:
     limit: float | None = None
 
     def __init__(
-        self, call: Call, caller: Caller | None, sequence: int, stream: torch.Stream, seconds: float | None
+        self, call: Call, caller: Caller | None, sequence: int, stream: torch.Stream, seconds: float | None = None
     ) -> None:
-        self.call, self.caller = call, caller  # not the plan, which may have memory of its own
+        self.call = call  # not the plan, which may have memory of its own
+        self.caller = caller
         self.sequence = sequence
         self.stream = stream
         self.seconds = seconds
@@ -96,15 +101,22 @@ class Launch:
 
 
 class Launches:
-    """The calls of one rank in one group that NCCL was given, and that may not be over yet."""
+    """The calls of one rank in one group that NCCL was given, and that may not be over yet.
+
+    Attributes:
+        in_line: those that took their place in their callers' streams since the last look.
+        are_watched: whether the watch will look at them.
+        meetings: how often the ranks have met.
+    """
 
     def __init__(self, group: Group, world: Any) -> None:
         self._group = group
         self._world = world
         self._pending: deque[Launch] = deque()
         self._unmarked: deque[Launch] = deque()
-        self._finding = threading.Lock()
-        self._is_watched = False
+        self.in_line: deque[InLineCall] = deque()
+        self._finding, self._taking = threading.Lock(), threading.Lock()
+        self.are_watched = False
         self._met: set[int] = set()
         self._pairs: set[int] = set()
         self._pause = max(_TOLD_AFTER, group.size / _RANKS_PER_SECOND)  # between two words of this rank
@@ -140,29 +152,27 @@ class Launches:
         """NCCL was given this call; None where it is captured into a graph, and given with each replay."""
         if is_capturing():
             return None
-        launch = Launch(work.plan.call, work.caller, work.sequence, stream, None)
+        if self.in_line:
+            self._take_in_line()
+        launch = Launch(work.plan.call, work.caller, work.sequence, stream)
         launch.owner, launch.mark, launch.posted = weakref.ref(work), mark, time.monotonic()
         if work.sequence_counts:
             self._launched = work.sequence
         else:
             launch.peers = work.awaited()
         self._pending.append(launch)
-        if not self._is_watched:
-            self._watch()
+        if not self.are_watched:
+            self.watch()
         return launch
 
-    def add_in_line(
-        self, call: Call, caller: Caller | None, sequence: int, stream: torch.Stream, seconds: float | None
-    ) -> None:
-        """NCCL was given this call on ``stream`` itself; there is nothing to wait for."""
-        if is_capturing():
-            return
-        launch = Launch(call, caller, sequence, stream, seconds)
-        self._launched = sequence
-        self._pending.append(launch)
-        self._unmarked.append(launch)
-        if not self._is_watched:
-            self._watch()
+    def _take_in_line(self) -> None:
+        """Keep a launch of each call that has taken its place in its caller's stream since this was last done."""
+        with self._taking:
+            for _ in range(len(self.in_line)):
+                launch = Launch(*self.in_line.popleft())
+                self._launched = launch.sequence
+                self._pending.append(launch)
+                self._unmarked.append(launch)
 
     def let_go(self, launch: Launch, seconds: float | None) -> None:
         """Its stream follows the data now, so that the call's memory, and torch's work, need not be kept."""
@@ -171,13 +181,16 @@ class Launches:
         if launch.mark is None:
             self._unmarked.append(launch)
 
-    def _watch(self) -> None:
-        self._is_watched = True
+    def watch(self) -> None:
+        """Look after the calls, until the last of them is over."""
+        self.are_watched = True
         LAUNCH_WATCH.watch(self)
 
     def are_over(self) -> bool:
         """Whether the GPU is done with all of them."""
         with self._finding:
+            if self.in_line:
+                self._take_in_line()
             if self._unmarked:
                 self._mark()
             pending = self._pending
@@ -209,12 +222,15 @@ class Launches:
         with self._finding:
             pending, self._pending = self._pending, deque()
             self._unmarked.clear()
+            self.in_line.clear()
         for launch in pending:
             if not launch.is_over():
                 launch.fail(failure)
 
     def tell(self) -> None:
         """Say in the store how far this rank has come."""
+        if self.in_line:
+            self._take_in_line()
         if self._told != self._launched:
             self._told = self._launched
             self._told_at = time.monotonic()
@@ -222,9 +238,9 @@ class Launches:
 
     def look(self) -> bool:
         """Tell, and end the group where nothing can come of the first call any more; whether there is more to do."""
-        self._is_watched = False  # what is added from here on asks to be watched again
+        self.are_watched = False  # what is added from here on asks to be watched again
         has_more = self._look()
-        self._is_watched = self._is_watched or has_more
+        self.are_watched = self.are_watched or has_more
         return has_more
 
     def _look(self) -> bool:

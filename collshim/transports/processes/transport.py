@@ -60,7 +60,8 @@ class ProcessTransport:
             and the lines that they were made from.
 
     Attributes:
-        data_group: the ProcessGroup where data travels; None where the group has ended.
+        data_group: the ProcessGroup where data travels; None where the group has ended. ``gpu_port``: NCCL's backend in
+            it, from the first call on a GPU on.
         latest: the last of torch's works that were given data, of gloo. NCCL's need no remembering: its groups are
             ended in a way of their own, and a work that was captured into a graph must not be asked.
         sequence: how many collectives were posted; ``posting`` is held while one is numbered and sent.
@@ -68,7 +69,7 @@ class ProcessTransport:
     """
 
     made_at = ""
-    _gpu_port: Any = None
+    gpu_port: Any = None
 
     def __init__(
         self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool | Literal["sites"] | None
@@ -86,6 +87,7 @@ class ProcessTransport:
         self._chosen: bool | Literal["sites"] | None = checks
         self.deferred = DeferredErrors()
         self.launches = Launches(self, world)
+        self._agreeing, self._ending = threading.RLock(), threading.Lock()
         self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
         self.sequence = 0
         self.latest: Any = None
@@ -98,7 +100,6 @@ class ProcessTransport:
         self._last_barrier = float("-inf")
         world.made(key, self.ranks)
         self._queue: deque[Exchange] = deque()
-        self._agreeing = threading.RLock()
         self.posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
         self._failure: CommunicationError | None = None
         self._messages = Messages(self, world.connections)
@@ -126,11 +127,11 @@ class ProcessTransport:
         """See ``Group``."""
         return gpu.in_line(self, plan, transfer)
 
-    def gpu_port(self) -> Any:
-        """NCCL's backend in the data group."""
-        if self._gpu_port is None:
-            self._gpu_port = self.data_group._get_backend(torch.device(ACCELERATOR))
-        return self._gpu_port
+    def connected_gpu_port(self) -> Any:
+        """See ``Group``."""
+        if self.gpu_port is None:
+            self.gpu_port = self.data_group._get_backend(torch.device(ACCELERATOR))
+        return self.gpu_port
 
     def _start_in_turn(
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
@@ -335,8 +336,9 @@ class ProcessTransport:
         the end: not before, since the last rank that has left the group clears the store of what says whether it is
         made.
         """
-        groups = self._groups()
-        self.data_group = self._gpu_port = self._fingerprint_group = self._fingerprint_backend = None
+        with self._ending:  # of two threads, a caller's that closes and the one that watches NCCL, one ends them
+            groups = self._groups()
+            self.data_group = self.gpu_port = self._fingerprint_group = self._fingerprint_backend = None
         if not groups:
             return None
         has_failed = not isinstance(self._failure, BrokenCommunicatorError | type(None))
