@@ -72,35 +72,63 @@ class Posting:
             waits: whether the caller waits at once, on this thread's stream. The work is ``COMPLETE`` then where NCCL
                 takes its place in that stream.
         """
-        tensor = dense(array)
-        if tensor is None or (root is not None and type(root) is not int):
-            return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
-        try:
-            if type(tensor) is Tensor:
-                key: Any = (collective, op, root, tensor.dtype, tensor.shape)
-                plan = self._plans.get(key if tensor.is_cpu else (*key, tensor.device))
-            else:
-                first = tensor[0]
-                key = (collective, op, root, first.dtype, first.shape, len(tensor))
-                plan = self._plans.get(key if first.is_cpu else (*key, first.device))
-        except TypeError:  # of an op that cannot be hashed
+        if root is not None and type(root) is not int:
             return None
-        if plan is None:
-            return None
-        if plan.reduces:
-            block = block_options()
-            if self._finds_nan if block is None else block.find_nan:
+        if type(array) is Tensor and (out is None or type(out) is Tensor):
+            try:
+                key: Any = (collective, op, root, array.dtype, array.shape)
+                plan = self._plans.get(key if array.is_cpu else (*key, array.device))
+            except (TypeError, RuntimeError):  # of an op that cannot be hashed; of a tensor without a shape
                 return None
+            if plan is not None and plan.recalls(array, out):
+                if plan.reduces:
+                    block = block_options()
+                    if self._finds_nan if block is None else block.find_nan:
+                        return None
+                outputs: Any = out
+                if not plan.takes_joined and out is not None and out.shape == plan.joined:
+                    outputs = outputs.view(plan.shape)
+                return self._start(plan, array if plan.gives else None, outputs, out, None, None, waits)
+        return self._repeat_by_look(collective, array, out, op, root, waits)
+
+    def _repeat_by_look(
+        self, collective: Collective, array: Any, out: Any, op: Any, root: Any, waits: bool
+    ) -> Work[Any] | None:
+        """``repeat`` of a call whose arrays are looked at one by one."""
+        tensor = dense(array)
+        if tensor is None:
+            return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
+        plan = self._plan_of(collective, tensor, op, root)
+        if plan is None or (plan.reduces and looks_for_nan(self._finds_nan)):
+            return None
         if plan.gives_parts and (tensor := plan.parts(tensor, out)) is None:
             return None
-        inputs = tensor if plan.gives else None
+        inputs, outputs = tensor if plan.gives else None, None
         if out is array and plan.in_place:
-            return self._start(plan, inputs, tensor, out, None, None, waits)
-        if out is None or not plan.gets:
+            outputs = tensor
+        elif out is None or not plan.gets:
             kind = None if type(array) is Tensor else self._kind(array)
-            return None if plan.needs_out else self._start(plan, inputs, None, None, kind, None, waits)
-        places = plan.places(tensor, out)
-        return None if places is None else self._start(plan, places[0], places[1], out, None, None, waits)
+            if plan.needs_out:
+                return None
+            if kind is not None or out is not None:
+                return self._start(plan, inputs, None, None, kind, None, waits)
+        elif (places := plan.places(tensor, out)) is not None:
+            inputs, outputs = places
+        else:
+            return None
+        if type(array) is Tensor and type(out) is not list:
+            plan.remember(array, out, inputs)
+        return self._start(plan, inputs, outputs, out, None, None, waits)
+
+    def _plan_of(self, collective: Collective, tensor: Any, op: Any, root: Any) -> Plan | None:
+        """The plan of calls of such a tensor, or list of them."""
+        first = tensor if type(tensor) is Tensor else tensor[0]
+        key: tuple[Any, ...] = (collective, op, root, first.dtype, first.shape)
+        key = key if first is tensor else (*key, len(tensor))
+        try:
+            return self._plans.get(key if first.is_cpu else (*key, first.device))
+        except TypeError:  # of an op that cannot be hashed
+            return None
 
     def _repeat_strided(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Work[Any] | None:
         """``repeat`` of a tensor that is not contiguous, by a copy; into itself where its strides were validated."""

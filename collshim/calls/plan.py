@@ -18,6 +18,7 @@ from collshim.calls.agreement import signature
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.call import Call
 from collshim.calls.collective import MESSAGES
+from collshim.calls.likeness import Likeness, likeness_of
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 from collshim.work import Work
@@ -38,7 +39,7 @@ class Plan:
     """What a validated call needs to be started again on this rank.
 
     Attributes:
-        call: the call, without the line it was made at; ``dtype``: its own.
+        call: the call, without the line it was made at.
         collective: its record; ``reduces``: whether it does.
         is_message: whether it is a send or a recv.
         device: where this rank's arrays are; ``on_cpu``: whether that is the CPU.
@@ -53,6 +54,9 @@ class Plan:
         apart: where the tensors of the last list lay that share no memory; all calls of a plan have as many bytes.
         input_shape: what a rank gives, where it is one array.
         signature: what calls that agree without a closer look have in common; None for a call that needs one.
+        given_as: whether a tensor is like one that was taken as it is, without a place for the result, or in its own.
+        placed_as: whether two are like an input and a result's place that were taken as they are, by the place's shape.
+        nbytes: how many bytes those two have.
         prepared: what the transport keeps with the plan.
         in_line: what starts such a call where its caller waits at once, on a GPU, whose stream it takes its place in;
             None where there is no such thing, or the ranks compare the call.
@@ -60,9 +64,9 @@ class Plan:
     """
 
     __slots__ = (
-        "apart", "call", "collective", "device", "dtype", "gets", "gives", "gives_parts", "headers", "in_line",
-        "in_place", "input_shape", "is_message", "joined", "needs_out", "on_cpu", "part", "prepared", "rank",
-        "reduces", "shape", "signature", "size", "takes_joined", "takes_lists",
+        "apart", "call", "collective", "device", "gets", "given_as", "gives", "gives_parts", "headers",
+        "in_line", "in_place", "input_shape", "is_message", "joined", "nbytes", "needs_out", "on_cpu", "part",
+        "placed_as", "prepared", "rank", "reduces", "shape", "signature", "size", "takes_joined", "takes_lists",
     )  # fmt: skip
 
     def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
@@ -86,14 +90,40 @@ class Plan:
         has_joined = self.shape is not None and collective.gets == "parts"
         self.joined = (size * self.part[0], *self.part[1:]) if has_joined and self.part else None
         self.takes_joined = self.takes_lists = False
-        self.dtype = call.dtype
         self.apart: list[int] = []
         self.input_shape = (size, *(self.part or ())) if self.gives_parts else self.part
         common = None if call.nan or call.discovers else signature(call)
         self.signature = None if common is None else (*common, call.needs_grad)
+        self.given_as: Likeness | None = None
+        self.placed_as: dict[torch.Size, Likeness] = {}
+        self.nbytes = (0, 0)
         self.prepared: Any = None
         self.in_line: InLine | None = None
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
+
+    def recalls(self, array: Tensor, out: Tensor | None) -> bool:
+        """Whether these are like the tensors of an earlier call, which were taken as they are, and share no memory."""
+        if out is None or out is array:
+            alike = self.given_as
+            if alike is None or not alike(array) or not array.data_ptr():  # of which is empty, or was freed
+                return False
+            return not self.needs_out if out is None else self.in_place or not self.gives
+        alike = self.placed_as.get(out.shape)
+        if alike is None or not alike(array, out):
+            return False
+        read, written = array.data_ptr(), out.data_ptr()
+        if not read or not written:
+            return False
+        return written + self.nbytes[1] <= read or read + self.nbytes[0] <= written
+
+    def remember(self, array: Tensor, out: Any, inputs: Any) -> None:
+        """Tell calls like this one by their tensors; not where what is read, ``inputs``, is another one."""
+        if inputs is not None and inputs is not array:
+            return
+        if out is None or out is array:
+            self.given_as = self.given_as or likeness_of(array)
+        elif type(out) is Tensor and out.shape not in self.placed_as and (alike := likeness_of(array, out)) is not None:
+            self.placed_as[out.shape], self.nbytes = alike, (array.nbytes, out.nbytes)
 
     def parts(self, inputs: Any, out: Any) -> Any:
         """What is given, as the transport takes it; None where parts lie end to end and ``out`` is no array."""
@@ -111,7 +141,7 @@ class Plan:
         if type(out) is list:
             return self._listed_places(inputs, _dense_list(out)) if out else None
         outputs = dense(out)
-        if outputs is None or outputs.dtype is not self.dtype or outputs.is_cpu is not self.on_cpu:
+        if outputs is None or outputs.dtype is not self.call.dtype or outputs.is_cpu is not self.on_cpu:
             return None
         if not self.on_cpu and outputs.device != self.device:
             return None
@@ -133,7 +163,7 @@ class Plan:
         if outputs is None:
             return None
         first = outputs[0]
-        if first.dtype is not self.dtype or first.shape != self.part or len(outputs) != self.size:
+        if first.dtype is not self.call.dtype or first.shape != self.part or len(outputs) != self.size:
             return None
         if first.is_cpu is not self.on_cpu or self.collective.gets != "parts":
             return None

@@ -19,7 +19,7 @@ BOUNDS: dict[str, dict[str, Bound]] = {
         "engine all_reduce 16 B, out=": ((14, 10), (14, 11)),
         "engine all_reduce 4 B": ((14, 10), (14, 11)),
         "engine all_reduce 16 B, avg": ((14, 10), (15, 11)),
-        "engine all_gather 16 B, out=list": ((18, 10), (25, 13)),
+        "engine all_gather 16 B, out=list": ((20, 12), (27, 15)),
         "torch all_reduce 16 B": ((20, 15), (20, 16)),
         "torch all_gather 16 B, list": ((24, 15), (31, 18)),
         "torch all_gather_single 16 B": ((23, 15), (34, 18)),

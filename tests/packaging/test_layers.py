@@ -27,7 +27,7 @@ LEVELS = (
     ("adapting.startup.sitecustomize",),
     ("arithmetic", "arrays", "environment", "forks", "log", "nan", "settings"),
     ("work",),
-    ("calls", "calls.collective", "calls.site"),
+    ("calls", "calls.collective", "calls.likeness", "calls.site"),
     ("calls.call", "calls.aliasing"),
     ("calls.agreement", "calls.allocation", "calls.validation"),
     ("calls.plan",),
