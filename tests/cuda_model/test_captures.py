@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from collshim import Communicator
+from collshim.transports.processes.nccl import event_on
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import Setting, among_gpus, device, values
 from tests.gpu.alone import world_of_one
@@ -78,6 +79,15 @@ def drops_a_graph(comm: Communicator) -> None:
     with torch.cuda.graph(graph, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
         results(ALL["all_reduce"](comm, *inputs))
     del graph
+
+
+def test_no_event_is_put_on_a_stream_that_is_captured() -> None:
+    own, x, graph = torch.cuda.Stream(), torch.ones(4, device=device()), torch.cuda.CUDAGraph()
+    assert event_on(own) is not None
+    with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
+        x += 1
+        assert event_on(own) is None
+    assert event_on(own) is not None
 
 
 def test_a_group_whose_last_call_was_captured_is_closed() -> None:

@@ -177,7 +177,7 @@ class Launches:
     def let_go(self, launch: Launch, seconds: float | None) -> None:
         """Its stream follows the data now, so that the call's memory, and torch's work, need not be kept."""
         launch.owner, launch.seconds = None, seconds
-        launch.mark = _event_on(launch.stream) if launch.peers else None  # nobody tells how many messages have come
+        launch.mark = event_on(launch.stream) if launch.peers else None  # nobody tells how many messages have come
         if launch.mark is None:
             self._unmarked.append(launch)
 
@@ -212,7 +212,7 @@ class Launches:
         for launch in launches:
             stream = launch.stream
             if stream not in events:
-                events[stream] = _event_on(stream)
+                events[stream] = event_on(stream)
             launch.mark = events[stream]
             launch.posted = now if launch.posted is None else launch.posted
         self._unmarked.extend(launch for launch in launches if launch.mark is None)
@@ -332,7 +332,7 @@ class Launches:
         return [*meetings, *(self._key(rank) for rank in ranks if self.meetings)]
 
 
-def _event_on(stream: torch.Stream) -> torch.Event | None:
+def event_on(stream: torch.Stream) -> torch.Event | None:
     """An event at the stream's end; None where the stream is captured into a graph, which would take the event in."""
     with on_stream(stream):
         if is_capturing():
