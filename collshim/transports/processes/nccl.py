@@ -219,7 +219,7 @@ class Launches:
 
     def fail(self, failure: CollshimError) -> None:
         """The group has ended: so have they."""
-        with self._finding:
+        with self._finding, self._taking:
             pending, self._pending = self._pending, deque()
             self._unmarked.clear()
             self.in_line.clear()
