@@ -72,7 +72,7 @@ void enqueue(Stream* stream, const std::shared_ptr<Operation>& operation) {
   touch(stream, *operation);
   stream->queue.push_back(operation);
   stream->posted++;
-  changed.notify_all();
+  if (!setting("held")) changed.notify_all();  // else the device would look, and hold the lock, for nothing
 }
 
 void post(Stream* stream, const Make& make) {
