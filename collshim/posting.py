@@ -17,7 +17,7 @@ from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
 from collshim.calls.collective import MESSAGES, SEND, Collective, Shape
-from collshim.calls.plan import KEPT, Plan, dense, is_plain, recurs
+from collshim.calls.plan import KEPT, Plan, Start, dense, is_plain, recurs
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
@@ -38,6 +38,7 @@ class Posting:
         self._deferred = transport.deferred
         self._finds_nan = current_options().find_nan
         self._plans: dict[Any, Plan] = {}
+        self._latest: dict[Any, Plan] = {}
         self._seen: set[Any] = set()
         self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # what is checked may come with a graph
         self.rank = transport.rank
@@ -76,11 +77,12 @@ class Posting:
             return None
         if type(array) is Tensor and (out is None or type(out) is Tensor):
             try:
-                key: Any = (collective, op, root, array.dtype, array.shape)
-                plan = self._plans.get(key if array.is_cpu else (*key, array.device))
+                plan = self._latest.get((collective, op, root))
+                if plan is None or not plan.recalls(array, out):
+                    plan = self._like_earlier(collective, array, out, op, root)
             except (TypeError, RuntimeError):  # of an op that cannot be hashed; of a tensor without a shape
                 return None
-            if plan is not None and plan.recalls(array, out):
+            if plan is not None:
                 if plan.reduces:
                     block = block_options()
                     if self._finds_nan if block is None else block.find_nan:
@@ -90,6 +92,15 @@ class Posting:
                     outputs = outputs.view(plan.shape)
                 return self._start(plan, array if plan.gives else None, outputs, out, None, None, waits)
         return self._repeat_by_look(collective, array, out, op, root, waits)
+
+    def _like_earlier(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Plan | None:
+        """The plan of such a call, where these tensors are like those of one; the next call is likely to be its too."""
+        key: Any = (collective, op, root, array.dtype, array.shape)
+        plan = self._plans.get(key if array.is_cpu else (*key, array.device))
+        if plan is None or not plan.recalls(array, out):
+            return None
+        self._latest[collective, op, root] = plan
+        return plan
 
     def _repeat_by_look(
         self, collective: Collective, array: Any, out: Any, op: Any, root: Any, waits: bool
@@ -192,6 +203,7 @@ class Posting:
         if plan is None:
             while len(self._plans) >= KEPT:
                 self._plans.pop(next(iter(self._plans)), None)
+                self._latest.clear()
             plan = self._plans[key] = Plan(call, device, self.rank, self.size)
             plan.takes_joined = not self.checks
         return plan
@@ -223,8 +235,10 @@ class Posting:
         ):
             return plan.in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
         earlier = self._earlier() if self._deferred else None
-        start, site = self._transport.message if plan.is_message else self._transport.start, None
-        pending = self._pending
+        start: Start | None = plan.start
+        if start is None:
+            start = self._transport.message if plan.is_message else self._transport.start
+        pending, site = self._pending, None
         if self._tells_site:
             site = caller()
             if pending.latest is not None or pending.entries:

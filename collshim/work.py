@@ -279,7 +279,7 @@ class CompletedWork(Work[T]):
             return super().wait(timeout)
         if self._pending is not None:
             self.free()
-        return cast("T", self.outputs if self._out is None else self._out)
+        return self.outputs if self._out is None else self._out  # type: ignore[no-any-return]
 
     def _complete(self, timeout: float | None) -> Any:
         return self.outputs

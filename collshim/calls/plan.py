@@ -23,6 +23,9 @@ from collshim.calls.site import Caller
 from collshim.layout import Parts
 from collshim.work import Work
 
+_FORMS = 2
+"""Of a place for parts: stacked, or end to end."""
+
 KEPT = 1024
 """Plans that a communicator keeps."""
 
@@ -30,6 +33,9 @@ _STRIDED = torch.strided
 _ADDRESS = Tensor.data_ptr
 _NUMPY_DTYPES = {np.dtype(name) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "?")}
 
+
+Start = Callable[["Plan", "Parts | None", "Parts | None", "Caller | None"], Work[Any]]
+"""See ``Transport.start``."""
 
 InLine = Callable[["Parts | None", "Parts | None", "Caller | None", "float | None"], Work[Any]]
 """Starts a call with its inputs and outputs, where it was called, and its deadline; a complete or a failed work."""
@@ -55,9 +61,10 @@ class Plan:
         input_shape: what a rank gives, where it is one array.
         signature: what calls that agree without a closer look have in common; None for a call that needs one.
         given_as: whether a tensor is like one that was taken as it is, without a place for the result, or in its own.
-        placed_as: whether two are like an input and a result's place that were taken as they are, by the place's shape.
-        nbytes: how many bytes those two have.
+        placed_as: of each form that places had, whether two tensors are like an input and a place that were taken as
+            they are. ``nbytes``: how many bytes those two have.
         prepared: what the transport keeps with the plan.
+        start: what starts such a call, where the transport has something quicker than for any; else None.
         in_line: what starts such a call where its caller waits at once, on a GPU, whose stream it takes its place in;
             None where there is no such thing, or the ranks compare the call.
         headers: the encoded call by the line it is made at, kept by a transport that sends it.
@@ -66,7 +73,8 @@ class Plan:
     __slots__ = (
         "apart", "call", "collective", "device", "gets", "given_as", "gives", "gives_parts", "headers",
         "in_line", "in_place", "input_shape", "is_message", "joined", "nbytes", "needs_out", "on_cpu", "part",
-        "placed_as", "prepared", "rank", "reduces", "shape", "signature", "size", "takes_joined", "takes_lists",
+        "placed_as", "prepared", "rank", "reduces", "shape", "signature", "size", "start", "takes_joined",
+        "takes_lists",
     )  # fmt: skip
 
     def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
@@ -95,9 +103,10 @@ class Plan:
         common = None if call.nan or call.discovers else signature(call)
         self.signature = None if common is None else (*common, call.needs_grad)
         self.given_as: Likeness | None = None
-        self.placed_as: dict[torch.Size, Likeness] = {}
+        self.placed_as: tuple[Likeness, ...] = ()
         self.nbytes = (0, 0)
         self.prepared: Any = None
+        self.start: Start | None = None
         self.in_line: InLine | None = None
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
 
@@ -108,13 +117,13 @@ class Plan:
             if alike is None or not alike(array) or not array.data_ptr():  # of which is empty, or was freed
                 return False
             return not self.needs_out if out is None else self.in_place or not self.gives
-        alike = self.placed_as.get(out.shape)
-        if alike is None or not alike(array, out):
-            return False
-        read, written = array.data_ptr(), out.data_ptr()
-        if not read or not written:
-            return False
-        return written + self.nbytes[1] <= read or read + self.nbytes[0] <= written
+        for alike in self.placed_as:
+            if alike(array, out):
+                read, written = array.data_ptr(), out.data_ptr()
+                if written < read:
+                    return written + self.nbytes[1] <= read and written != 0
+                return read + self.nbytes[0] <= written and read != 0
+        return False
 
     def remember(self, array: Tensor, out: Any, inputs: Any) -> None:
         """Tell calls like this one by their tensors; not where what is read, ``inputs``, is another one."""
@@ -122,8 +131,10 @@ class Plan:
             return
         if out is None or out is array:
             self.given_as = self.given_as or likeness_of(array)
-        elif type(out) is Tensor and out.shape not in self.placed_as and (alike := likeness_of(array, out)) is not None:
-            self.placed_as[out.shape], self.nbytes = alike, (array.nbytes, out.nbytes)
+        elif type(out) is Tensor and len(self.placed_as) < _FORMS:
+            alike = None if any(known(array, out) for known in self.placed_as) else likeness_of(array, out)
+            if alike is not None:
+                self.placed_as, self.nbytes = (*self.placed_as, alike), (array.nbytes, out.nbytes)
 
     def parts(self, inputs: Any, out: Any) -> Any:
         """What is given, as the transport takes it; None where parts lie end to end and ``out`` is no array."""

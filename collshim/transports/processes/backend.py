@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
@@ -85,17 +84,6 @@ class Endpoint(NamedTuple):
         if self.is_in_line and hasattr(options, "asyncOp"):  # older releases have it in some of them alone
             options.asyncOp = False
         return options
-
-    def all_gather_single(self) -> Callable[..., Any]:
-        """The method, to be called with what carries the call, the output and the input."""
-        return self._single(self.singles.all_gather, _C.AllgatherOptions)
-
-    def all_to_all_single(self) -> Callable[..., Any]:
-        """The method, to be called with what carries the call, output and input, and the lengths of their parts."""
-        return self._single(self.singles.all_to_all, _C.AllToAllOptions)
-
-    def _single(self, method: Callable[..., Any], kind: Callable[[], Any]) -> Callable[..., Any]:
-        return partial(method, opts=self.options(kind)) if self.is_in_line else method
 
 
 def as_is(tensor: Tensor) -> Tensor:

@@ -65,7 +65,6 @@ class Exchange(GroupWork):
     _first_slice = FIRST_SLICE
     _saw_left = False
     _on_gpu = False
-    _stream: torch.Stream | None = None
 
     def __init__(
         self, group: Group, plan: Plan, sequence: int, outputs: Parts | None, work: Any = None, finish: Any = None
@@ -86,7 +85,7 @@ class Exchange(GroupWork):
         self.inputs, self.caller, self.joint = inputs, caller, plan.call.needs_grad
         self.version = None if caller is None else version_of(inputs)
         if not plan.on_cpu or plan.call.device == "any":
-            self._stream = stream_to_follow(plan.call, plan.device)
+            self.stream = stream_to_follow(plan.call, plan.device)
 
     def start(self) -> None:
         """Put the data on its way; the calls agree, or were not compared. Failures are kept for ``wait``."""
@@ -105,8 +104,8 @@ class Exchange(GroupWork):
         if not self._on_gpu:
             group.latest = work
         else:
-            self._stream = self._stream or torch.accelerator.current_stream()  # it was not in use here before
-            self.launch = group.launches.add(self, work, self._stream)
+            self.stream = self.stream or torch.accelerator.current_stream()  # it was not in use here before
+            self.launch = group.launches.add(self, work, self.stream)
         self.work, self.finish, self.started = work, finish, True
         self.version = None if self.caller is None else version_of(self.inputs)  # what was written till now is ours
 
@@ -143,14 +142,14 @@ class Exchange(GroupWork):
             return transfer(call, end)
         if plan.prepared is None:
             plan.prepared = transfer(call, end)
-            if self._on_gpu and self.calls is None and not ragged:
-                plan.in_line = self.group.in_line(plan, transfer(call, end._replace(is_in_line=True)))
+            if self._on_gpu and self.calls is None:
+                self.group.starts(plan, None if ragged else transfer(call, end._replace(is_in_line=True)))
             plan.takes_lists = self.calls is None and call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
         return cast(Transfer, plan.prepared)
 
     def _start_behind(self) -> None:
         """``start`` from whatever thread, behind the stream that the call was posted on."""
-        with on_stream(self._stream):
+        with on_stream(self.stream):
             self.start()
 
     def has_arrived(self) -> bool:
@@ -255,7 +254,7 @@ class Exchange(GroupWork):
 
     def _wait_in_order(self, work: Any, timeout: float | None) -> Any:
         """Wait on the stream that the call was posted on, which then follows the data; the host does not stand."""
-        stream = self._stream
+        stream = self.stream
         is_plain = timeout is None or (type(timeout) in (float, int) and timeout >= 0)
         if not is_plain or not self._is_simple or self.group.deferred or stream is None:
             return super().wait(timeout)
@@ -267,9 +266,8 @@ class Exchange(GroupWork):
             return super().wait(timeout)
         if (self.finish is not None or self._claim is None) and not self._finish_alone():
             return super().wait(timeout)
-        self.work, launch = None, self.launch
-        if launch is not None:
-            self.group.launches.let_go(launch, self._timeout)
+        self.work = None
+        self.group.launches.let_go(self, self._timeout)
         if self.group.deferred:
             return super().wait(timeout)
         self._result = result = self.outputs if self._out is None else self._out
@@ -330,7 +328,7 @@ class Exchange(GroupWork):
         the call was posted on comes first: it owns the memory that NCCL and what is left to do read, some of it freed
         by this wait, and torch itself copies on it. The work's own event covers none of that.
         """
-        stream = self._stream or torch.accelerator.current_stream()
+        stream = self.stream or torch.accelerator.current_stream()
         with on_stream(stream):
             try:
                 self.work.wait()

@@ -64,20 +64,20 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
 def _all_gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_gather(call, end)
-    gather, options = end.all_gather_single(), end.options(AllgatherOptions)
+    gather, options = end.singles.all_gather, end.options(AllgatherOptions)
     carried, compares_shapes = carrier_of(call.dtype), call.device == "cpu"  # gloo does, and NCCL does not
 
     def start(group: Port, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         if type(target) is Tensor and carried is as_is:
             stacked = compares_shapes and source.dim() != target.dim()
-            return target, gather(group, target, source.unsqueeze(0) if stacked else source), None
+            return target, gather(group, target, source.unsqueeze(0) if stacked else source, options), None
         whole = joined(target)
         if whole is None:
             if carried is as_is:
                 return target, group.allgather([cast("list[Tensor]", target)], [source], options), None
             return target, group.allgather([_carried_parts(carried, target)], [carried(source)], options), None
-        return target, gather(group, carried(whole), carried(source.view(-1))), None
+        return target, gather(group, carried(whole), carried(source.view(-1)), options), None
 
     return start
 
@@ -116,23 +116,24 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
 
 def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
     """Unequal parts come to the root as an exchange in which the others get nothing."""
-    exchange, carried, is_root = end.all_to_all_single(), carrier_of(call.dtype), end.rank == call.root
+    exchange, options = end.singles.all_to_all, end.options(dist.AllToAllOptions)
+    carried, is_root = carrier_of(call.dtype), end.rank == call.root
 
     def start(group: Port, source: Tensor, target: Any) -> Moving:
         read = carried(source.view(-1))
         sends = _to_one(call.root or 0, read, end.size)
         if not is_root:
-            return target, exchange(group, read.new_empty(0), read, [0] * end.size, sends), None
+            return target, exchange(group, read.new_empty(0), read, [0] * end.size, sends, options), None
         target = end.fresh() if target is None else target
         written, finish = _whole(listed(target), carried)
-        return target, exchange(group, written, read, _lengths(target, written), sends), finish
+        return target, exchange(group, written, read, _lengths(target, written), sends, options), finish
 
     return start
 
 
 def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
     """Unequal parts come from the root as an exchange in which the others give nothing."""
-    exchange, carried = end.all_to_all_single(), carrier_of(call.dtype)
+    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
 
     def start(group: Port, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
@@ -140,7 +141,7 @@ def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
         takes = _to_one(call.root or 0, written, end.size)
         read = written.new_empty(0) if source is None else carried(flat(source))
         sends = [0] * end.size if source is None else _lengths(source, read)
-        return target, exchange(group, written, read, takes, sends), None
+        return target, exchange(group, written, read, takes, sends, options), None
 
     return start
 
@@ -175,11 +176,11 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
 def _all_to_all(call: Call, end: Endpoint) -> Transfer:
     if end.ragged and not call.is_uniform:
         return _ragged_all_to_all(call, end)
-    exchange, carried, options = end.all_to_all_single(), carrier_of(call.dtype), end.options(dist.AllToAllOptions)
+    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:
-            return target, exchange(group, target, source, [], []), None
+            return target, exchange(group, target, source, [], [], options), None
         if EXCHANGES_LISTS and type(source) is list and type(target) is list:
             if carried is as_is:
                 return target, group.alltoall(target, source, options), None
@@ -189,25 +190,25 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
         taken = target if type(target) is Tensor else joined(target)
         given = torch.stack(listed(source)) if given is None else given
         if taken is not None:
-            return target, exchange(group, carried(taken), carried(given), [], []), None
+            return target, exchange(group, carried(taken), carried(given), [], [], options), None
         buffer = given.new_empty((end.size, *target[0].shape))
-        return target, exchange(group, carried(buffer), carried(given), [], []), partial(fill, parts=buffer)
+        return target, exchange(group, carried(buffer), carried(given), [], [], options), partial(fill, parts=buffer)
 
     return start
 
 
 def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
-    exchange, carried = end.all_to_all_single(), carrier_of(call.dtype)
+    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
     rows = [[shape[0] for shape in shapes if shape] for shapes in (call.expects or (), call.sends or ())]
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:  # cut along axis 0
-            return target, exchange(group, target, source, *rows), None
+            return target, exchange(group, target, source, *rows, options), None
         target = _parts(target, call.expects) or end.fresh()
         source = _parts(source, call.sends)
         written, finish = _whole(target, carried)
         read = carried(flat(source))
-        work = exchange(group, written, read, _lengths(target, written), _lengths(source, read))
+        work = exchange(group, written, read, _lengths(target, written), _lengths(source, read), options)
         return target, work, finish
 
     return start

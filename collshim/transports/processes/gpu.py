@@ -40,14 +40,21 @@ class Launched(Exchange):
         self._claim = True
         if caller is not None:
             self.inputs, self.caller, self.version = inputs, caller, version_of(inputs)
-        self._stream = stream = current_stream(plan.device)
-        self.launch = group.launches.add(self, work, stream)
+        self.stream = stream = current_stream(plan.device)
+        launches = group.launches
+        if not is_capturing():
+            launches.unwaited[self] = stream
+            if not launches.are_watched:
+                launches.watch()
 
     def wait(self, timeout: float | None = None) -> Any:
         """See ``Work.wait``; what nearly every wait comes to is done at once."""
         if self.work is None or self.version is not None:
             return super().wait(timeout)
         return self._wait_in_order(self.work, timeout)
+
+    def _is_late(self) -> bool:
+        return False  # the process's watch finds that out
 
 
 def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:

@@ -6,9 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import torch
+
 from collshim.calls.call import Call
 from collshim.calls.pending import PendingCalls
-from collshim.calls.plan import InLine, Plan
+from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, PeerError, again
 from collshim.transports.processes.stalls import StallInspector
@@ -37,9 +39,8 @@ class Group(Protocol):
     sequence: int
     posting: Any
 
-    def in_line(self, plan: Plan, transfer: Any) -> InLine:
-        """What starts calls of a plan on a GPU whose caller's stream goes on behind them."""
-        ...
+    def starts(self, plan: Plan, in_line: Any) -> None:
+        """Let the plan have what starts calls on a GPU; ``in_line`` moves data in the caller's stream, or is None."""
 
     def connected_gpu_port(self) -> Any:
         """``gpu_port``, once there is a call for it."""
@@ -67,6 +68,7 @@ class GroupWork(Work[Any], Watched):
         work: torch's, of the data; None where none moves.
         failure: why the call failed, or None.
         launch: what is kept of a call that NCCL was given, else None.
+        stream: where it was posted, of a call that may be on a GPU, else None.
     """
 
     group: Group
@@ -75,6 +77,7 @@ class GroupWork(Work[Any], Watched):
     sequence = 0
     sequence_counts = True
     launch: Any = None
+    stream: torch.Stream | None = None
     work: Any = None
     failure: CollshimError | None = None
     _channel = ""
@@ -96,8 +99,7 @@ class GroupWork(Work[Any], Watched):
 
     def mark_behind(self) -> None:
         """The stream of the post follows NCCL's data now: its place says when that is over, and torch's work can go."""
-        if self.launch is not None:
-            self.group.launches.let_go(self.launch, self._timeout)
+        self.group.launches.let_go(self, self._timeout)
 
     def _own_failure(self) -> CollshimError:
         return again(self.failure)

@@ -13,6 +13,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -44,6 +45,8 @@ _PATIENCE = 10
 _RELAXED = 2
 """cudaStreamCaptureModeRelaxed."""
 
+
+_SEQUENCE = attrgetter("sequence")
 
 InLineCall = tuple[Call, "Caller | None", int, "torch.Stream", "float | None"]
 """What ``Launch`` is made of."""
@@ -104,7 +107,8 @@ class Launches:
     """The calls of one rank in one group that NCCL was given, and that may not be over yet.
 
     Attributes:
-        in_line: those that took their place in their callers' streams since the last look.
+        in_line: those that took their place in their callers' streams, or were waited for, since the last look.
+        unwaited: the works of the others since the last look, which nobody has waited for, with their streams.
         are_watched: whether the watch will look at them.
         meetings: how often the ranks have met.
     """
@@ -115,6 +119,7 @@ class Launches:
         self._pending: deque[Launch] = deque()
         self._unmarked: deque[Launch] = deque()
         self.in_line: deque[InLineCall] = deque()
+        self.unwaited: dict[GroupWork, torch.Stream] = {}
         self._finding, self._taking = threading.Lock(), threading.Lock()
         self.are_watched = False
         self._met: set[int] = set()
@@ -152,8 +157,7 @@ class Launches:
         """NCCL was given this call; None where it is captured into a graph, and given with each replay."""
         if is_capturing():
             return None
-        if self.in_line:
-            self._take_in_line()
+        self._take()
         launch = Launch(work.plan.call, work.caller, work.sequence, stream)
         launch.owner, launch.mark, launch.posted = weakref.ref(work), mark, time.monotonic()
         if work.sequence_counts:
@@ -165,17 +169,37 @@ class Launches:
             self.watch()
         return launch
 
-    def _take_in_line(self) -> None:
-        """Keep a launch of each call that has taken its place in its caller's stream since this was last done."""
+    def _take(self) -> None:
+        """Keep a launch of each call that NCCL was given since this was last done, in the order of their numbers."""
+        if not (self.in_line or self.unwaited):
+            return
         with self._taking:
-            for _ in range(len(self.in_line)):
-                launch = Launch(*self.in_line.popleft())
-                self._launched = launch.sequence
-                self._pending.append(launch)
-                self._unmarked.append(launch)
+            found = [Launch(*self.in_line.popleft()) for _ in range(len(self.in_line))]
+            self._unmarked.extend(found)
+            unwaited = list(self.unwaited.items())
+            found += [launch for work, stream in unwaited if (launch := self._taken(work, stream)) is not None]
+            if found:
+                found.sort(key=_SEQUENCE)
+                self._launched = found[-1].sequence
+                self._pending.extend(found)
 
-    def let_go(self, launch: Launch, seconds: float | None) -> None:
-        """Its stream follows the data now, so that the call's memory, and torch's work, need not be kept."""
+    def _taken(self, work: GroupWork, stream: torch.Stream) -> Launch | None:
+        """A launch of a call that nobody has waited for; None where somebody just has, who puts it in line."""
+        launch = work.launch = Launch(work.plan.call, work.caller, work.sequence, stream)
+        launch.owner, launch.mark, launch.posted = weakref.ref(work), work.work, time.monotonic()
+        return None if self.unwaited.pop(work, None) is None else launch
+
+    def let_go(self, work: GroupWork, seconds: float | None) -> None:
+        """The call's stream follows the data now, so that its memory, and torch's work, need not be kept."""
+        stream = self.unwaited.pop(work, None)
+        if stream is not None:
+            self.in_line.append((work.plan.call, work.caller, work.sequence, stream, seconds))
+            if not self.are_watched:
+                self.watch()
+            return
+        launch: Launch | None = work.launch
+        if launch is None:  # it is captured
+            return
         launch.owner, launch.seconds = None, seconds
         launch.mark = event_on(launch.stream) if launch.peers else None  # nobody tells how many messages have come
         if launch.mark is None:
@@ -189,8 +213,7 @@ class Launches:
     def are_over(self) -> bool:
         """Whether the GPU is done with all of them."""
         with self._finding:
-            if self.in_line:
-                self._take_in_line()
+            self._take()
             if self._unmarked:
                 self._mark()
             pending = self._pending
@@ -219,18 +242,17 @@ class Launches:
 
     def fail(self, failure: CollshimError) -> None:
         """The group has ended: so have they."""
-        with self._finding, self._taking:
+        with self._finding:
+            self._take()
             pending, self._pending = self._pending, deque()
             self._unmarked.clear()
-            self.in_line.clear()
         for launch in pending:
             if not launch.is_over():
                 launch.fail(failure)
 
     def tell(self) -> None:
         """Say in the store how far this rank has come."""
-        if self.in_line:
-            self._take_in_line()
+        self._take()
         if self._told != self._launched:
             self._told = self._launched
             self._told_at = time.monotonic()

@@ -60,7 +60,7 @@ class Port(Protocol):
         """Fill the one list with all ranks' tensors."""
         ...
 
-    def all_gather_single(self, output: Tensor, tensor: Tensor, /) -> PortWork:
+    def all_gather_single(self, output: Tensor, tensor: Tensor, options: Any, /) -> PortWork:
         """Fill a tensor with all ranks' ones, end to end."""
         ...
 
@@ -77,7 +77,7 @@ class Port(Protocol):
         ...
 
     def all_to_all_single(
-        self, output: Tensor, tensor: Tensor, output_sizes: Sequence[int], input_sizes: Sequence[int], /
+        self, output: Tensor, tensor: Tensor, output_sizes: Sequence[int], input_sizes: Sequence[int], options: Any, /
     ) -> PortWork:
         """The same of pieces that lie end to end, of these lengths along axis 0; equal ones where none are given."""
         ...

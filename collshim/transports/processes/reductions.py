@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch._C._distributed_c10d import AllgatherOptions
 from torch.distributed import ReduceOp
 
 from collshim.accelerator import ACCELERATOR
@@ -126,11 +127,8 @@ def all_reduce(call: Call, end: Endpoint) -> Transfer:
 
 def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
     """Every rank gets all ranks' tensors, and reduces them where it gets a result."""
-    gather, carried, gets = (
-        end.all_gather_single(),
-        carrier_of(call.dtype),
-        call.collective.gets_on(end.rank, call.root),
-    )
+    gather, options = end.singles.all_gather, end.options(AllgatherOptions)
+    carried, gets = carrier_of(call.dtype), call.collective.gets_on(end.rank, call.root)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
     def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
@@ -138,7 +136,7 @@ def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
         finish = _uncounted(partial(reduces, everything.unbind(0))) if gets else None
         if target is None and gets:
             target = torch.empty_like(source)
-        return target, gather(group, carried(everything.view(-1)), carried(source.view(-1))), finish
+        return target, gather(group, carried(everything.view(-1)), carried(source.view(-1)), options), finish
 
     return start
 
@@ -222,13 +220,13 @@ def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
 
     torch's over gloo is an all_reduce of everything, sends twice as much, and never says that it is complete.
     """
-    exchange, carried = end.all_to_all_single(), carrier_of(call.dtype)
+    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         parts = target.new_empty((end.size, *target.shape))
-        work = exchange(group, carried(parts.view(-1)), carried(flat(source)), [], [])
+        work = exchange(group, carried(parts.view(-1)), carried(flat(source)), [], [], options)
         return target, work, partial(reduces, parts.unbind(0))
 
     return start

@@ -61,7 +61,6 @@ class MessageRequest(GroupWork):
     arrived = False
     moved = False
     sequence_counts = False
-    stream: torch.Stream | None = None
     _is_moving = False
     _saw_left = False
     _why = ""

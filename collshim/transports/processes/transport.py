@@ -16,7 +16,7 @@ from torch.distributed import ProcessGroup
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
-from collshim.calls.plan import InLine, Plan
+from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.layout import Parts
@@ -108,8 +108,6 @@ class ProcessTransport:
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
         transfer = plan.prepared
-        if not plan.on_cpu and transfer is not None and not self.checks_on_cuda:
-            return gpu.start(self, plan, inputs, outputs, caller)
         if transfer is None or self.checks or self._queue:
             return self._start_in_turn(plan, inputs, outputs, caller)
         sequence = self.sequence
@@ -123,9 +121,10 @@ class ProcessTransport:
         self.latest = work
         return Exchange(self, plan, sequence, outputs, work, finish)
 
-    def in_line(self, plan: Plan, transfer: Transfer) -> InLine:
+    def starts(self, plan: Plan, in_line: Transfer | None) -> None:
         """See ``Group``."""
-        return gpu.in_line(self, plan, transfer)
+        plan.start = partial(gpu.start, self)
+        plan.in_line = None if in_line is None else gpu.in_line(self, plan, in_line)
 
     def connected_gpu_port(self) -> Any:
         """See ``Group``."""
