@@ -7,7 +7,7 @@ by what torch's modules of their names say.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -31,15 +31,15 @@ BACKEND = _BACKENDS[ACCELERATOR]
 _stream_of: Any = getattr(torch._C, "_accelerator_getStream", torch.accelerator.current_stream)
 """Beneath torch.accelerator.current_stream, which costs three times as much."""
 
-_handle_of: Any = getattr(torch._C, f"_{ACCELERATOR}_getCurrentRawStream", None)
-"""The handle of this thread's stream, a number, which costs a third of the stream; None in a torch without it."""
+stream_handle: Callable[[int], Any] = getattr(torch._C, f"_{ACCELERATOR}_getCurrentRawStream", _stream_of)
+"""What tells this thread's stream of a device from others: a number, which costs a third of the stream, or that."""
 
 is_capturing: Callable[[], bool] = getattr(
     torch._C, "_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing
 )
 """Whether what this thread posts is captured into a CUDA graph."""
 
-_STREAMS: dict[tuple[int, int], torch.Stream] = {}
+_STREAMS: dict[tuple[int, Any], torch.Stream] = {}
 """Streams by device and handle."""
 
 _KEPT = 1024
@@ -55,12 +55,9 @@ def current_stream(device: torch.device) -> torch.Stream:
     number = device.index
     if number is None:
         number = torch.accelerator.current_device_index()
-    if _handle_of is None:
-        return cast(torch.Stream, _stream_of(number))
-    key = number, _handle_of(number)
-    stream = _STREAMS.get(key)
+    stream = _STREAMS.get((number, stream_handle(number)))
     if stream is None:
         if len(_STREAMS) >= _KEPT:
             _STREAMS.clear()
-        stream = _STREAMS[key] = _stream_of(number)
+        stream = _STREAMS[number, stream_handle(number)] = _stream_of(number)
     return stream

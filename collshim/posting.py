@@ -93,6 +93,23 @@ class Posting:
                 return self._start(plan, array if plan.gives else None, outputs, out, None, None, waits)
         return self._repeat_by_look(collective, array, out, op, root, waits)
 
+    def recall(self, collective: Collective, array: Any, out: Any, op: Any, root: Any, waits: bool) -> Work[Any] | None:
+        """``repeat`` of a call on a GPU that the ranks do not compare, with one tensor for another; None for others."""
+        if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._logs_calls:
+            return None
+        try:
+            plan = self._latest.get((collective, op, root))
+            if plan is None or not plan.recalls(array, out):
+                plan = self._like_earlier(collective, array, out, op, root)
+        except (TypeError, RuntimeError):
+            return None
+        if plan is None or plan.start is None or (plan.reduces and looks_for_nan(self._finds_nan)):
+            return None
+        inputs = array if plan.gives else None
+        if waits and plan.in_line is not None:
+            return plan.in_line(inputs, out, caller() if self._tells_site else None, self.timeout)
+        return self._start(plan, inputs, out, out, None, None)
+
     def _like_earlier(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Plan | None:
         """The plan of such a call, where these tensors are like those of one; the next call is likely to be its too."""
         key: Any = (collective, op, root, array.dtype, array.shape)

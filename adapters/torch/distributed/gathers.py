@@ -6,8 +6,6 @@ inputs, complex numbers in ``gather``, every dtype.
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from collshim.arrays import Array
 from collshim.calls.collective import ALL_GATHER, GATHER
 from collshim.torch.distributed import collectives
@@ -20,10 +18,10 @@ from collshim.torch.distributed.arguments import (
     same_dtype,
 )
 from collshim.torch.distributed.coalescing import posted_or_held
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
+from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, no_list, plain_list, posted, repeated
-from collshim.torch.distributed.work import Work
+from collshim.torch.distributed.posting import UNKNOWN, plain_list, posted, repeated
+from collshim.torch.distributed.work import Work, parts_of
 
 
 @overridable("tensor")
@@ -82,10 +80,9 @@ def all_gather_single(
         ValueError: no default group yet.
         RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
     """
-    result: Work | None = repeated(group, async_op, output_tensor, ALL_GATHER, input_tensor, no_list(output_tensor))
+    place = None if type(output_tensor) is list else output_tensor
+    result: Work | None = repeated(group, async_op, output_tensor, ALL_GATHER, input_tensor, place)
     if result is not UNKNOWN:
-        if result is not None:
-            result._outputs = _chunks(output_tensor, group_of(group))
         return result
     require_tensor("input_tensor", input_tensor)
     require_tensor("output_tensor", output_tensor)
@@ -94,7 +91,7 @@ def all_gather_single(
         outside("all_gather_single")
         return None
     call, arguments = collectives.all_gather_single, (output_tensor, input_tensor)
-    results = _chunks(output_tensor, process_group) if async_op else None
+    results = parts_of(output_tensor, process_group.size()) if async_op else None
     return posted_or_held(process_group, async_op, "all_gather_single", call, arguments, *arguments, results)
 
 
@@ -219,9 +216,3 @@ def gather_into_tensor(
 ) -> Work | None:
     """``gather_single`` under its other name in torch 2.15."""
     return gather_single(tensor, gather_tensor, dst, group, async_op, group_dst)
-
-
-def _chunks(output: Array, group: ProcessGroup | None) -> list[Array]:
-    """What the Work of an ``all_gather_single`` has for results: one view per rank, of a tensor."""
-    divisible = isinstance(output, Tensor) and output.dim() > 0
-    return [*output.detach().tensor_split(group.size())] if divisible and group is not None else [output]

@@ -11,13 +11,24 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import profiler
 
 import collshim.work
-from collshim.calls.collective import ALL_REDUCE, ALL_TO_ALL, BROADCAST, GATHER, RECV, REDUCE, SCATTER, Collective
+from collshim.calls.collective import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    GATHER,
+    RECV,
+    REDUCE,
+    SCATTER,
+    Collective,
+)
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentError, DeadlineError, also
+from collshim.errors import ArgumentError, also
 from collshim.torch.distributed.arguments import NAMES
 from collshim.torch.distributed.membership import STATE, Group, Membership, ProcessGroup
 from collshim.torch.distributed.profiling import Event, begun
-from collshim.torch.distributed.work import Work, complete, timed_out
+from collshim.torch.distributed.work import Work, complete
+from collshim.work import COMPLETE
 from collshim.world import peek
 
 T = TypeVar("T")
@@ -29,6 +40,7 @@ Call = Callable[..., collshim.work.Work[Any]]
 UNKNOWN: Any = object()
 """What ``repeated`` returns of a call that is like none which was validated before."""
 
+_infers = torch.is_inference_mode_enabled
 _STRIDED = torch.strided
 _UNCOUNTED = {ALL_REDUCE, REDUCE, BROADCAST, SCATTER, ALL_TO_ALL}
 """Whose tensors gloo's C++ writes without autograd's knowledge: see ``forms.uncounted``."""
@@ -57,34 +69,41 @@ def repeated(
     Returns:
         What ``posted`` returns.
     """
-    process_group = quick(group)
+    process_group = _unwatched(group)
     if process_group is None or array is None or out is None:
         return UNKNOWN
     if process_group.held is not None:
-        return process_group.held.add_plain(collective, array, op, async_op)
-    is_global = ranks is not None and ranks[1] is None and process_group.is_whole
-    root = None if ranks is None else ranks[0] if is_global else _root(process_group, *ranks)
-    if root is None and ranks is not None:
+        return UNKNOWN if _infers() else process_group.held.add_plain(collective, array, op, async_op)
+    root = None
+    if ranks is not None and (root := _root(process_group, *ranks)) is None:
         return UNKNOWN
     comm = process_group.communicator
-    if type(out) is Tensor and collective in _UNCOUNTED:
-        memory = _uncounted(comm, out)
-        array, out = (memory if array is out else array), memory
     if collective.reduces:
         op = NAMES.get(id(op), "")
-    elif collective in _ARRANGED:
-        array, out = _ARRANGED[collective](comm, array, out, op, root)
-    work = comm.repeat(collective, array, out, op, root, waits=not async_op)
+    work = comm.recall(collective, array, out, op, root, not async_op)
+    if work is None and not _infers():
+        work = _looked_at(comm, async_op, collective, array, out, op, root)
     if work is None:
         return UNKNOWN
     process_group.posted += 1
-    if async_op:
-        return Work(work, process_group.deadline, outputs if type(outputs) is list else [outputs])
-    try:
-        work.wait(process_group.deadline)
-    except DeadlineError as error:
-        raise timed_out(error, process_group.deadline) from error.__cause__
-    return None
+    if not async_op:
+        return None if work is COMPLETE else complete(work, process_group.deadline, None)
+    found = Work(work, process_group.deadline, outputs if type(outputs) is list else [outputs])
+    if collective is ALL_GATHER and type(outputs) is not list:
+        found._size = comm.size
+    return found
+
+
+def _looked_at(
+    comm: Communicator, async_op: bool, collective: Collective, array: Any, out: Any, op: Any, root: Any
+) -> collshim.work.Work[Any] | None:
+    """Repeat a call, with its arrays as the engine takes them."""
+    if type(out) is Tensor and collective in _UNCOUNTED:
+        memory = _uncounted(comm, out)
+        array, out = (memory if array is out else array), memory
+    if collective in _ARRANGED:
+        array, out = _ARRANGED[collective](comm, array, out, op, root)
+    return comm.repeat(collective, array, out, op, root, waits=not async_op)
 
 
 def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: tuple[Any, Any], tag: Any) -> Any:
@@ -140,10 +159,14 @@ _ARRANGED = {GATHER: _gathered, SCATTER: _scattered, ALL_TO_ALL: _exchanged}
 
 
 def quick(group: Any) -> ProcessGroup | None:
-    """The group that is meant; None where it has to be looked up, or where calls are watched."""
+    """The group that is meant; None where it has to be looked up, where calls are watched, or in inference mode."""
+    return None if _infers() else _unwatched(group)
+
+
+def _unwatched(group: Any) -> ProcessGroup | None:
     world = peek()
     state: Membership | None = None if world is None else world.state.get(STATE)
-    if state is None or profiler._is_profiler_enabled or torch.is_inference_mode_enabled():
+    if state is None or profiler._is_profiler_enabled:
         return None
     if group is None:
         return state.default

@@ -42,6 +42,8 @@ class Work(torch.distributed.Work):
     _event: Event | None = None
     _over: threading.Event | None = None
     _future: Future[list[Any]] | None = None
+    _size: int | None = None
+    """Ranks whose parts the one output has, where these are the results: they are cut when somebody asks."""
 
     def __init__(
         self,
@@ -68,6 +70,9 @@ class Work(torch.distributed.Work):
             RuntimeError: the ranks' calls disagree, a rank did not come in time, or it failed.
         """
         limit = self._deadline if timeout is _NO_TIMEOUT else seconds(timeout) or self._deadline
+        if self._over is None and self._event is None and self._own is None and not _FORGETS:
+            complete(self._work, limit, None)
+            return True
         if self._over is not None and not self._over.wait(limit):
             raise DeadlineError(f"the call is not complete. Timed out waiting {1000 * (limit or 0):g}ms for it.")
         self._finish(limit)
@@ -88,7 +93,7 @@ class Work(torch.distributed.Work):
     def result(self) -> list[Any]:
         """The call's outputs, as a list of what the caller gave for them; waits for them."""
         self.wait()
-        return self._outputs
+        return self._results()
 
     def synchronize(self) -> None:
         """``wait``."""
@@ -126,6 +131,11 @@ class Work(torch.distributed.Work):
             _awaited.add(self)
         return self
 
+    def _results(self) -> list[Any]:
+        if self._size is not None:
+            self._outputs, self._size = parts_of(self._outputs[0], self._size), None
+        return self._outputs
+
     def _finish(self, limit: float | None) -> None:
         if _FORGETS:
             _awaited.discard(self)
@@ -148,10 +158,16 @@ class Work(torch.distributed.Work):
             return
         completion.set()
         if current_world is None:
-            future.set_result(self._outputs)
+            future.set_result(self._results())
         else:
             with world.use(current_world):
-                future.set_result(self._outputs)
+                future.set_result(self._results())
+
+
+def parts_of(output: Any, size: int) -> list[Any]:
+    """The results of an ``all_gather_single``: of a tensor one view for each of ``size`` ranks."""
+    divisible = isinstance(output, Tensor) and output.dim() > 0
+    return [*output.detach().tensor_split(size)] if divisible else [output]
 
 
 def _own_of(work: collshim.work.Work[Any], outputs: list[Any]) -> tuple[Tensor, int] | None:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.distributed import DistBackendError
 
-from collshim.accelerator import ACCELERATOR, current_stream
+from collshim.accelerator import ACCELERATOR
 from collshim.calls.agreement import objection, unlike_sites
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
@@ -228,10 +228,8 @@ class Exchange(GroupWork):
         work, limit = self.work, self._timeout if timeout is None else timeout
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
-        if work is None or self.joint:
+        if work is None or self.joint or self._on_gpu:
             return super().wait(timeout)
-        if self._on_gpu:
-            return self._wait_in_order(work, timeout)
         if limit is not None and not (type(limit) in (float, int) and limit >= FIRST_SLICE):
             return super().wait(timeout)
         try:
@@ -245,30 +243,6 @@ class Exchange(GroupWork):
             return super().wait(timeout)
         self.work = None
         if self.group.deferred or not self._is_simple:  # this call among them, where it has failed
-            return super().wait(timeout)
-        self._result = result = self.outputs if self._out is None else self._out
-        self._settled = True
-        if self._pending is not None:
-            self.free()
-        return result
-
-    def _wait_in_order(self, work: Any, timeout: float | None) -> Any:
-        """Wait on the stream that the call was posted on, which then follows the data; the host does not stand."""
-        stream = self.stream
-        is_plain = timeout is None or (type(timeout) in (float, int) and timeout >= 0)
-        if not is_plain or not self._is_simple or self.group.deferred or stream is None:
-            return super().wait(timeout)
-        if stream is not current_stream(stream.device):
-            return super().wait(timeout)
-        try:
-            work.wait()
-        except RuntimeError:  # it has failed, which is found once more
-            return super().wait(timeout)
-        if (self.finish is not None or self._claim is None) and not self._finish_alone():
-            return super().wait(timeout)
-        self.work = None
-        self.group.launches.let_go(self, self._timeout)
-        if self.group.deferred:
             return super().wait(timeout)
         self._result = result = self.outputs if self._out is None else self._out
         self._settled = True

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from collshim.accelerator import current_stream, is_capturing
-from collshim.calls.pending import version_of
+from collshim.accelerator import current_stream, is_capturing, stream_handle
+from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import InLine, Plan
 from collshim.calls.site import Caller
 from collshim.layout import Parts
@@ -48,10 +48,29 @@ class Launched(Exchange):
                 launches.watch()
 
     def wait(self, timeout: float | None = None) -> Any:
-        """See ``Work.wait``; what nearly every wait comes to is done at once."""
-        if self.work is None or self.version is not None:
+        """See ``Work.wait``. This thread's stream follows the data, and the host does not stand."""
+        work, group = self.work, self.group
+        if self.version is not None and self.inputs._version != self.version:
+            tell_change(self)
+        if work is None or not self._is_simple or group.deferred or self.stream is not current_stream(self.plan.device):
             return super().wait(timeout)
-        return self._wait_in_order(self.work, timeout)
+        if timeout is not None and not (type(timeout) in (float, int) and timeout >= 0):
+            return super().wait(timeout)
+        try:
+            work.wait()
+        except RuntimeError:  # it has failed, which is found once more
+            return super().wait(timeout)
+        if (self.finish is not None or self._claim is None) and not self._finish_alone():
+            return super().wait(timeout)
+        self.work = None
+        group.launches.let_go(self, self._timeout)
+        if group.deferred:
+            return super().wait(timeout)
+        self._result = result = self.outputs if self._out is None else self._out
+        self._settled = True
+        if self._pending is not None:
+            self.free()
+        return result
 
     def _is_late(self) -> bool:
         return False  # the process's watch finds that out
@@ -72,11 +91,14 @@ def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None,
 def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
     """What starts calls of a plan whose caller's stream goes on behind them, with nothing to wait for."""
     call, device, launches, rank, size = plan.call, plan.device, group.launches, group.rank, group.size
-    posted = launches.in_line.append
+    posted, number = launches.in_line.append, device.index
+    handle: Any = None
+    stream: Any = None
 
     def start_in_line(
         inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
     ) -> Work[Any]:
+        nonlocal handle, stream
         with group.posting:
             sequence = group.sequence
             group.sequence = sequence + 1
@@ -89,7 +111,10 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
             except Exception as error:
                 return _failed(group, Plan(call, device, rank, size), sequence, error)  # not the plan that keeps this
             if not is_capturing():
-                posted((call, caller, sequence, current_stream(device), seconds))
+                now = None if number is None else stream_handle(number)
+                if now is None or now != handle:
+                    handle, stream = now, current_stream(device)
+                posted((call, caller, sequence, stream, seconds))
                 if not launches.are_watched:
                     launches.watch()
         return COMPLETE

@@ -206,7 +206,7 @@ class CollectiveGroup(ProcessGroup):
 
     def _end_coalescing(self, device: Any = None) -> Work:
         works, self._coalescing = self._coalescing or [], None
-        outputs = [tensor for work in works for tensor in work._outputs]
+        outputs = [tensor for work in works for tensor in work._results()]
         return Work(Together([work._work for work in works]), self.deadline, outputs).kept()
 
     def _get_sequence_number_for_group(self) -> int:
