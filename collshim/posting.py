@@ -94,7 +94,7 @@ class Posting:
         return self._repeat_by_look(collective, array, out, op, root, waits)
 
     def recall(self, collective: Collective, array: Any, out: Any, op: Any, root: Any, waits: bool) -> Work[Any] | None:
-        """``repeat`` of a call on a GPU that the ranks do not compare, with one tensor for another; None for others."""
+        """``repeat`` of a call between processes that the ranks do not compare, of one tensor and a place; else None."""
         if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._logs_calls:
             return None
         try:

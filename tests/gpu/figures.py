@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,8 +25,21 @@ NUMBERS = {"4 B": 1, "4 KB": 1 << 10, "1 MB": 1 << 18, "64 MB": 1 << 24}
 
 RANKS = 4
 ROUNDS = 60
+BURST = 25
+"""Calls behind each other, which the host posts while the GPU is at the first."""
 
-_COLUMNS = ("engine", "bare", "shim", "torch", "cupy")
+OPS = ("all_reduce", "broadcast", "all_gather", "all_to_all")
+"""Of which torch gives NCCL a kernel for one rank too; of a reduce_scatter it makes a copy."""
+
+_COLUMNS = {
+    "engine": "engine",
+    "bare": "bare ProcessGroup",
+    "shim_async": "collshim.torch, async_op",
+    "torch_async": "torch.distributed, async_op",
+    "shim": "collshim.torch",
+    "torch": "torch.distributed",
+    "cupy": "CuPy arrays",
+}
 
 Contender = Callable[[], Any]
 
@@ -35,21 +49,24 @@ def lines() -> list[str]:
     return [*host_times(NUMBERS), "", *_among_threads()]
 
 
-def host_times(numbers: Mapping[str, int]) -> list[str]:
+def host_times(
+    numbers: Mapping[str, int], while_posting: Callable[[], AbstractContextManager[object]] = nullcontext
+) -> list[str]:
     """A table of the calls in place or with an ``out``, waited for on the stream that they were posted on."""
     found = [
-        "Host time of post and wait over NCCL, one rank, check off: median (p10) in us; the GPU idle before each call.",
+        "Host time of post and wait over NCCL, one rank, check off: p10 (median) in us, of bursts on an idle GPU.",
         "",
-        "| collective | size | engine | bare ProcessGroup | collshim.torch | torch.distributed | CuPy arrays |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        f"| collective | size | {' | '.join(_COLUMNS.values())} |",
+        f"| --- | --- |{' --- |' * len(_COLUMNS)}",
     ]
     dist.init_process_group("nccl", store=HashStore(), rank=0, world_size=1)
     try:
         with world_of_one() as world, use(world):
             shim.init_process_group("nccl")
-            for op in ("all_reduce", "broadcast", "all_gather", "all_to_all"):
+            for op in OPS:
                 for size, count in numbers.items():
-                    found.append(_host_line(op, size, _in_turns(_contenders(world.communicator, op, count))))
+                    times = _in_turns(_contenders(world.communicator, op, count), while_posting)
+                    found.append(_host_line(op, size, times))
     finally:
         dist.destroy_process_group()
     return found
@@ -60,6 +77,8 @@ def _contenders(comm: Communicator, op: str, count: int) -> dict[str, Contender]
     found = {
         "engine": _engine(comm, op, x, out),
         "bare": _bare(comm._transport, op, x, out),
+        "shim_async": _torchs(shim, op, x, out, async_op=True),
+        "torch_async": _torchs(dist, op, x, out, async_op=True),
         "shim": _torchs(shim, op, x, out),
         "torch": _torchs(dist, op, x, out),
     }
@@ -93,19 +112,23 @@ def _bare(transport: Any, op: str, x: torch.Tensor, out: torch.Tensor) -> Conten
     return calls[op]
 
 
-def _torchs(module: Any, op: str, x: torch.Tensor, out: torch.Tensor) -> Contender:
+def _torchs(module: Any, op: str, x: torch.Tensor, out: torch.Tensor, *, async_op: bool = False) -> Contender:
     flat = out.view(-1)
     gather = getattr(module, "all_gather_single", None) or module.all_gather_into_tensor
     calls: dict[str, Contender] = {
-        "all_reduce": lambda: module.all_reduce(x),
-        "broadcast": lambda: module.broadcast(x, 0),
-        "all_gather": lambda: gather(flat, x),
-        "all_to_all": lambda: module.all_to_all_single(flat, x),
+        "all_reduce": lambda: module.all_reduce(x, async_op=async_op),
+        "broadcast": lambda: module.broadcast(x, 0, async_op=async_op),
+        "all_gather": lambda: gather(flat, x, async_op=async_op),
+        "all_to_all": lambda: module.all_to_all_single(flat, x, async_op=async_op),
     }
-    return calls[op]
+    call = calls[op]
+    return (lambda: call().wait()) if async_op else call
 
 
-_RENAMED = (("all_gather_single", "_allgather_base"), ("all_to_all_single", "alltoall_base"))
+_RENAMED = (
+    ("all_gather_single", "_allgather_base"),
+    ("all_to_all_single", "alltoall_base"),
+)
 """Methods of ProcessGroup under the name of torch 2.13, and the one of before."""
 
 
@@ -113,20 +136,24 @@ def _method(group: Any, *names: str) -> Any:
     return next(getattr(group, name) for name in names if hasattr(group, name))
 
 
-def _in_turns(contenders: dict[str, Contender]) -> dict[str, tuple[float, float]]:
-    """Median and tenth percentile in microseconds; what disturbs one contender disturbs all."""
+def _in_turns(
+    contenders: dict[str, Contender], while_posting: Callable[[], AbstractContextManager[object]]
+) -> dict[str, tuple[float, float]]:
+    """Tenth percentile and median in microseconds; what disturbs one contender disturbs all."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(ROUNDS):
         for name, contender in contenders.items():
             torch.cuda.synchronize()
-            start = time.perf_counter()
-            contender()
-            times[name].append((time.perf_counter() - start) * 1e6)
-    return {name: (statistics.median(found), sorted(found)[ROUNDS // 10]) for name, found in times.items()}
+            with while_posting():
+                for _ in range(BURST):
+                    start = time.perf_counter()
+                    contender()
+                    times[name].append((time.perf_counter() - start) * 1e6)
+    return {name: (sorted(found)[len(found) // 10], statistics.median(found)) for name, found in times.items()}
 
 
 def _host_line(op: str, size: str, found: dict[str, tuple[float, float]]) -> str:
-    shown = {name: f"{median:.1f} ({tenth:.1f})" for name, (median, tenth) in found.items()}
+    shown = {name: f"{tenth:.1f} ({median:.1f})" for name, (tenth, median) in found.items()}
     return f"| {op} | {size} | {' | '.join(shown.get(name, '') for name in _COLUMNS)} |"
 
 

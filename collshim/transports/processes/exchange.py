@@ -142,8 +142,9 @@ class Exchange(GroupWork):
             return transfer(call, end)
         if plan.prepared is None:
             plan.prepared = transfer(call, end)
-            if self._on_gpu and self.calls is None:
-                self.group.starts(plan, None if ragged else transfer(call, end._replace(is_in_line=True)))
+            if self.calls is None:
+                takes_place = self._on_gpu and not ragged
+                self.group.starts(plan, transfer(call, end._replace(is_in_line=True)) if takes_place else None)
             plan.takes_lists = self.calls is None and call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
         return cast(Transfer, plan.prepared)
 

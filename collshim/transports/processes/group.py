@@ -40,7 +40,7 @@ class Group(Protocol):
     posting: Any
 
     def starts(self, plan: Plan, in_line: Any) -> None:
-        """Let the plan have what starts calls on a GPU; ``in_line`` moves data in the caller's stream, or is None."""
+        """Let a plan of calls that are not compared have what starts them; ``in_line`` moves data in their stream."""
 
     def connected_gpu_port(self) -> Any:
         """``gpu_port``, once there is a call for it."""

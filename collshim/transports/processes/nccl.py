@@ -187,7 +187,11 @@ class Launches:
         """A launch of a call that nobody has waited for; None where somebody just has, who puts it in line."""
         launch = work.launch = Launch(work.plan.call, work.caller, work.sequence, stream)
         launch.owner, launch.mark, launch.posted = weakref.ref(work), work.work, time.monotonic()
-        return None if self.unwaited.pop(work, None) is None else launch
+        if self.unwaited.pop(work, None) is None:
+            return None
+        if launch.mark is None:  # its wait was interrupted, or is about to let it go
+            self._unmarked.append(launch)
+        return launch
 
     def let_go(self, work: GroupWork, seconds: float | None) -> None:
         """The call's stream follows the data now, so that its memory, and torch's work, need not be kept."""

@@ -193,7 +193,7 @@ def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
     def start(group: Port, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
         whole = source if type(source) is Tensor else torch.stack(listed(source))
-        part = target if target.dim() == whole.dim() else target[None]
+        part = target if target.dim() == whole.dim() else target.unsqueeze(0)
         if summand is not None:
             whole, part = summand(whole), summand(part)
         return target, scatter(group, part, whole, options), finish

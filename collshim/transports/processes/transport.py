@@ -123,7 +123,7 @@ class ProcessTransport:
 
     def starts(self, plan: Plan, in_line: Transfer | None) -> None:
         """See ``Group``."""
-        plan.start = partial(gpu.start, self)
+        plan.start = self.start if plan.on_cpu else partial(gpu.start, self)
         plan.in_line = None if in_line is None else gpu.in_line(self, plan, in_line)
 
     def connected_gpu_port(self) -> Any:
