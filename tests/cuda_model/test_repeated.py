@@ -35,12 +35,12 @@ def calls_of(comm: Communicator, numbers: int = NUMBERS) -> dict[str, Callable[[
 
 # Python calls into collshim's files, of post and wait: with the check off, and by default, where sites are kept.
 BOUNDS = {
-    "all_reduce": (15, 20),
-    "broadcast": (15, 20),
-    "all_gather": (15, 20),
-    "all_gather, list": (31, 36),
-    "all_to_all": (15, 20),
-    "reduce_scatter": (15, 20),
+    "all_reduce": (11, 15),
+    "broadcast": (11, 15),
+    "all_gather": (11, 15),
+    "all_gather, list": (27, 31),
+    "all_to_all": (11, 15),
+    "reduce_scatter": (11, 15),
 }
 
 
