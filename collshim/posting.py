@@ -94,7 +94,7 @@ class Posting:
         return self._repeat_by_look(collective, array, out, op, root, waits)
 
     def recall(self, collective: Collective, array: Any, out: Any, op: Any, root: Any, waits: bool) -> Work[Any] | None:
-        """``repeat`` of a call between processes that the ranks do not compare, of one tensor and a place; else None."""
+        """``repeat`` of a call between processes that nobody compares, of one tensor and a place; None for others."""
         if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._logs_calls:
             return None
         try:
