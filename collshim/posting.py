@@ -17,7 +17,7 @@ from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
 from collshim.calls.collective import MESSAGES, SEND, Collective, Shape
-from collshim.calls.plan import KEPT, Plan, Start, dense, is_plain, recurs
+from collshim.calls.plan import KEPT, Plan, dense, is_plain, recurs
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
@@ -252,9 +252,7 @@ class Posting:
         ):
             return plan.in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
         earlier = self._earlier() if self._deferred else None
-        start: Start | None = plan.start
-        if start is None:
-            start = self._transport.message if plan.is_message else self._transport.start
+        start = plan.start or (self._transport.message if plan.is_message else self._transport.start)
         pending, site = self._pending, None
         if self._tells_site:
             site = caller()

@@ -77,6 +77,10 @@ class Plan:
         "takes_lists",
     )  # fmt: skip
 
+    prepared: Any
+    start: Start | None
+    in_line: InLine | None
+
     def __init__(self, call: Call, device: torch.device, rank: int, size: int) -> None:
         collective = call.collective
         self.call = call
@@ -105,9 +109,7 @@ class Plan:
         self.given_as: Likeness | None = None
         self.placed_as: tuple[Likeness, ...] = ()
         self.nbytes = (0, 0)
-        self.prepared: Any = None
-        self.start: Start | None = None
-        self.in_line: InLine | None = None
+        self.prepared, self.start, self.in_line = None, None, None
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
 
     def recalls(self, array: Tensor, out: Tensor | None) -> bool:

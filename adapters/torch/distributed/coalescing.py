@@ -44,7 +44,12 @@ class _HeldCalls(list[_Held]):
     def add_plain(self, collective: Collective, tensor: Any, op: Any, async_op: bool) -> Any:
         """Hold an all_reduce whose arguments need no closer look, as ``all_reduce`` would; else UNKNOWN."""
         name = NAMES.get(id(op))
-        if collective is not ALL_REDUCE or name is None or type(tensor) is not Tensor:
+        if (
+            collective is not ALL_REDUCE
+            or name is None
+            or type(tensor) is not Tensor
+            or torch.is_inference_mode_enabled()
+        ):
             return UNKNOWN
         if tensor.layout is not torch.strided or tensor.is_complex():
             return UNKNOWN

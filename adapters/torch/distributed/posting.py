@@ -23,11 +23,11 @@ from collshim.calls.collective import (
     Collective,
 )
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentError, also
+from collshim.errors import ArgumentError, DeadlineError, also
 from collshim.torch.distributed.arguments import NAMES
 from collshim.torch.distributed.membership import STATE, Group, Membership, ProcessGroup
 from collshim.torch.distributed.profiling import Event, begun
-from collshim.torch.distributed.work import Work, complete
+from collshim.torch.distributed.work import Work, complete, timed_out
 from collshim.work import COMPLETE
 from collshim.world import peek
 
@@ -73,34 +73,52 @@ def repeated(
     if process_group is None or array is None or out is None:
         return UNKNOWN
     if process_group.held is not None:
-        return UNKNOWN if _infers() else process_group.held.add_plain(collective, array, op, async_op)
+        return process_group.held.add_plain(collective, array, op, async_op)
     root = None
     if ranks is not None and (root := _root(process_group, *ranks)) is None:
         return UNKNOWN
     comm = process_group.communicator
     if collective.reduces:
         op = NAMES.get(id(op), "")
-    work = comm.recall(collective, array, out, op, root, not async_op)
-    if work is None and not _infers():
-        work = _looked_at(comm, async_op, collective, array, out, op, root)
-    if work is None:
+    work = None
+    if type(out) is Tensor and not (comm.checks if out.is_cpu else comm.checks_on_cuda):
+        work = comm.recall(collective, array, out, op, root, not async_op)
+    if work is None and (work := _looked_at(comm, async_op, collective, array, out, op, root)) is None:
         return UNKNOWN
     process_group.posted += 1
-    if not async_op:
-        return None if work is COMPLETE else complete(work, process_group.deadline, None)
-    found = Work(work, process_group.deadline, outputs if type(outputs) is list else [outputs])
-    if collective is ALL_GATHER and type(outputs) is not list:
-        found._size = comm.size
+    if async_op:
+        return _async_work(process_group, collective, work, outputs)
+    if work is not COMPLETE:
+        try:
+            work.wait(process_group.deadline)
+        except DeadlineError as error:
+            raise timed_out(error, process_group.deadline) from error.__cause__
+    return None
+
+
+def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work.Work[Any], outputs: Any) -> Work:
+    if type(outputs) is list:
+        return Work(work, group.deadline, outputs)
+    found = Work(work, group.deadline, [outputs])
+    if collective is ALL_GATHER:
+        found._size = group.communicator.size
     return found
 
 
 def _looked_at(
     comm: Communicator, async_op: bool, collective: Collective, array: Any, out: Any, op: Any, root: Any
 ) -> collshim.work.Work[Any] | None:
-    """Repeat a call, with its arrays as the engine takes them."""
+    """Repeat a call, with its arrays as the engine takes them: to which it writes, as gloo, without autograd's count.
+
+    That is by the tensor's data, but where the engine writes so to a tensor itself.
+    """
+    if _infers():
+        return None
     if type(out) is Tensor and collective in _UNCOUNTED:
-        memory = _uncounted(comm, out)
-        array, out = (memory if array is out else array), memory
+        is_compared = comm.checks if out.is_cpu else comm.checks_on_cuda
+        if is_compared or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
+            memory = out.data
+            array, out = (memory if array is out else array), memory
     if collective in _ARRANGED:
         array, out = _ARRANGED[collective](comm, array, out, op, root)
     return comm.repeat(collective, array, out, op, root, waits=not async_op)
@@ -124,14 +142,6 @@ def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: t
         return UNKNOWN
     process_group.posted += 1
     return Work(work, process_group.deadline, [tensor])
-
-
-def _uncounted(comm: Communicator, out: Tensor) -> Tensor:
-    """An output to which nothing is written that counts as a change; itself where the engine writes so to it."""
-    is_compared = comm.checks if out.is_cpu else comm.checks_on_cuda
-    if is_compared or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
-        return out.data
-    return out
 
 
 def _gathered(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:

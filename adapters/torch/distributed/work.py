@@ -72,10 +72,10 @@ class Work(torch.distributed.Work):
         limit = self._deadline if timeout is _NO_TIMEOUT else seconds(timeout) or self._deadline
         if self._over is None and self._event is None and self._own is None and not _FORGETS:
             complete(self._work, limit, None)
-            return True
-        if self._over is not None and not self._over.wait(limit):
+        elif self._over is not None and not self._over.wait(limit):
             raise DeadlineError(f"the call is not complete. Timed out waiting {1000 * (limit or 0):g}ms for it.")
-        self._finish(limit)
+        else:
+            self._finish(limit)
         return True
 
     def is_completed(self) -> bool:
