@@ -24,16 +24,15 @@ def test_replicas_may_fill_their_dicts_in_any_order(run_two: Run) -> None:
         assert result["b"].tolist() == [2.0, 2.0]
 
 
-def test_the_input_is_neither_changed_nor_shared(run: Run) -> None:
+@pytest.mark.parametrize("collective", [gathered, lambda value: context().all_reduce("SUM", value)])
+def test_the_input_is_neither_changed_nor_shared(run: Run, collective: Any) -> None:
     inputs: dict[int, torch.Tensor] = {}
 
-    def gather() -> Any:
+    def given_and_overwritten() -> None:
         inputs[replica()] = torch.tensor([replica()])
-        result = gathered(inputs[replica()])
-        result.fill_(7)
-        return result
+        collective(inputs[replica()]).fill_(7)
 
-    run(gather)
+    run(given_and_overwritten)
     assert all(given.tolist() == [rank] for rank, given in inputs.items())
 
 
