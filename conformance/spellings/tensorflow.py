@@ -110,8 +110,8 @@ _DTYPES = ("int32", "int64", *FLOATS)
 _GATHERED = Admits(dtypes=_DTYPES, axes=True, ragged=True, least_ndim=1)
 _REDUCED = Admits(dtypes=_DTYPES, reduce_ops=tuple(_OPS), integer_avg=True)
 _RANGE = "Requires start <= limit"
-_INT8 = "DataType int8 not in list of allowed values: float32, float16, float64, int32, int64"
-_UINT8 = "'T' of uint8 is not in the list of allowed values: bfloat16, float, half, double, int32, int64"
+_INT8 = "DataType int8 not in list of allowed values: float32, float16, float64, int32, int64(?!,)"
+_UINT8 = "'T' of uint8 is not in the list of allowed values: bfloat16, float, half, double, int32, int64(?!,)"
 _NOT_GATHERED = (
     Refused(changes={"axis": -1}, error="ValueError", match=_RANGE, least_size=2),
     Refused(changes={"shape": ()}, error="ValueError", match=_RANGE, least_size=2),

@@ -15,8 +15,9 @@ def total() -> Any:
     return context().all_reduce("SUM", tf.constant(1.0))
 
 
-def test_a_function_given_to_run_may_synchronize(run_two: Run) -> None:
-    assert [float(one) for one in run_two(tf.function(total))] == [2.0, 2.0]
+@pytest.mark.parametrize("decorate", [tf.function, tf.function(jit_compile=True)])
+def test_a_function_given_to_run_may_synchronize(run_two: Run, decorate: Any) -> None:
+    assert [float(one) for one in run_two(decorate(total))] == [2.0, 2.0]
 
 
 def test_a_method_given_to_run_may_synchronize() -> None:

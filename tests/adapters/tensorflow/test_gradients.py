@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -15,26 +16,17 @@ def leaf(*values: float) -> Tensor:
     return torch.tensor(values, dtype=torch.float32, requires_grad=True)
 
 
-def test_outputs_that_a_loss_does_not_use_send_zeros(run_two: Run) -> None:
-    """Replica 0 uses ``a`` alone, replica 1 ``b`` alone; both leaves of both replicas get the sum."""
+@pytest.mark.parametrize(("used", "wanted"), [("ab", [[1.0], [2.0]]), ("aa", [[3.0], [0.0]])])
+def test_outputs_that_a_loss_does_not_use_send_zeros(run_two: Run, used: str, wanted: list[list[float]]) -> None:
+    """Each replica uses one output; both leaves of both replicas get the sum, and zeros where nobody uses theirs."""
 
     def differentiate() -> Any:
         a, b = leaf(1.0), leaf(2.0)
         result = context().all_gather({"a": a, "b": b}, axis=0)
-        ((replica() + 1) * result["ab"[replica()]].sum()).backward()
+        ((replica() + 1) * result[used[replica()]].sum()).backward()
         return [None if x.grad is None else x.grad.tolist() for x in (a, b)]
 
-    assert run_two(differentiate) == [[[1.0], [2.0]]] * 2
-
-
-def test_the_gradient_of_an_unused_leaf_is_zero(run_two: Run) -> None:
-    def differentiate() -> Any:
-        a, b = leaf(1.0), leaf(2.0)
-        result = context().all_gather({"a": a, "b": b}, axis=0)
-        ((replica() + 1) * result["a"].sum()).backward()
-        return [None if x.grad is None else x.grad.tolist() for x in (a, b)]
-
-    assert run_two(differentiate) == [[[3.0], [0.0]]] * 2
+    assert run_two(differentiate) == [wanted] * 2
     assert differentiate() == [[1.0], [0.0]]
 
 

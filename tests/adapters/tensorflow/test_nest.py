@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -27,6 +28,7 @@ class Pair(NamedTuple):
         (lambda: tf.nest.map_structure(lambda a, b: a + b, [1], (2,), check_types=False), [3]),
         (lambda: tf.nest.pack_sequence_as({"b": 0, "a": (0, 0)}, [1, 2, 3]), {"b": 3, "a": (1, 2)}),
         (lambda: tf.nest.pack_sequence_as(0, [1]), 1),
+        (lambda: tf.nest.map_structure(abs, defaultdict(list, x=-1)).default_factory, list),
         (lambda: tf.nest.is_nested("a"), False),
         (lambda: tf.nest.is_nested({}), True),
         (lambda: tf.nest.assert_same_structure([1, (2,)], [3, (4,)]), None),
