@@ -101,7 +101,7 @@ class Posting:
             plan = self._latest.get((collective, op, root))
             if plan is None or not plan.recalls(array, out):
                 plan = self._like_earlier(collective, array, out, op, root)
-        except (TypeError, RuntimeError):
+        except (TypeError, RuntimeError):  # as in ``repeat``
             return None
         if plan is None or plan.start is None or (plan.reduces and looks_for_nan(self._finds_nan)):
             return None

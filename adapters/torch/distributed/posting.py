@@ -108,9 +108,9 @@ def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work
 def _looked_at(
     comm: Communicator, async_op: bool, collective: Collective, array: Any, out: Any, op: Any, root: Any
 ) -> collshim.work.Work[Any] | None:
-    """Repeat a call, with its arrays as the engine takes them: to which it writes, as gloo, without autograd's count.
+    """``Communicator.repeat``, with the arrays as the engine takes them.
 
-    That is by the tensor's data, but where the engine writes so to a tensor itself.
+    Autograd counts no change of an output, as it counts none that gloo's C++ makes: the engine is given its ``data``.
     """
     if _infers():
         return None
