@@ -118,8 +118,7 @@ class MutantPlugin:
         return not self._collectives or collective in self._collectives
 
     def _may_see(self, item: pytest.Item) -> bool:
-        transport = _parameters(item).get("transport", "threads")
-        if self._transport not in ("", transport) or (self._framework and _framework(item) != self._framework):
+        if self._transport not in ("", *_transports(item)) or (self._framework and _framework(item) != self._framework):
             return False
         return any(map(self._asks, _collectives(item)))
 
@@ -157,6 +156,12 @@ def _framework(item: pytest.Item) -> str:
     binding = parameters.get("binding")
     found: str = parameters.get("framework", "") if binding is None else binding.framework.name
     return found
+
+
+def _transports(item: pytest.Item) -> tuple[str, ...]:
+    """What a test's ranks are; those that do not compare their calls are processes too."""
+    transport = _parameters(item).get("transport", "threads")
+    return ("unchecked", "processes") if transport == "unchecked" else (transport,)
 
 
 def _collectives(item: pytest.Item) -> set[str]:
