@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
 from datetime import timedelta
@@ -186,3 +187,41 @@ def test_a_destroyed_group_is_no_group(run: Run, refused: Refused) -> None:
         return tensor.item()
 
     assert run(rank, 2) == [2.0, 2.0]
+
+
+ALONE: dict[str, Callable[[Any], Any]] = {
+    "all_reduce": lambda group: dist.all_reduce(torch.ones(1), group=group),
+    "all_reduce, async": lambda group: _waited(dist.all_reduce(torch.ones(1), group=group, async_op=True)),
+    "all_gather, async": lambda group: _waited(
+        dist.all_gather([torch.zeros(1) for _ in range(2)], torch.ones(1), group=group, async_op=True)
+    ),
+    "recv": lambda group: dist.recv(torch.ones(1), 1 - dist.get_rank(), group=group),
+    "irecv": lambda group: _waited(dist.irecv(torch.ones(1), 1 - dist.get_rank(), group=group)),
+    "all_gather_object": lambda group: dist.all_gather_object([None, None], 1, group),
+    "barrier": lambda group: dist.barrier(group),
+}
+
+
+def _waited(work: Any) -> None:
+    work.wait()
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("call", ALONE)
+def test_a_call_that_one_rank_alone_makes_ends_at_its_groups_timeout(run: Run, call: str, repeated: bool) -> None:
+    over = threading.Event()
+
+    def rank() -> None:
+        group = dist.new_group(timeout=timedelta(seconds=0.2))
+        if repeated:
+            sent = [dist.isend(torch.ones(1), 1 - dist.get_rank(), group=group)] if "recv" in call else []
+            ALONE[call](group)
+            for work in sent:
+                _waited(work)
+        if dist.get_rank() == 0:
+            with pytest.raises(RuntimeError, match=r"0\.2 s"):
+                ALONE[call](group)
+            over.set()
+        assert over.wait(20)
+
+    run(rank, 2)
