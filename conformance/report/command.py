@@ -21,6 +21,7 @@ import torch
 from collshim import ArgumentError, ArgumentValueError, __version__
 from collshim.conformance.effort import TRANSPORTS
 from collshim.conformance.pool import StillRunningError
+from collshim.conformance.recorder.dialects import dialect
 from collshim.conformance.report import progress, readiness
 from collshim.conformance.report.listed import one_case, read
 from collshim.conformance.report.page import page
@@ -90,6 +91,8 @@ def _subject(options: argparse.Namespace) -> Subject:
         raise ArgumentError(f"--real and --adapter, one of them, need one --framework: {count_text} is given")
     framework = options.framework[0]
     if options.real:
+        if not dialect(framework).runs_on_cpu:
+            raise ArgumentError(f"--real: the collectives of {framework} itself do not run on a CPU")
         return replace(real(framework, _interpreter(options.python)), seconds=options.timeout)
     readiness.find_modules_here()
     return replace(module(options.adapter, framework), seconds=options.timeout)

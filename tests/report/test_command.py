@@ -48,6 +48,7 @@ def test_the_suite_runs_on_the_real_torch_apart_from_declared_faults(
     [
         (["--real"], "--real and --adapter, one of them, need one --framework: none is given"),
         (["--real", "--framework", "torch", "--python", "/nowhere/python"], "which does not run"),
+        (["--real", "--framework", "megengine"], "the collectives of megengine itself do not run on a CPU"),
         (["--real", "--framework", "oneflow"], "should be an interpreter that has oneflow"),
         (["--real", "--framework", "torch", "--transport", "threads"], "--transport is threads, should be processes"),
         (["--html", "nowhere/run.html"], "nowhere is no folder, should be one"),

@@ -20,11 +20,13 @@ class Dialect(Protocol):
 
     Attributes:
         arrays: its arrays.
+        runs_on_cpu: whether its collectives do.
         limits: a pattern of exceptions' texts that tell of the backend that recorded, not of the framework.
         consequences: a pattern of texts that only tell of another rank's failure.
     """
 
     arrays: Arrays
+    runs_on_cpu: bool
     limits: str
     consequences: str
 

@@ -29,6 +29,7 @@ class _MegEngine:
     arrays = TorchArrays(
         mutable=False, marks=False
     )  # its functions return new tensors; what shares memory was not recorded
+    runs_on_cpu = False
     limits = ""
     consequences = ""
 

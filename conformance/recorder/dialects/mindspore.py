@@ -76,6 +76,7 @@ class _MindSporeArrays:
 
 class _MindSpore:
     arrays = _MindSporeArrays()
+    runs_on_cpu = True
     limits = (
         r"unregistered|Unsupported op|Kernel select failed|kernelmod|only support .* on CPU|Select CPU operator"
         r"|group hccl_world_group does not exist|AllReduce failed|Broadcast failed|Launch kernel failed"

@@ -92,6 +92,7 @@ class _OneFlowArrays:
 
 class _OneFlow:
     arrays = _OneFlowArrays()
+    runs_on_cpu = True
     limits = ""
     consequences = ""
 

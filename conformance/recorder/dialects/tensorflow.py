@@ -70,6 +70,7 @@ class _TensorFlowArrays:
 
 class _TensorFlow:
     arrays = _TensorFlowArrays()
+    runs_on_cpu = True
     limits = ""
     consequences = r"UnavailableError: "
 

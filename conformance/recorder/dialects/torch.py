@@ -96,6 +96,7 @@ ARRAYS = TorchArrays()
 
 class _Torch:
     arrays = ARRAYS
+    runs_on_cpu = True
     limits = r"Invalid scalar type|PREMUL_SUM with Gloo"
     consequences = r"[Cc]onnection (closed|reset)|Read error|closed by peer"
 
