@@ -42,7 +42,8 @@ def page() -> str:
         [f"`{binding.name}`", _TITLES.get(binding.collective, binding.collective), binding.alone]
         for binding in _alone()
     ]
-    return _PAGE.format(rows=rows, exceptions=table(["spelling", "its collective", "why"], exceptions))
+    modules = ", ".join(f"`{entry.functions}`" for entry in FRAMEWORKS.values())
+    return _PAGE.format(modules=modules, rows=rows, exceptions=table(["spelling", "its collective", "why"], exceptions))
 
 
 _TITLES = {"ring": "send, recv", "ring_object": "send_object, recv_object"}
@@ -74,8 +75,7 @@ the rules are the same (MindSpore's `Broadcast` has one of its own). The check b
 `COLLSHIM_CHECK=0`): a few spellings learn shapes from it. A *spelling* is one function of a framework, or one way to
 call it.
 
-The names are without `torch.distributed`, `oneflow.comm`, `mindspore.communication`, `tensorflow.distribute` and
-`megengine.functional.distributed`, or without the framework's own name. Asynchronous and synchronous calls match.
+The names are without {modules}, or without the framework's own name. Asynchronous and synchronous calls match.
 
 {rows}
 ## What does not match, and why
