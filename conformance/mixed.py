@@ -9,6 +9,7 @@ from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import COLLECTIVES, Case
 from collshim.conformance.missing import is_missing
+from collshim.conformance.reference import REDUCE_OPS
 from collshim.conformance.reporting.markdown import table
 from collshim.frameworks import FRAMEWORKS
 
@@ -28,6 +29,12 @@ def pairs(case: Case) -> list[tuple[Binding, Binding]]:
     return [
         (first, second) for first, second in product(plain, repeat=2) if first.framework.name != second.framework.name
     ]
+
+
+def reductions(name: str) -> list[str]:
+    """The reductions of a collective that two or more frameworks have matching spellings for; else the sum alone."""
+    cases = [Case(name, reduce_op=op) for op in REDUCE_OPS]
+    return [case.reduce_op for case in cases if pairs(case)]
 
 
 def shared() -> list[str]:
@@ -51,13 +58,19 @@ _TITLES = {"ring": "send, recv", "ring_object": "send_object, recv_object"}
 
 def _row(name: str) -> list[str]:
     """The functions that match in a collective, missing ones included, framework by framework."""
-    spellings = [binding for binding in bindings() if not binding.alone and binding.supports(Case(name))]
+    spellings = [one for one in bindings() if not one.alone and one.supports(Case(name, reduce_op=_op_of(one)))]
     cells = [_TITLES.get(name, name)]
     for entry in FRAMEWORKS.values():
         paths = dict.fromkeys(binding.path for binding in spellings if binding.framework.name == entry.name)
         names = [path.removeprefix(f"{entry.functions}.").removeprefix(f"{entry.name}.") for path in paths]
         cells.append(", ".join(f"`{name}`" for name in names) or "none")
     return cells
+
+
+def _op_of(binding: Binding) -> str:
+    """The sum, where it has that: of MegEngine's reductions each is a function of its own."""
+    ops = binding.admits.reduce_ops
+    return "sum" if "sum" in ops else ops[0]
 
 
 def _alone() -> list[Binding]:
