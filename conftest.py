@@ -54,7 +54,7 @@ SLOW = """
     adapters/oneflow/test_launcher.py::test_another_launcher_around_it_does_not_count
     adapters/tensorflow/test_keras.py::test_names_are_kerass_own_under_both_names
     demo/test_demo.py::test_a_result_that_differs_is_named_and_ends_it_with_1
-    docs/test_conformance_page.py::*says?[1234]?
+    docs/test_conformance_page.py::*says?[12345]?
     docs/test_*_examples.py::*4?
     docs/test_*_examples.py::*tensor_parallel*
     docs/test_tensorflow_examples.py::*1?

@@ -102,6 +102,12 @@ def peek() -> World | None:
     return _thread.world or _Process.world
 
 
+def place() -> str:
+    """What an error's text ends with: `` (rank 1 of 4)``; nothing before this rank has a world."""
+    own = peek()
+    return "" if own is None else f" (rank {own.rank} of {own.size})"
+
+
 def current() -> World:
     """This thread's world, else the process's, which is made from the environment where there is none yet.
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing.context import ForkServerContext, SpawnContext
 
+from collshim.frameworks import FRAMEWORKS
+
 _PRELOADED = [
     "collshim.conformance.faults.rank",
     "collshim.conformance.process_rank",
-    "collshim.megengine",
-    "collshim.mindspore.communication.comm_func",
-    "collshim.oneflow",
-    "collshim.tensorflow",
-    "collshim.torch.distributed",
+    *(f"collshim.{entry.functions}" for entry in FRAMEWORKS.values()),
     "collshim.preloaded",
 ]
 

@@ -9,6 +9,7 @@ from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import COLLECTIVES, Case
 from collshim.conformance.missing import is_missing
+from collshim.conformance.reference import REDUCE_OPS
 from collshim.conformance.reporting.markdown import table
 from collshim.frameworks import FRAMEWORKS
 
@@ -30,6 +31,12 @@ def pairs(case: Case) -> list[tuple[Binding, Binding]]:
     ]
 
 
+def reductions(name: str) -> list[str]:
+    """The reductions of a collective that two or more frameworks have matching spellings for; else the sum alone."""
+    cases = [Case(name, reduce_op=op) for op in REDUCE_OPS]
+    return [case.reduce_op for case in cases if pairs(case)]
+
+
 def shared() -> list[str]:
     """The collectives that two or more frameworks have matching spellings for."""
     return [name for name in COLLECTIVES if len({b.framework.name for b in dialects(Case(name))}) > 1]
@@ -42,7 +49,8 @@ def page() -> str:
         [f"`{binding.name}`", _TITLES.get(binding.collective, binding.collective), binding.alone]
         for binding in _alone()
     ]
-    return _PAGE.format(rows=rows, exceptions=table(["spelling", "its collective", "why"], exceptions))
+    modules = ", ".join(f"`{entry.functions}`" for entry in FRAMEWORKS.values())
+    return _PAGE.format(modules=modules, rows=rows, exceptions=table(["spelling", "its collective", "why"], exceptions))
 
 
 _TITLES = {"ring": "send, recv", "ring_object": "send_object, recv_object"}
@@ -50,13 +58,19 @@ _TITLES = {"ring": "send, recv", "ring_object": "send_object, recv_object"}
 
 def _row(name: str) -> list[str]:
     """The functions that match in a collective, missing ones included, framework by framework."""
-    spellings = [binding for binding in bindings() if not binding.alone and binding.supports(Case(name))]
+    spellings = [one for one in bindings() if not one.alone and one.supports(Case(name, reduce_op=_op_of(one)))]
     cells = [_TITLES.get(name, name)]
     for entry in FRAMEWORKS.values():
         paths = dict.fromkeys(binding.path for binding in spellings if binding.framework.name == entry.name)
         names = [path.removeprefix(f"{entry.functions}.").removeprefix(f"{entry.name}.") for path in paths]
         cells.append(", ".join(f"`{name}`" for name in names) or "none")
     return cells
+
+
+def _op_of(binding: Binding) -> str:
+    """The sum, where it has that: of MegEngine's reductions each is a function of its own."""
+    ops = binding.admits.reduce_ops
+    return "sum" if "sum" in ops else ops[0]
 
 
 def _alone() -> list[Binding]:
@@ -74,8 +88,7 @@ the rules are the same (MindSpore's `Broadcast` has one of its own). The check b
 `COLLSHIM_CHECK=0`): a few spellings learn shapes from it. A *spelling* is one function of a framework, or one way to
 call it.
 
-The names are without `torch.distributed`, `oneflow.comm`, `mindspore.communication`, `tensorflow.distribute` and
-`megengine.functional.distributed`, or without the framework's own name. Asynchronous and synchronous calls match.
+The names are without {modules}, or without the framework's own name. Asynchronous and synchronous calls match.
 
 {rows}
 ## What does not match, and why

@@ -28,8 +28,10 @@ def alone() -> None:
 
 def arguments() -> argparse.Namespace:
     """What the command line says."""
+    from collshim.conformance.recorder.catalogue import RECORDED
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("framework", choices=("torch", "oneflow", "mindspore", "tensorflow"))
+    parser.add_argument("framework", choices=RECORDED)
     parser.add_argument("--out", type=Path, default=HERE / "recordings", help="folder to write into")
     parser.add_argument("--only", default="", help="only the calls whose id has this in it; merged with what is there")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 3, 4], help="sizes of worlds")

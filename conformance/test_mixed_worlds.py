@@ -19,7 +19,7 @@ from collshim.conformance.bindings.spelling import Spelling
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import check
 from collshim.conformance.effort import TRANSPORTS
-from collshim.conformance.mixed import COMMON, dialects, pairs, shared
+from collshim.conformance.mixed import COMMON, dialects, pairs, reductions, shared
 from collshim.conformance.patience import Patience
 from collshim.conformance.pool import Pools
 from collshim.conformance.strategies import DRAWN, drawn
@@ -33,9 +33,9 @@ every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
 @every_transport
 @every_collective
 def test_every_two_dialects_meet(pools: Pools, patience: Patience, collective: str, transport: str) -> None:
-    case = Case(collective)
-    for pair in pairs(case):
-        check(pair, case, patience.run(pools.of(transport, 2), pair, case))
+    for case in [Case(collective, reduce_op=op) for op in reductions(collective)]:
+        for pair in pairs(case):
+            check(pair, case, patience.run(pools.of(transport, 2), pair, case))
 
 
 @every_transport

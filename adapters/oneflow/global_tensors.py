@@ -27,9 +27,7 @@ def refuse(what: str) -> Callable[..., NoReturn]:
     """A function that raises, with what to do instead."""
 
     def refused(*args: Any, **kwargs: Any) -> NoReturn:
-        own = world.peek()
-        where = "" if own is None else f" (rank {own.rank} of {own.size})"
-        raise also(CollshimError, RuntimeError)(f"{what} is for global tensors; {INSTEAD}{where}")
+        raise also(CollshimError, RuntimeError)(f"{what} is for global tensors; {INSTEAD}{world.place()}")
 
     return refused
 

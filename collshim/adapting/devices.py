@@ -122,12 +122,14 @@ def _require_number(name: str | torch.device, found: DeviceName, error: type[Exc
     if not there and not is_pretended():
         raise _refusal(error)(
             f"device is {str(name)!r}, and this machine has no GPU: should be 'cpu', or be taken for it by {_SWITCH}"
-            + _here()
+            + world.place()
         )
     limit = there or current_options().devices
     if limit is not None and (found.number or 0) >= limit:
         whose = "this machine has" if there else "options(devices=...) or COLLSHIM_DEVICES pretends"
-        raise _refusal(error)(f"device is {str(name)!r}, should have a number below {limit}: as many {whose}{_here()}")
+        raise _refusal(error)(
+            f"device is {str(name)!r}, should have a number below {limit}: as many {whose}{world.place()}"
+        )
 
 
 def _other(name: str | torch.device, error: type[Exception]) -> torch.device:
@@ -136,16 +138,11 @@ def _other(name: str | torch.device, error: type[Exception]) -> torch.device:
         return torch.device(name)
     except (RuntimeError, TypeError, ValueError) as unknown:
         known = f"'cpu', or one of {', '.join(_ACCELERATORS)} with or without a number"
-        raise _refusal(error)(f"device is {name!r}, should be {known}{_here()}") from unknown
+        raise _refusal(error)(f"device is {name!r}, should be {known}{world.place()}") from unknown
 
 
 def _refusal(error: type[Exception]) -> type[CollshimError]:
     return also(ArgumentValueError, error)
-
-
-def _here() -> str:
-    own = world.peek()
-    return "" if own is None else f" (rank {own.rank} of {own.size})"
 
 
 _told = threading.Event()

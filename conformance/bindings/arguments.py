@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from collshim.conformance import reference
 from collshim.conformance.bindings.answers import Tree
 from collshim.conformance.bindings.binding import Framework, blank_values
 from collshim.conformance.bindings.rank_context import RankContext
@@ -127,9 +128,11 @@ def arranged(parts: Sequence[Any], arrangement: Arrangement, axis: int = 0) -> T
     """One part per rank, in NumPy's terms; 0-d ones are joined to ``(size,)``."""
     if arrangement == "list":
         return list(parts)
-    if arrangement == "stacked" or (arrangement == "joined" and parts[0].ndim == 0):
-        return np.stack(parts)
-    return np.concatenate([part.ravel() for part in parts] if arrangement == "flat" else parts, axis=axis)
+    if arrangement == "stacked":
+        return reference.stacked(parts)
+    if arrangement == "flat":
+        return reference.concatenated([part.ravel() for part in parts])
+    return reference.concatenated(parts, axis)
 
 
 def blanks(collective: str, case: Any, rank: int) -> Any:

@@ -27,7 +27,8 @@ written once against the names of `torch.distributed`. `make faults` runs each o
 as threads and as processes, and on `torch.distributed` over gloo with and without `TORCH_DISTRIBUTED_DEBUG=DETAIL`;
 `collshim faults NAME ...` runs some, `--texts` prints every rank's error. `make faults`
 fails where collshim misses its goal: every class caught on both transports, no twin that fails, no rank killed by a
-signal, every rank informed within {SLACK:g} s after the deadline.
+signal, every rank informed within {SLACK:g} s after the deadline. `--adapter MODULE` and `--backend NAME` score a
+module or a backend of your own: see [conformance](conformance.md#9-programs-that-are-wrong).
 
 ## How they are scored
 

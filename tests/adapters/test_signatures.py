@@ -18,6 +18,10 @@ import pytest
 import torch
 import torch.distributed.nn.functional
 
+from collshim.conformance.bindings import bindings_of
+from collshim.conformance.bindings.messages import Messages
+from collshim.frameworks import FRAMEWORKS
+
 FOLDER = Path(__file__).parent / "signatures"
 MODULES = (
     ("mindspore", "communication.comm_func"),
@@ -54,7 +58,7 @@ def below(module: Any, path: str) -> Any:
     return reduce(getattr, path.split("."), module)
 
 
-@pytest.mark.parametrize("framework", sorted(path.stem for path in FOLDER.iterdir()))
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_signatures_are_the_frameworks(framework: str) -> None:
     ours = {path: bare(found(framework, path)) for path in table(framework)}
     assert ours == table(framework)
@@ -66,6 +70,14 @@ def test_every_function_that_is_offered_is_in_the_table(framework: str, module: 
     functions = {f"{module}.{name}" for name in offered.__all__ if inspect.isfunction(getattr(offered, name))}
     told = {path for path in table(framework) if path.rpartition(".")[0] == module}
     assert functions == {path for path in told if inspect.isfunction(found(framework, path))}
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_function_that_is_spelled_is_in_the_table(framework: str) -> None:
+    spellings = bindings_of(framework)
+    halves = {half for one in spellings if isinstance(one, Messages) for half in one.halves}
+    spelled = {*halves, *(one.path for one in spellings)}
+    assert spelled - {f"{framework}.{path}" for path in table(framework)} == set()
 
 
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the table is torch 2.13's")

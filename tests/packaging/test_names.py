@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from collshim.frameworks import FRAMEWORKS
+
 if TYPE_CHECKING:
     from tests.packaging.conftest import Run
 
-PACKAGES = ("conformance", "demo", "megengine", "mindspore", "oneflow", "tensorflow", "torch")
+PACKAGES = ("conformance", "demo", *FRAMEWORKS)
 
 IMPORT_ALL = f"""
 import importlib, json

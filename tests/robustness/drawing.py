@@ -69,11 +69,11 @@ class Bad(NamedTuple):
         return f"{self.spelled.path} with {'; '.join(what)}: {self!r}"
 
 
-def bad_calls(name: str, transport: str) -> st.SearchStrategy[Bad]:
-    """Bad calls through one surface: three in four wrong in one respect only."""
+def bad_calls(name: str, transport: str) -> st.SearchStrategy[tuple[Bad, ...]]:
+    """A bad call of every function of one surface that has any: three in four wrong in one respect only."""
     surface = SURFACES[name]
-    places = st.sampled_from([place for place, one in enumerate(surface.spellings) if _ways(surface, one, transport)])
-    return places.flatmap(lambda place: _of_spelling(name, place, transport))
+    places = [place for place, one in enumerate(surface.spellings) if _ways(surface, one, transport)]
+    return st.tuples(*(_of_spelling(name, place, transport) for place in places))
 
 
 def _ways(surface: Surface, spelling: Spelling, transport: str) -> list[str]:

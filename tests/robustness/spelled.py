@@ -9,7 +9,8 @@ from typing import Any
 from collshim.conformance import bindings
 from collshim.conformance.bindings.answers import seen, waited
 from collshim.conformance.bindings.arguments import Asker, role_of
-from collshim.conformance.bindings.messages import PEERS, Half, Messages
+from collshim.conformance.bindings.barriers import Barrier
+from collshim.conformance.bindings.messages import PEERS, Half, Messages, Ring
 from collshim.conformance.bindings.rank_context import RankContext as Caller
 from collshim.conformance.bindings.rank_context import resolve
 from collshim.conformance.bindings.spelling import Spelling as Suite
@@ -100,6 +101,34 @@ def every(
     return tuple(spelled(name, agreed=fields.get(name)) for name in names)
 
 
+def every_barrier(
+    framework: str, more: Mapping[str, str] | None = None, without: Sequence[str] = (), **fields: Any
+) -> tuple[Spelling, ...]:
+    """Every barrier that the suite has a spelling of; ``more`` has the roles of further arguments."""
+    suites = [one for one in bindings.bindings_of(framework) if isinstance(one, Barrier)]
+    return tuple(
+        _barrier(one, more or {}, **fields) for one in suites if not (one.form or one.made or one.name in without)
+    )
+
+
+def _barrier(suite: Barrier, more: Mapping[str, str], **fields: Any) -> Spelling:
+    return Spelling(
+        suite.path,
+        roles={**suite.takes, **more},
+        good=lambda context: dict.fromkeys(suite.takes, context.group),
+        right=lambda context: None,
+        op="barrier",
+        groups=bool(suite.takes),
+        **fields,
+    )
+
+
+def every_message(framework: str) -> tuple[Spelling, ...]:
+    """The two functions of every spelling of messages of arrays that makes one call of each."""
+    suites = [one for one in bindings.bindings_of(framework) if isinstance(one, Ring)]
+    return tuple(half for one in suites if not (one.form or one.speak) for half in messages(one.name))
+
+
 def messages(name: str) -> tuple[Spelling, Spelling]:
     """The two functions of the suite's spelling of this name, each met by the other."""
     suite = bindings.find(name)
@@ -111,6 +140,7 @@ def messages(name: str) -> tuple[Spelling, Spelling]:
     def received(context: RankContext, arguments: Arguments) -> Any:
         """What came: where the function writes it, or what it returns."""
         returned = _called(suite, suite.receives, arguments)
+        returned = returned[0] if isinstance(returned, tuple) else returned  # behind it, a handle
         return arguments[_message(suite.receives)] if getattr(suite, "fills", True) else returned
 
     def to_send(context: RankContext) -> Arguments:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 
+from collshim.frameworks import FRAMEWORKS
 from tests.robustness.spelling import Surface
-from tests.robustness.spellings import communicator, megengine, mindspore, oneflow, tensorflow, torch
 
 SURFACES: Mapping[str, Surface] = {
-    "communicator": communicator.SURFACE,
-    "oneflow": oneflow.SURFACE,
-    "torch": torch.SURFACE,
-    "mindspore": mindspore.SURFACE,
-    "tensorflow": tensorflow.SURFACE,
-    "megengine": megengine.SURFACE,
+    name: import_module(f"tests.robustness.spellings.{name}").SURFACE for name in ("communicator", *FRAMEWORKS)
 }

@@ -47,6 +47,12 @@ def test_there_are_as_many_as_promised() -> None:
     assert sum(len(drawn(surface, transport)) for transport, surface in EACH) >= CALLS
 
 
+@pytest.mark.parametrize(("transport", "surface"), EACH)
+def test_every_function_has_some(transport: str, surface: str) -> None:
+    called = {bad.spelled.path for bad in drawn(surface, transport)}
+    assert [one.path for one in SURFACES[surface].spellings if one.path not in called] == []
+
+
 def test_no_two_are_alike_but_for_a_few() -> None:
     calls = [(transport, bad) for transport, surface in EACH for bad in drawn(surface, transport)]
     assert len({repr(call) for call in calls}) > 0.9 * len(calls)

@@ -111,7 +111,5 @@ def resolved(group: str) -> Group:
 
 def refuse(exception: type[Exception], text: str) -> NoReturn:
     """Raise an ArgumentError that is also an ``exception``: MindSpore's words, and on which rank."""
-    current_world = world.peek()
-    place = f" (rank {current_world.rank} of {current_world.size})" if current_world else ""
     kind = also(ArgumentError, cast(Any, exception))  # mypy: a type[Exception] is no Hashable
-    raise kind(text + place)
+    raise kind(text + world.place())

@@ -12,9 +12,7 @@ class Graph:
     """OneFlow's static graphs. A subclass can be defined; an object of it is refused."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        own = world.peek()
-        where = "" if own is None else f" (rank {own.rank} of {own.size})"
         raise also(CollshimError, NotImplementedError)(
             f"{type(self).__name__} is an nn.Graph, which collshim does not compile: call the module and the loss in a "
-            f"loop, with flow.nn.parallel.DistributedDataParallel between ranks{where}"
+            f"loop, with flow.nn.parallel.DistributedDataParallel between ranks{world.place()}"
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from collshim.adapting import devices
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
 _PLACE = "/job:localhost/replica:0/task:0"
@@ -51,8 +52,8 @@ def _unknown(device: str, attribute: str) -> ArgumentValueError:
 
 
 def visible() -> list[str]:
-    """One name per GPU that torch sees; the CPU's where it sees none."""
-    return [f"GPU:{index}" for index in range(torch.cuda.device_count())] or ["CPU:0"]
+    """One name per GPU, real or pretended; the CPU's where there is none."""
+    return [f"GPU:{index}" for index in range(devices.count())] or ["CPU:0"]
 
 
 def cuda_index(device: str) -> int | None:

@@ -15,7 +15,7 @@ from torch.distributed import ReduceOp, supports_complex
 
 from collshim.arrays import as_output, as_torch, is_array
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
-from collshim.world import peek
+from collshim.world import place
 
 _BASES: dict[type[Exception], type[ArgumentError]] = {TypeError: ArgumentTypeError, ValueError: ArgumentValueError}
 _OPS = {
@@ -37,10 +37,7 @@ _ELEMENT = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 def refuse(exception: type[Exception], text: str) -> NoReturn:
     """Raise an ArgumentError that is also an ``exception``, with the rank behind the text."""
-    world = peek()
-    place = "" if world is None else f" (rank {world.rank} of {world.size})"
-    base = _BASES.get(exception, ArgumentError)
-    raise also(base, exception)(text + place)
+    raise also(_BASES.get(exception, ArgumentError), exception)(text + place())
 
 
 def require_tensor(name: str, value: Any) -> None:

@@ -98,11 +98,10 @@ def no_graphs(own: Callable[[Any], Any], operators: Iterable[type]) -> Callable[
     def get_obj_type(obj: Any) -> Any:
         kind = obj if isinstance(obj, type) else type(obj)
         if issubclass(kind, kinds):
-            here = world.peek()
-            place = f" (rank {here.rank} of {here.size})" if here else ""
             raise also(CollshimError, RuntimeError)(
                 f"{kind.__name__} is in a function that is compiled, should be outside of mindspore.jit: collshim "
-                f"carries no collective of a graph; MS_JIT=0 has MindSpore run such functions line by line{place}"
+                "carries no collective of a graph; MS_JIT=0 has MindSpore run such functions line by line"
+                + world.place()
             )
         return own(obj)
 

@@ -159,6 +159,4 @@ class NamedGroups:
 
 
 def _refuse(text: str) -> NoReturn:
-    here = world.peek()
-    place = f" (rank {here.rank} of {here.size})" if here else ""
-    raise also(ArgumentError, RuntimeError)(text + place)
+    raise also(ArgumentError, RuntimeError)(text + world.place())

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 from collshim.conformance.recorder.asked import Asked
+from collshim.frameworks import FRAMEWORKS
+
+RECORDED = tuple(name for name in FRAMEWORKS if (Path(__file__).parent / f"{name}.py").exists())
+"""The frameworks that are asked: those that have a module here."""
 
 
 @cache

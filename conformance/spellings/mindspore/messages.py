@@ -11,10 +11,14 @@ from collshim.conformance.bindings.messages import Half, Neighbours, Ring
 from collshim.conformance.spellings.mindspore.common import FRAMEWORK, MESSAGES
 from collshim.conformance.spellings.mindspore.functional import COMM_FUNC
 
-_TO = {"tensor": "array", "dst": "rank", "group": "group", "tag": "tag"}
-_FROM = {"tensor": "array", "src": "rank", "group": "group", "tag": "tag"}
-_BLOCKING: dict[str, Any] = {"sends": Half("send", _TO), "receives": Half("recv", _FROM)}
-_LATER: dict[str, Any] = {"sends": Half("isend", _TO), "receives": Half("irecv", _FROM)}
+
+def _halves(send: str, recv: str, group: str) -> dict[str, Any]:
+    to = {"tensor": "array", "dst": "rank", "group": group, "tag": "tag"}
+    source = {"tensor": "array", "src": "rank", "group": group, "tag": "tag"}
+    return {"sends": Half(send, to), "receives": Half(recv, source)}
+
+
+_BLOCKING, _LATER = _halves("send", "recv", "group"), _halves("isend", "irecv", "group")
 
 
 def _batch(path: str) -> Callable[[Neighbours], Tree]:
@@ -66,8 +70,9 @@ comm_func.send(x, 1) if rank == 0 else comm_func.recv(x, 0)
 def messages_in_place(path: str) -> tuple[Binding, ...]:
     """``recv`` writes into its tensor and returns 0; a batch has one handle."""
     handles = {"send": Handle(), "recv": Handle()}
+    blocking, later = (_halves(*names, "optional group") for names in (("send", "recv"), ("isend", "irecv")))
     return (
-        _ring(path + "send", **_BLOCKING, returns=lambda received, source: {"send": None, "recv": 0}),
-        _ring(path + "isend", **_LATER, in_turn=False, returns=lambda received, source: handles),
-        _ring(path + "batch_isend_irecv", **_LATER, speak=_batch(path), returns=lambda received, source: [Handle()]),
+        _ring(path + "send", **blocking, returns=lambda received, source: {"send": None, "recv": 0}),
+        _ring(path + "isend", **later, in_turn=False, returns=lambda received, source: handles),
+        _ring(path + "batch_isend_irecv", **later, speak=_batch(path), returns=lambda received, source: [Handle()]),
     )

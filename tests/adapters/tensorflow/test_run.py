@@ -208,3 +208,10 @@ def test_mappings_may_have_keys_without_an_order() -> None:
 
 def test_without_names_there_is_a_replica_for_each_gpu_else_one() -> None:
     assert tf.distribute.MirroredStrategy().num_replicas_in_sync == max(1, torch.cuda.device_count())
+
+
+def test_a_mirrored_strategy_has_a_replica_for_each_pretended_gpu() -> None:
+    with collshim.options(device="cpu", devices=2):
+        strategy = tf.distribute.MirroredStrategy()
+        assert strategy.num_replicas_in_sync == len(tf.config.list_physical_devices("GPU")) == 2
+        assert strategy.reduce("SUM", strategy.run(lambda: torch.ones(2)), axis=None).tolist() == [2, 2]

@@ -8,7 +8,7 @@ from typing import Any
 from collshim.megengine import distributed
 from collshim.world import World
 from tests.robustness.context import SIZE, RankContext, joined
-from tests.robustness.spelled import every, messages
+from tests.robustness.spelled import every, every_barrier, every_message
 from tests.robustness.spelling import Arguments, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -41,22 +41,14 @@ SURFACE = Surface(
             differs=("rows", "dtype"),
             groups=True,
         ),
-        *messages("megengine.functional.distributed.remote_send"),
+        *every_message("megengine"),
+        *every_barrier("megengine", anywhere=True),
         Spelling(
             "megengine.distributed.new_group",
             roles={"proc_ranks": "ranks"},
             good=lambda h: {"proc_ranks": [1, 2, 0]},
             right=lambda h: [1, 2, 0].index(h.rank),
             call=lambda h, arguments: distributed.new_group(**arguments).rank,
-        ),
-        Spelling(
-            "megengine.distributed.group_barrier",
-            roles={"group": "group"},
-            good=lambda h: {"group": h.group},
-            right=lambda h: None,
-            op="barrier",
-            groups=True,
-            anywhere=True,
         ),
         Spelling(
             "megengine.distributed.bcast_list_",

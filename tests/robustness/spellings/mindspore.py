@@ -9,7 +9,7 @@ from collshim.mindspore import communication
 from collshim.mindspore.communication import comm_func
 from collshim.world import World
 from tests.robustness.context import SIZE, RankContext
-from tests.robustness.spelled import every, messages
+from tests.robustness.spelled import every, every_barrier, every_message
 from tests.robustness.spelling import Arguments, Spelling, Surface
 from tests.robustness.spellings.communicator import TURNED
 
@@ -51,7 +51,8 @@ SURFACE = Surface(
     _enter,
     (
         *every("mindspore", {"comm_func.gather_into_tensor": _ROOTED, "comm_func.scatter_tensor": _ROOTED}),
-        *messages("mindspore.communication.comm_func.send"),
+        *every_message("mindspore"),
+        *every_barrier("mindspore"),
         _func(
             "batch_isend_irecv",
             call=_batch,
@@ -65,7 +66,6 @@ SURFACE = Surface(
             good=lambda h: {"tensor": h.blank(), "peer": h.ranks[h.before], "tag": 0},
             right=RankContext.from_before,
         ),
-        _func("barrier", op="barrier", roles={}, good=lambda h: {}, right=lambda h: None),
         _asked("get_rank", roles={}, good=lambda h: {}, right=lambda h: h.rank, anywhere=True),
         _asked("get_group_size", roles={}, good=lambda h: {}, right=lambda h: SIZE, anywhere=True),
         _asked("get_process_group_ranks", roles={}, good=lambda h: {}, right=lambda h: list(h.ranks)),

@@ -8,7 +8,7 @@ from typing import Any
 from collshim import oneflow as flow
 from collshim.world import World
 from tests.robustness.context import SIZE
-from tests.robustness.spelled import every, messages, spelled
+from tests.robustness.spelled import every, every_barrier, messages, spelled
 from tests.robustness.spelling import Spelling, Surface
 
 
@@ -29,7 +29,7 @@ SURFACE = Surface(
             right=lambda h: h._replace(kind="torch").from_before(),
             before=lambda h: flow.comm.send(h.own(), h.after),
         ),
-        Spelling("oneflow.comm.barrier", roles={}, good=lambda h: {}, right=lambda h: None, op="barrier"),
+        *every_barrier("oneflow"),
     ),
     threads_states=("a strange thread",),
 )
