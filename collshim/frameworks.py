@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 from typing import NamedTuple
 
 GROUP = "collshim.frameworks"
@@ -27,6 +28,8 @@ class FrameworkEntry(NamedTuple):
         group: what a group is, what its order is, and which ranks roots and peers are.
         adapter: what is put in front of a path to reach the adapter.
         spellings: the module with its spellings for the suite; "" for the suite's own.
+        options: those of its adapter, by names that begin with the framework's, each with its values, the default
+            first; ``settings.of_adapter`` has the one in force.
     """
 
     name: str
@@ -37,6 +40,7 @@ class FrameworkEntry(NamedTuple):
     group: tuple[str, str, str]
     adapter: str = "collshim."
     spellings: str = ""
+    options: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 FRAMEWORKS: Mapping[str, FrameworkEntry] = {
@@ -85,6 +89,7 @@ init()
 rank, size = get_rank(), get_group_size()
 """,
             group=("a name", "kept", "global ranks"),
+            options={"mindspore_gather": ("concatenated", "stacked")},
         ),
         FrameworkEntry(
             name="tensorflow",

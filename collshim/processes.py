@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import multiprocessing
 import os
 import pickle
@@ -22,7 +21,7 @@ from collshim.accelerator import module
 from collshim.calls.site import traceback_of
 from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError
-from collshim.settings import Options, options
+from collshim.settings import Options, in_force
 from collshim.settings import get as current_options
 from collshim.transports.processes.store import reach_store, serve_store
 
@@ -197,7 +196,7 @@ def _main(task: Task, end: Connection) -> None:
     _set_environment(task)
     process = os.getpid()
     try:
-        with options(**dataclasses.asdict(task.chosen)):
+        with in_force(task.chosen):
             outcome = ("result", _run(task), "", "")
     except BaseException as error:
         if os.getpid() != process:

@@ -1,10 +1,10 @@
-"""Options: what an adapter's user may choose, for a block of code, and where the defaults come from.
+"""Options: what a user may choose, for a block of code, and where the defaults come from.
 
-    with collshim.options(mindspore_gather="stacked"):
+    with collshim.options(timeout=20.0, mindspore_gather="stacked"):
         tensor, handle = comm_func.all_gather_into_tensor(x)
 
-Defaults come from the environment: ``COLLSHIM_MINDSPORE_GATHER``, ``COLLSHIM_TIMEOUT``, ``COLLSHIM_CHECK``,
-``COLLSHIM_OBJECT_BYTES``, ``COLLSHIM_OBJECTS``, ``COLLSHIM_FIND_NAN``, ``COLLSHIM_DEVICE``, ``COLLSHIM_DEVICES``.
+The engine's are the fields of ``Options``; an adapter's are named, with their values, in its framework's entry
+(``collshim.frameworks``). Defaults come from the environment: ``COLLSHIM_`` and the option's name in capitals.
 Ranks may differ in all but the check.
 """
 
@@ -20,7 +20,6 @@ from typing import Any, Literal
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
-_GATHERS = ("concatenated", "stacked")
 _OBJECTS = ("any", "safe", "refuse")
 
 
@@ -29,8 +28,6 @@ class Options:
     """The options in force.
 
     Attributes:
-        mindspore_gather: what MindSpore's ``all_gather_into_tensor`` returns: "concatenated" along dimension 0, as the
-            implementation does, or "stacked", ``(N, *shape)``, as its documentation says.
         timeout: seconds that a wait may take; read when a communicator is made.
         check: whether ranks compare their calls before data moves; None is on between threads, and between
             processes for calls on CPU tensors, off for those on CUDA tensors, which NCCL carries. "sites" is on, and
@@ -44,9 +41,9 @@ class Options:
         device: "cpu" lets names of accelerators ("cuda:1", "gpu0", "Ascend") stand for the CPU on a machine without
             one; None refuses them there.
         devices: how many accelerators such a machine then seems to have; None is one for each of its ranks.
+        of_adapters: what is chosen of the adapters' options, by name; see ``of_adapter``.
     """
 
-    mindspore_gather: str = "concatenated"
     timeout: float = 300.0
     check: bool | Literal["sites"] | None = None
     object_bytes: int = 1 << 30
@@ -54,12 +51,9 @@ class Options:
     objects: str = "any"
     device: str | None = None
     devices: int | None = None
+    of_adapters: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.mindspore_gather not in _GATHERS:
-            raise ArgumentValueError(
-                f"option mindspore_gather is {self.mindspore_gather!r}, should be one of {_GATHERS}"
-            )
         if self.objects not in _OBJECTS:
             raise ArgumentValueError(f"option objects is {self.objects!r}, should be one of {_OBJECTS}")
         if self.device not in (None, "cpu"):
@@ -86,22 +80,67 @@ def get() -> Options:
     return _current.get() or _from_environment()
 
 
+def of_adapter(name: str) -> str:
+    """The value in force here of an option in a framework's entry.
+
+    Raises:
+        ArgumentValueError: the environment has none of its values.
+    """
+    for chosen, value in get().of_adapters:
+        if chosen == name:
+            return value
+    values = _values(name) or ()
+    return _required(name, os.environ.get(f"COLLSHIM_{name.upper()}", values[0]), values)
+
+
 @contextmanager
 def options(**changes: Any) -> Iterator[Options]:
-    """Change options for a block of code; the fields of ``Options`` by name.
+    """Change options for a block of code: the fields of ``Options``, and the adapters' options, by name.
 
     Raises:
         ArgumentTypeError: no such option. ArgumentValueError: no such value.
     """
-    known = {field.name for field in dataclasses.fields(Options)}
-    unknown = sorted(set(changes) - known)
+    own = {name: changes.pop(name) for name in _FIELDS if name in changes}
+    values = {name: _values(name) for name in changes}
+    unknown = sorted(name for name, admitted in values.items() if admitted is None)
     if unknown:
-        raise ArgumentTypeError(f"options {', '.join(unknown)} are unknown, should be among {', '.join(sorted(known))}")
-    token = _current.set(dataclasses.replace(get(), **changes))
-    try:
+        known = ", ".join(sorted([*_FIELDS, *_names_of_adapters()]))
+        raise ArgumentTypeError(f"options {', '.join(unknown)} are unknown, should be among {known}")
+    chosen = {name: _required(name, value, values[name] or ()) for name, value in changes.items()}
+    before = get()
+    with in_force(dataclasses.replace(before, **own, of_adapters=(*({**dict(before.of_adapters), **chosen}).items(),))):
         yield get()
+
+
+@contextmanager
+def in_force(chosen: Options) -> Iterator[None]:
+    """Have a block of code run under the options of another place."""
+    token = _current.set(chosen)
+    try:
+        yield
     finally:
         _current.reset(token)
+
+
+def _values(name: str) -> tuple[str, ...] | None:
+    """Those of an adapter's option, the default first; None where no framework has it."""
+    from collshim.frameworks import known  # looks at what is installed: nothing for the import of the package
+
+    owner = next((framework for framework in known() if name.startswith(f"{framework}_")), None)
+    return None if owner is None else known()[owner].options.get(name)
+
+
+def _names_of_adapters() -> Iterator[str]:
+    from collshim.frameworks import FRAMEWORKS  # as above
+
+    for entry in FRAMEWORKS.values():
+        yield from entry.options
+
+
+def _required(name: str, value: Any, values: tuple[str, ...]) -> str:
+    if value not in values:
+        raise ArgumentValueError(f"option {name} is {value!r}, should be one of {values}")
+    return str(value)
 
 
 block_options = _current.get
@@ -133,7 +172,6 @@ def _switch(field: str, text: str) -> bool:
 
 
 _READ: dict[str, Callable[[str, str], Any]] = {
-    "mindspore_gather": lambda field, text: text,
     "timeout": partial(_number, float, "a number of seconds"),
     "check": _check,
     "object_bytes": partial(_number, int, "a number of bytes"),
@@ -142,3 +180,5 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "device": lambda field, text: text or None,
     "devices": partial(_number, int, "a number of devices"),
 }
+_FIELDS = tuple(_READ)
+"""The engine's own options."""

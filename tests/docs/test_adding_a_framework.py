@@ -74,6 +74,19 @@ def test_a_mistake_in_it_is_shown_with_its_function_and_case(toy: Path) -> None:
     assert "failed: toy.comm.everyone: Case('all_gather', seed=1)\n  rank 0: returned[0]" in done.stdout
 
 
+def test_its_entry_registers_an_option_which_a_block_or_the_environment_chooses(toy: Path) -> None:
+    path, (option,) = toy / "toy_port" / "entry.py", re.findall(r"`(options=\{.+?\})`", PAGE)
+    path.write_text(path.read_text(encoding="utf-8").replace("\n)\n", f"\n    {option},\n)\n"), encoding="utf-8")
+    program = (
+        "import collshim, os; from collshim.settings import of_adapter as chosen; print(chosen('toy_order'));"
+        "os.environ['COLLSHIM_TOY_ORDER'] = 'reversed'; print(chosen('toy_order'));"
+        "block = collshim.options(toy_order='ranks'); block.__enter__(); print(chosen('toy_order'))"
+    )
+    paths = {"PYTHONPATH": f"{toy}{os.pathsep}{ROOT}"}
+    found = subprocess.check_output([sys.executable, "-c", program], env=os.environ | paths, text=True, timeout=60)
+    assert found.split() == ["ranks", "reversed", "ranks"]
+
+
 def test_it_is_asked_alone(toy: Path) -> None:
     done = run(toy, "--framework", "toy", "torch")
     assert (done.returncode, done.stdout) == (2, "")

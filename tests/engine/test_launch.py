@@ -44,9 +44,9 @@ def options_here() -> Any:
 
 
 def _chosen() -> str:
-    from collshim.settings import get
+    from collshim.settings import of_adapter
 
-    return get().mindspore_gather
+    return of_adapter("mindspore_gather")
 
 
 def processes_in_a_process() -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from collshim import ArgumentTypeError, ArgumentValueError, Options, launch, options
-from collshim.settings import get
+from collshim.settings import get, of_adapter
 from tests.engine.worlds import world
 
 
@@ -27,7 +27,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_defaults() -> None:
-    assert get() == Options("concatenated", 300.0, None)
+    assert get() == Options(300.0, None)
 
 
 def test_a_block_changes_what_it_names_and_ends_it() -> None:
@@ -48,7 +48,6 @@ def test_a_block_that_fails_ends_its_options() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "wanted"),
     [
-        ("COLLSHIM_MINDSPORE_GATHER", "stacked", Options(mindspore_gather="stacked")),
         ("COLLSHIM_TIMEOUT", "2.5", Options(timeout=2.5)),
         ("COLLSHIM_CHECK", "0", Options(check=False)),
         ("COLLSHIM_CHECK", "1", Options(check=True)),
@@ -72,7 +71,6 @@ def test_a_block_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("name", "text", "wanted"),
     [
-        ("COLLSHIM_MINDSPORE_GATHER", "sideways", "'sideways', should be one of .*concatenated.*stacked"),
         ("COLLSHIM_TIMEOUT", "soon", "'soon', should be a number of seconds"),
         ("COLLSHIM_TIMEOUT", "0", "0.0, should be a positive number"),
         ("COLLSHIM_CHECK", "yes", "'yes', should be 0, 1 or sites"),
@@ -106,6 +104,24 @@ def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
         ArgumentTypeError, match="time_out are unknown, should be among check, device, devices, find_nan, mindspore"
     ):
         options(time_out=3).__enter__()
+
+
+def test_an_adapters_option_is_what_its_block_then_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [of_adapter("mindspore_gather")]
+    monkeypatch.setenv("COLLSHIM_MINDSPORE_GATHER", "stacked")
+    found.append(of_adapter("mindspore_gather"))
+    with options(mindspore_gather="concatenated"), options(timeout=5.0):
+        found.append(of_adapter("mindspore_gather"))
+    assert found == ["concatenated", "stacked", "concatenated"]
+
+
+def test_an_adapters_option_has_one_of_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = "mindspore_gather is 'sideways', should be one of .*concatenated.*stacked"
+    with pytest.raises(ArgumentValueError, match=refused):
+        options(mindspore_gather="sideways").__enter__()
+    monkeypatch.setenv("COLLSHIM_MINDSPORE_GATHER", "sideways")
+    with pytest.raises(ArgumentValueError, match=refused):
+        of_adapter("mindspore_gather")
 
 
 def test_another_thread_has_options_of_its_own() -> None:

@@ -14,7 +14,7 @@ from collshim.layout import concatenated
 from collshim.mindspore.communication.comm_func.arguments import divided, require_group, require_tensor
 from collshim.mindspore.communication.comm_func.handle import CommHandle, output_and_handle
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
-from collshim.settings import get as options
+from collshim.settings import of_adapter
 
 _OPS = ("sum", "prod", "min", "max")
 
@@ -144,7 +144,7 @@ def barrier(group: str = HCCL_WORLD_COMM_GROUP) -> None:
 
 
 def _gathered_form() -> Callable[[Tensor], Tensor]:
-    return _as_is if options().mindspore_gather == "stacked" else concatenated
+    return _as_is if of_adapter("mindspore_gather") == "stacked" else concatenated
 
 
 def _as_is(output: Tensor) -> Tensor:
