@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collshim.mindspore.communication.groups import refuse
+from collshim.adapting.refusing import refuse
 
 
 class GroupOptions:

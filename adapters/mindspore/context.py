@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from collshim.mindspore.communication.groups import refuse
+from collshim.adapting.refusing import refuse
 
 __all__ = [
     "GRAPH_MODE",

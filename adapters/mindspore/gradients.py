@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from collshim.adapting.refusing import refuse
 from collshim.mindspore.common.parameter import Parameter
-from collshim.mindspore.communication.groups import refuse
 from collshim.mindspore.tensor import wrapped
 
 __all__ = ["grad", "value_and_grad"]

@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array, to_numpy
 from collshim.mindspore.common.dtype import torch_dtype
-from collshim.mindspore.communication.groups import refuse
 from collshim.mindspore.printing import text
 from collshim.work import Work
 

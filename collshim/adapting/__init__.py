@@ -1,1 +1,1 @@
-"""What adapters share: device names without devices, names that fall through to torch, frameworks stood in for."""
+"""What adapters share: refusals, device names without devices, what falls through to torch, frameworks stood in for."""

@@ -58,7 +58,7 @@ LEVELS = (
     ("world",),
     ("processes",),
     ("launching", "preloaded"),
-    ("adapting.devices", "adapting.over_megengine", "adapting.over_oneflow"),
+    ("adapting.devices", "adapting.over_megengine", "adapting.over_oneflow", "adapting.refusing"),
     ("adapting.over_mindspore", "adapting.over_mindspore.pending", "adapting.over_mindspore.named_groups"),
     ("adapting.over_mindspore.tensors", "adapting.over_mindspore.context"),
     ("adapting.over_mindspore.gradients",),

@@ -25,8 +25,8 @@ from torch import (
 from torch import bool as bool_
 from torch import dtype as Type
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import as_torch
-from collshim.mindspore.communication.groups import refuse
 
 half, single, double = float16, float32, float64
 short, byte, int_, long = int16, int8, int32, int64

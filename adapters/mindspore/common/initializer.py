@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from collshim.adapting.refusing import refuse
 from collshim.mindspore.common.dtype import torch_dtype
-from collshim.mindspore.communication.groups import refuse
 from collshim.mindspore.tensor import Tensor
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from collshim.mindspore.communication.groups import refuse
+from collshim.adapting.refusing import refuse
 
 __all__ = ["get_seed", "set_seed"]
 _SEED: list[int] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch.distributed
 
-from collshim.mindspore.communication.groups import refuse
+from collshim.adapting.refusing import refuse
 
 
 class TCPStore:

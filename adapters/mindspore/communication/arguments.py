@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collshim.adapting.refusing import refuse
 from collshim.mindspore._c_expression import GroupOptions
-from collshim.mindspore.communication.groups import Group, refuse
+from collshim.mindspore.communication.groups import Group
 
 
 def require_name(function: str, group: object) -> None:

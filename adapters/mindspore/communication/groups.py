@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, cast
 
 from collshim import world
+from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentError, WorldError, also
+from collshim.errors import WorldError
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
@@ -107,9 +107,3 @@ def named(group: str) -> Group:
 def resolved(group: str) -> Group:
     """The group of that name, where ``"hccl_world_group"`` means all ranks whatever the backend."""
     return named(groups().world_name if group == HCCL_WORLD_COMM_GROUP else group)
-
-
-def refuse(exception: type[Exception], text: str) -> NoReturn:
-    """Raise an ArgumentError that is also an ``exception``: MindSpore's words, and on which rank."""
-    kind = also(ArgumentError, cast(Any, exception))  # mypy: a type[Exception] is no Hashable
-    raise kind(text + world.place())

@@ -7,6 +7,7 @@ import os
 import torch
 
 from collshim import world
+from collshim.adapting.refusing import refuse
 from collshim.errors import ArgumentError, also
 from collshim.mindspore._c_expression import GroupOptions
 from collshim.mindspore.communication.arguments import require_int, require_name, require_ranks, require_same
@@ -20,7 +21,6 @@ from collshim.mindspore.communication.groups import (
     groups,
     initialised,
     named,
-    refuse,
     resolved,
 )
 from collshim.mindspore.context import get_context

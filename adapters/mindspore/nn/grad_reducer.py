@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from collshim.adapting.refusing import refuse
 from collshim.mindspore.common.parameter import Parameter
 from collshim.mindspore.communication import comm_func
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.mindspore.communication.management import get_group_size
 from collshim.mindspore.context import get_auto_parallel_context
 from collshim.mindspore.nn.cell import Cell

@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from collshim import world
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array
 from collshim.mindspore.communication import comm_func
 from collshim.mindspore.communication._store import TCPStore
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.mindspore.mint.distributed import _collectives, distributed
 from collshim.mindspore.mint.distributed.distributed import P2POp as P2POp
 from collshim.mindspore.mint.distributed.distributed import destroy_process_group as destroy_process_group

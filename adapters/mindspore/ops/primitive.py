@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from collshim.mindspore.communication.groups import refuse
+from collshim.adapting.refusing import refuse
 
 __all__ = ["Primitive", "PrimitiveWithInfer"]
 

@@ -28,8 +28,7 @@ def world_communicator() -> Communicator:
 def refused(exception: type[Exception], collective: str, what: str, actual: object, expected: object) -> CollshimError:
     """What is raised for a wrong argument: an ArgumentError that is also an ``exception``."""
     comm = world_communicator()
-    kind = also(ArgumentError, cast(Any, exception))  # mypy: a type[Exception] is no Hashable
-    return kind(refusal(collective, what, actual, expected, comm.rank, comm.size))
+    return also(ArgumentError, exception)(refusal(collective, what, actual, expected, comm.rank, comm.size))
 
 
 def require_tensor(collective: str, what: str, value: Array, exception: type[Exception] = AssertionError) -> None:

@@ -8,16 +8,14 @@ from __future__ import annotations
 import sys
 import warnings
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch.distributed import ReduceOp, supports_complex
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import as_output, as_torch, is_array
-from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
-from collshim.world import place
 
-_BASES: dict[type[Exception], type[ArgumentError]] = {TypeError: ArgumentTypeError, ValueError: ArgumentValueError}
 _OPS = {
     ReduceOp.SUM: "sum",
     ReduceOp.AVG: "avg",
@@ -33,11 +31,6 @@ NAMES = {id(op): name for op, name in _OPS.items()}
 """The operations that torch names are objects that stay; found so, none is asked for its hash in C++."""
 
 _ELEMENT = {torch.complex64: torch.float32, torch.complex128: torch.float64}
-
-
-def refuse(exception: type[Exception], text: str) -> NoReturn:
-    """Raise an ArgumentError that is also an ``exception``, with the rank behind the text."""
-    raise also(_BASES.get(exception, ArgumentError), exception)(text + place())
 
 
 def require_tensor(name: str, value: Any) -> None:

@@ -8,7 +8,8 @@ import torch
 from torch.distributed import Backend, is_nccl_available
 from torch.distributed.distributed_c10d import BackendConfig
 
-from collshim.torch.distributed.arguments import refuse, warn
+from collshim.adapting.refusing import refuse
+from collshim.torch.distributed.arguments import warn
 
 UNDEFINED = "undefined"
 _SUPPORTED = ("gloo", "nccl", "collshim", UNDEFINED)

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch.distributed
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import as_torch
 from collshim.messages import Recv, Send
-from collshim.torch.distributed.arguments import refuse, require_tensor
+from collshim.torch.distributed.arguments import require_tensor
 from collshim.torch.distributed.forms import uncounted, values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, required
 from collshim.torch.distributed.point_to_point import irecv, isend

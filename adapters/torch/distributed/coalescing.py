@@ -11,11 +11,12 @@ from torch import Tensor
 from torch.distributed import ReduceOp
 from torch.futures import Future
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
 from collshim.calls.collective import ALL_REDUCE, Collective
 from collshim.communicator import Communicator
 from collshim.torch.distributed import collectives
-from collshim.torch.distributed.arguments import NAMES, reduction_of, refuse, require_list, same_dtype, warn
+from collshim.torch.distributed.arguments import NAMES, reduction_of, require_list, same_dtype, warn
 from collshim.torch.distributed.forms import parts_like, place, values
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
 from collshim.torch.distributed.overriding import overridable

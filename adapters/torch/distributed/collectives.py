@@ -11,10 +11,10 @@ from typing import Any
 
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import as_output, as_torch
 from collshim.communicator import Communicator
 from collshim.layout import split
-from collshim.torch.distributed.arguments import refuse
 from collshim.torch.distributed.forms import joined_like, lengths, outputs, place, uncounted, values
 from collshim.work import Work
 

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import as_output, as_torch
 from collshim.communicator import Communicator
 from collshim.layout import split
-from collshim.torch.distributed.arguments import refuse
 
 
 def values(value: Any) -> Any:

@@ -6,17 +6,11 @@ inputs, complex numbers in ``gather``, every dtype.
 
 from __future__ import annotations
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array
 from collshim.calls.collective import ALL_GATHER, GATHER
 from collshim.torch.distributed import collectives
-from collshim.torch.distributed.arguments import (
-    list_or_nothing,
-    refuse,
-    renamed,
-    require_list,
-    require_tensor,
-    same_dtype,
-)
+from collshim.torch.distributed.arguments import list_or_nothing, renamed, require_list, require_tensor, same_dtype
 from collshim.torch.distributed.coalescing import posted_or_held
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable

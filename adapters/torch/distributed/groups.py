@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
-from collshim.torch.distributed.arguments import refuse, seconds
+from collshim.torch.distributed.arguments import seconds
 from collshim.torch.distributed.backends import backend_named, device_backends
 from collshim.torch.distributed.c10d.backend import introduce
 from collshim.torch.distributed.c10d.group import CollectiveGroup

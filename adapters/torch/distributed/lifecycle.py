@@ -17,9 +17,10 @@ import torch
 from torch.distributed import rendezvous
 
 from collshim import world
+from collshim.adapting.refusing import refuse
 from collshim.errors import WorldError, also
 from collshim.settings import get as current_options
-from collshim.torch.distributed.arguments import refuse, seconds
+from collshim.torch.distributed.arguments import seconds
 from collshim.torch.distributed.backends import backend_named, default_backend
 from collshim.torch.distributed.c10d.backend import (
     address_of,

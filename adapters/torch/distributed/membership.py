@@ -7,9 +7,10 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import torch.distributed
 
+from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
 from collshim.errors import WorldError, also
-from collshim.torch.distributed.arguments import refuse, warn
+from collshim.torch.distributed.arguments import warn
 from collshim.world import peek
 
 NON_GROUP_MEMBER = -100

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import collshim.work
+from collshim.adapting.refusing import refuse
 from collshim.errors import ArgumentTypeError, CollshimError, MismatchError, also
 from collshim.settings import get as current_options
 from collshim.settings import options
-from collshim.torch.distributed.arguments import refuse
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
 from collshim.torch.distributed.point_to_point import refuse_self
 from collshim.torch.distributed.posting import Call, awaited

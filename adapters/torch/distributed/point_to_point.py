@@ -7,10 +7,11 @@ receiver's tensor (gloo: an end of the process, or a tensor filled in part).
 
 from __future__ import annotations
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array
 from collshim.calls.collective import RECV, SEND
 from collshim.torch.distributed import collectives
-from collshim.torch.distributed.arguments import refuse, require_tensor
+from collshim.torch.distributed.arguments import require_tensor
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.posting import UNKNOWN, repeated_message, started

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array
 from collshim.calls.collective import BROADCAST, SCATTER
 from collshim.torch.distributed import collectives
-from collshim.torch.distributed.arguments import list_or_nothing, refuse, require_tensor, same_dtype
+from collshim.torch.distributed.arguments import list_or_nothing, require_tensor, same_dtype
 from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
 from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.posting import UNKNOWN, plain_list, posted, repeated

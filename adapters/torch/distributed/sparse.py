@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
 from collshim.errors import MismatchError
-from collshim.torch.distributed.arguments import refuse
 from collshim.work import Together, Work
 
 

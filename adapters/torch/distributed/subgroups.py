@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from collshim.torch.distributed.arguments import refuse, seconds
+from collshim.adapting.refusing import refuse
+from collshim.torch.distributed.arguments import seconds
 from collshim.torch.distributed.backends import device_backends
 from collshim.torch.distributed.groups import get_process_group_ranks, get_rank, get_world_size, new_group, registered
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of

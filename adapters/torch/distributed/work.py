@@ -17,9 +17,10 @@ from torch.futures import Future
 
 import collshim.work
 from collshim import world
+from collshim.adapting.refusing import refuse
 from collshim.calls.pending import tell_change
 from collshim.errors import DeadlineError
-from collshim.torch.distributed.arguments import refuse, seconds
+from collshim.torch.distributed.arguments import seconds
 from collshim.torch.distributed.profiling import Event
 
 T = TypeVar("T")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, NoReturn
+from typing import Any
 
 from collshim import world
+from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, WorldError, also, refusal
 from collshim.transports.processes.store import reach_store, serve_store
@@ -100,20 +101,20 @@ class NamedGroups:
         """The global rank of the group's rank."""
         ranks = self._named(group).ranks
         if not 0 <= rank < len(ranks):
-            _refuse(f"Group {group} doesn't contain the group rank {rank}")
+            refuse(RuntimeError, f"Group {group} doesn't contain the group rank {rank}")
         return ranks[rank]
 
     def get_group_rank_from_world_rank(self, rank: int, group: str) -> int:
         """The group's rank of a global rank."""
         ranks = list(self._named(group).ranks)
         if rank not in ranks:
-            _refuse(f"Group {group} doesn't contain the global rank {rank}")
+            refuse(RuntimeError, f"Group {group} doesn't contain the global rank {rank}")
         return ranks.index(rank)
 
     def get_group_ranks(self, group: str) -> list[int]:
         """The global ranks of the group's members, in its order."""
         if group not in self._groups and group != self._comm.WORLD_COMM_GROUP:
-            _refuse(f"Group {group} doesn't include this rank {world.current().rank} process.")
+            refuse(RuntimeError, f"Group {group} doesn't include this rank {world.current().rank} process.")
         return list(self._named(group).ranks)
 
     def get_group_map(self) -> dict[str, list[int]]:
@@ -149,14 +150,10 @@ class NamedGroups:
         if group in self._groups:
             return self._groups[group]
         if group != self._comm.WORLD_COMM_GROUP:
-            _refuse(f"The group {group} does not exist.")
+            refuse(RuntimeError, f"The group {group} does not exist.")
         return self._all()
 
     def _neighbours(self, group: str) -> list[int]:
         here = world.current()
         machine = here.rank // here.local_size
         return [rank for rank in self._named(group).ranks if rank // here.local_size == machine]
-
-
-def _refuse(text: str) -> NoReturn:
-    raise also(ArgumentError, RuntimeError)(text + world.place())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
 from collshim.calls.validation import refuse_kind, tensor_of
 from collshim.communicator import Communicator
 from collshim.layout import split
 from collshim.mindspore.communication.arguments import require_name
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, refuse, resolved
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, resolved
 
 
 def require_tensor(function: str, tensor: Array) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
 from collshim.mindspore.communication.comm_func.arguments import dense, group_or_world, peer_in
 from collshim.mindspore.communication.comm_func.handle import CommHandle, in_kind_of
 from collshim.mindspore.communication.comm_func.point_to_point import irecv, isend
-from collshim.mindspore.communication.groups import refuse
 
 
 class P2POp:

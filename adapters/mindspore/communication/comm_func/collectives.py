@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch
 from collshim.layout import concatenated
 from collshim.mindspore.communication.comm_func.arguments import divided, require_group, require_tensor
 from collshim.mindspore.communication.comm_func.handle import CommHandle, output_and_handle
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.settings import of_adapter
 
 _OPS = ("sum", "prod", "min", "max")

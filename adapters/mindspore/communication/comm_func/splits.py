@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_output, as_torch, is_array
 from collshim.calls.call import name_of
 from collshim.communicator import Communicator
 from collshim.errors import MismatchError, refusal
 from collshim.layout import cut, joined
-from collshim.mindspore.communication.groups import refuse
 
 Shape = tuple[int, ...]
 

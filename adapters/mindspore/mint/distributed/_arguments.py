@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
 from collshim.mindspore.common.dtype import dtype_name
 from collshim.mindspore.communication.comm_func.handle import CommHandle
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, refuse, resolved
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, resolved
 from collshim.mindspore.tensor import comes_into, settle
 from collshim.work import Work
 

@@ -7,10 +7,11 @@ from typing import Any
 from urllib.parse import urlparse
 
 from collshim import world
+from collshim.adapting.refusing import refuse
 from collshim.log import LOG
 from collshim.mindspore._c_expression import GroupOptions
 from collshim.mindspore.communication import management
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, GlobalComm, groups, initialised, refuse
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, GlobalComm, groups, initialised
 from collshim.mindspore.mint.distributed._arguments import group_of
 
 

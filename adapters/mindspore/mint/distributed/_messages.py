@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from collshim import world
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, is_array
 from collshim.messages import Recv, Send
 from collshim.mindspore.communication.comm_func.arguments import peer_in
 from collshim.mindspore.communication.comm_func.handle import CommHandle
-from collshim.mindspore.communication.groups import refuse
 from collshim.mindspore.mint.distributed._arguments import group_of, memory, require_rank
 from collshim.mindspore.tensor import comes_into
 from collshim.work import Together

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from collshim.adapting.refusing import refuse
 from collshim.mindspore.communication.comm_func.arguments import peer_in, root_in
-from collshim.mindspore.communication.groups import refuse
 from collshim.mindspore.mint.distributed._arguments import group_of, require_length, require_rank
 
 

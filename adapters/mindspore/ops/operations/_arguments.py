@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from collshim.mindspore.communication.groups import Group, initialised, refuse, resolved
+from collshim.adapting.refusing import refuse
+from collshim.mindspore.communication.groups import Group, initialised, resolved
 from collshim.mindspore.ops.primitive import Primitive
 
 OPS = ("sum", "max", "min", "prod", "avg")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import torch
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch
 from collshim.layout import split
 from collshim.mindspore.communication import comm_func
 from collshim.mindspore.communication.comm_func.arguments import divided, require_tensor
 from collshim.mindspore.communication.comm_func.handle import in_kind_of
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.mindspore.ops.operations._arguments import Collective, Reducing, require_type
 
 __all__ = ["AllGather", "AllReduce", "AlltoAll", "Barrier", "ReduceOp", "ReduceScatter"]

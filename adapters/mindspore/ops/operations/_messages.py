@@ -12,13 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch
 from collshim.communicator import Communicator
 from collshim.messages import Recv
 from collshim.messages import Send as SentMessage
 from collshim.mindspore.communication.comm_func.arguments import dense, require_tensor
 from collshim.mindspore.communication.comm_func.handle import in_kind_of
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse, resolved
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, resolved
 from collshim.mindspore.ops.operations._arguments import Collective, require_type
 from collshim.mindspore.ops.operations._differentiable import differentiated, is_differentiated
 from collshim.mindspore.tensor import Tensor as MindSporeTensor

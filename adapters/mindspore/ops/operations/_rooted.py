@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, is_array
 from collshim.mindspore.communication import comm_func
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, refuse
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.mindspore.ops.operations._arguments import Collective, Reducing, require_type
 
 __all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce"]

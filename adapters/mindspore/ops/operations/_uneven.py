@@ -11,10 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
 from collshim.mindspore.communication.comm_func.arguments import require_tensor
 from collshim.mindspore.communication.comm_func.handle import in_kind_of
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, refuse
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group
 from collshim.mindspore.ops.operations._arguments import Collective, Reducing, require_type
 
 __all__ = ["AllGatherV", "AlltoAllV", "AlltoAllVC", "ReduceScatterV"]

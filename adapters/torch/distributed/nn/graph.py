@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_output, as_torch, like
-from collshim.torch.distributed.arguments import refuse
 
 
 class _Delivered(torch.autograd.Function):
