@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import optree
 import pytest
@@ -12,11 +13,7 @@ import torch
 import collshim
 import collshim.oneflow as flow
 from collshim.oneflow.nn.parallel import DistributedDataParallel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 
 class Product(flow.nn.Module):
@@ -204,11 +201,9 @@ def test_frozen_parameters_stay_without_gradients(run: Run) -> None:
     assert both(run, rank) == (3.0, None)
 
 
-def test_a_module_without_parameters_is_let_pass(run: Run) -> None:
-    def rank() -> float:
-        return float(DistributedDataParallel(flow.nn.Identity())(own()).item())
-
-    assert run(rank, 2) == [1.0, 2.0]
+@each_of(2, gives=[1.0, 2.0])
+def test_a_module_without_parameters_is_let_pass() -> float:
+    return float(DistributedDataParallel(flow.nn.Identity())(own()).item())
 
 
 def test_memory_of_the_last_step_is_let_go(run: Run) -> None:
@@ -230,12 +225,10 @@ def test_memory_of_the_last_step_is_let_go(run: Run) -> None:
         (Product, {"bucket_size": 0}, ValueError, "bucket_size is 0, should be a positive int"),
     ],
 )
+@each_of(2)
 def test_what_cannot_be_wrapped_is_refused(
-    run: Run, module: Any, choice: dict[str, Any], kind: type[Exception], text: str
+    module: Any, choice: dict[str, Any], kind: type[Exception], text: str
 ) -> None:
-    def rank() -> None:
-        with pytest.raises(kind, match=text) as caught:
-            DistributedDataParallel(module(), **choice)
-        assert isinstance(caught.value, collshim.ArgumentError)
-
-    run(rank, 2)
+    with pytest.raises(kind, match=text) as caught:
+        DistributedDataParallel(module(), **choice)
+    assert isinstance(caught.value, collshim.ArgumentError)
