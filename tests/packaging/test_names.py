@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.packaging.conftest import Run
+from tests.packaging.conftest import Run
 
 PACKAGES = ("conformance", "demo", "megengine", "mindspore", "oneflow", "tensorflow", "torch")
 
