@@ -22,7 +22,7 @@ from tests.engine.scenarios.gradients import (
     second_order,
     twice,
 )
-from tests.engine.worlds import TRANSPORTS, attempt, on_ranks, world
+from tests.engine.worlds import attempt, on_ranks, world
 
 SIZE = 3
 EVERYBODY = (True, True, True)
@@ -150,7 +150,6 @@ def _unchecked() -> Any:
     return x.grad.tolist(), y.grad.tolist()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_gradients_with_and_without_the_check(transport: str) -> None:
     found = on_ranks(_unchecked, 2, transport)
     assert found == [([6.0, 6.0], [[1.0, 1.0]] * 2), ([3.0, 3.0], [[1.0, 1.0]] * 2)]
@@ -200,7 +199,6 @@ def _without() -> Any:
     return quiet.requires_grad, whole.requires_grad, plain.token, into.requires_grad, x.requires_grad
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_nothing_is_tracked_where_nobody_asks(transport: str) -> None:
     assert on_ranks(_without, 2, transport) == [(False, False, None, False, True)] * 2
 
@@ -224,7 +222,6 @@ def _are_gone(comm: Any, references: list[Any]) -> list[bool]:
     return [reference() is None for reference in references]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_graph_is_freed_with_what_holds_it(transport: str) -> None:
     assert on_ranks(_memory, 2, transport) == [[True, True]] * 2
 

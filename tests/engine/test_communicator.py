@@ -10,7 +10,7 @@ import torch
 from collshim.transports import compute
 from collshim.transports.threads import exchange, transport
 from tests.engine.scenarios.values import OPS, SHAPES, expected, scenarios
-from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
+from tests.engine.worlds import Outcome, compare, outcomes, values_of
 
 SIZES = (1, 2, 3, 4)
 
@@ -26,7 +26,6 @@ def _found(transport: str, size: int) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_rank_holds_what_the_collective_promises(transport: str, op: str) -> None:
     compare(
         (

@@ -7,7 +7,7 @@ from functools import cache, partial
 import pytest
 
 from tests.engine.scenarios.groups import GROUPS, SIZE, scenario
-from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
+from tests.engine.worlds import Outcome, outcomes, values_of
 
 
 @cache
@@ -16,6 +16,5 @@ def _found(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("name", GROUPS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_subgroups(transport: str, name: str) -> None:
     assert values_of(_found(transport), name) == GROUPS[name][1]

@@ -7,7 +7,7 @@ from functools import cache, partial
 import pytest
 
 from tests.engine.scenarios.in_flight import CASES, IN_FLIGHT, SIZE, scenario
-from tests.engine.worlds import TRANSPORTS, Outcome, outcomes, values_of
+from tests.engine.worlds import Outcome, outcomes, values_of
 
 
 @cache
@@ -17,6 +17,5 @@ def _found(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize(("name", "length"), CASES)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_works_are_independent_of_when_they_are_waited_for(transport: str, name: str, length: str) -> None:
     assert values_of(_found(transport), f"{name}, {length}") == IN_FLIGHT[name][1]

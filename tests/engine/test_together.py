@@ -9,7 +9,7 @@ import torch
 
 import collshim
 from tests.engine.scenarios.together import CASES, CHECKED, NANS, SIZE, scenario
-from tests.engine.worlds import TRANSPORTS, Outcome, on_ranks, outcomes, values_of, world
+from tests.engine.worlds import Outcome, on_ranks, outcomes, values_of, world
 
 
 @cache
@@ -19,7 +19,6 @@ def _found(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in CHECKED])
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_objects_coalesced_arrays_and_batches(transport: str, name: str) -> None:
     assert values_of(_found(transport), name) == CASES[name][1]
 
