@@ -46,12 +46,10 @@ def both(run: Run, rank: Callable[[], Any]) -> Any:
     return first
 
 
-def test_it_returns_the_module_itself(run: Run) -> None:
-    def rank() -> tuple[bool, bool]:
-        module = Product()
-        return DistributedDataParallel(module) is module, bool(module._is_ddp_module)
-
-    assert both(run, rank) == (True, True)
+@each_of(2, gives=[(True, True)] * 2)
+def test_it_returns_the_module_itself() -> tuple[bool, bool]:
+    module = Product()
+    return DistributedDataParallel(module) is module, bool(module._is_ddp_module)
 
 
 def once(module: Any) -> None:
@@ -170,35 +168,29 @@ class Outputs(flow.nn.Module):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_several_outputs_keep_their_form_and_any_of_them_trains(run: Run, form: str) -> None:
-    def rank() -> Any:
-        module = DistributedDataParallel(Outputs(form))
-        result = module(own())
-        assert type(result) is type(FORMS[form](0, 0))
-        leaves = [leaf for leaf in optree.tree_leaves(result) if isinstance(leaf, flow.Tensor)]
-        leaves[0].backward()
-        return len(leaves), gradients(module)
-
-    assert both(run, rank) == (2, [1.5, 0.0])
+@each_of(2, gives=[(2, [1.5, 0.0])] * 2)
+def test_several_outputs_keep_their_form_and_any_of_them_trains(form: str) -> Any:
+    module = DistributedDataParallel(Outputs(form))
+    result = module(own())
+    assert type(result) is type(FORMS[form](0, 0))
+    leaves = [leaf for leaf in optree.tree_leaves(result) if isinstance(leaf, flow.Tensor)]
+    leaves[0].backward()
+    return len(leaves), gradients(module)
 
 
-def test_without_gradients_it_is_the_module(run: Run) -> None:
-    def rank() -> bool:
-        module = DistributedDataParallel(Product())
-        with flow.no_grad():
-            return bool(module(own()).requires_grad)
-
-    assert both(run, rank) is False
+@each_of(2, gives=[False] * 2)
+def test_without_gradients_it_is_the_module() -> bool:
+    module = DistributedDataParallel(Product())
+    with flow.no_grad():
+        return bool(module(own()).requires_grad)
 
 
-def test_frozen_parameters_stay_without_gradients(run: Run) -> None:
-    def rank() -> Any:
-        module = Product(2, lambda rank: [0, 1])
-        module.weights[1].requires_grad_(False)
-        DistributedDataParallel(module)(own()).backward()
-        return module.weights[0].grad.item(), module.weights[1].grad
-
-    assert both(run, rank) == (3.0, None)
+@each_of(2, gives=[(3.0, None)] * 2)
+def test_frozen_parameters_stay_without_gradients() -> Any:
+    module = Product(2, lambda rank: [0, 1])
+    module.weights[1].requires_grad_(False)
+    DistributedDataParallel(module)(own()).backward()
+    return module.weights[0].grad.item(), module.weights[1].grad
 
 
 @each_of(2, gives=[1.0, 2.0])
@@ -206,15 +198,13 @@ def test_a_module_without_parameters_is_let_pass() -> float:
     return float(DistributedDataParallel(flow.nn.Identity())(own()).item())
 
 
-def test_memory_of_the_last_step_is_let_go(run: Run) -> None:
-    def rank() -> tuple[int, int]:
-        module = DistributedDataParallel(Product())
-        hooks = next(iter(module.parameters()))._post_accumulate_grad_hooks
-        for _ in range(3):
-            module(own()).backward()
-        return len(hooks), len(module._forward_hooks)
-
-    assert both(run, rank) == (1, 1)
+@each_of(2, gives=[(1, 1)] * 2)
+def test_memory_of_the_last_step_is_let_go() -> tuple[int, int]:
+    module = DistributedDataParallel(Product())
+    hooks = next(iter(module.parameters()))._post_accumulate_grad_hooks
+    for _ in range(3):
+        module(own()).backward()
+    return len(hooks), len(module._forward_hooks)
 
 
 @pytest.mark.parametrize(
