@@ -9,7 +9,7 @@ import torch
 
 import collshim.torch.distributed as dist
 from tests.adapters.conftest import Run
-from tests.adapters.torch.calls.each import EACH
+from tests.adapters.torch.calls.collectives import EACH
 
 
 @pytest.mark.parametrize("name", EACH)

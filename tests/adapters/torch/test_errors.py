@@ -10,7 +10,7 @@ import torch
 
 import collshim.torch.distributed as dist
 from tests.adapters.conftest import Refused, Run, each_of
-from tests.adapters.torch.calls.each import EACH
+from tests.adapters.torch.calls.collectives import EACH
 
 F, INT, C = torch.zeros(2), torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.complex64)
 ROW, OTHER_ROW, TWO = torch.zeros(1, 2), torch.zeros(1, 2), torch.zeros(2, 2)

@@ -11,7 +11,7 @@ import torch
 import collshim.torch.distributed as dist
 from collshim import ArgumentTypeError
 from tests.adapters.conftest import Run, each_of
-from tests.adapters.torch.calls.each import EACH
+from tests.adapters.torch.calls.collectives import EACH
 
 
 class _Plain(torch.Tensor):

@@ -12,7 +12,7 @@ from torch import Tensor
 import collshim
 import collshim.torch.distributed as dist
 from tests.adapters.conftest import Run, each_of
-from tests.adapters.torch.calls.each import EACH
+from tests.adapters.torch.calls.collectives import EACH
 
 SECONDS = 60
 

@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import collshim.torch.distributed as dist
 from tests.adapters.conftest import each_of
-from tests.adapters.torch.calls.each import EACH
+from tests.adapters.torch.calls.collectives import EACH
 
 CALLS: dict[str, Callable[..., Any]] = {**EACH, "send": lambda t, two, whole: dist.send(t, 1 - dist.get_rank())}
 
