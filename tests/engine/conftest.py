@@ -11,3 +11,10 @@ from tests.engine.worlds import TRANSPORTS
 def transport(request: pytest.FixtureRequest) -> str:
     found: str = request.param
     return found
+
+
+@pytest.fixture(params=TRANSPORTS[:2])
+def checked(request: pytest.FixtureRequest) -> str:
+    """A transport over which ranks compare their calls."""
+    found: str = request.param
+    return found

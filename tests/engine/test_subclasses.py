@@ -47,10 +47,9 @@ def test_places_of_the_class_are_written(transport: str) -> None:
     assert on_ranks(subclasses.places, 2, transport) == [held, held]
 
 
-@pytest.mark.parametrize("transport", ["threads", "processes"])
-def test_gradients_go_through_the_class(transport: str) -> None:
+def test_gradients_go_through_the_class(checked: str) -> None:
     largest = [[0.0], [6.0]]
-    assert on_ranks(subclasses.gradients, 2, transport) == [
+    assert on_ranks(subclasses.gradients, 2, checked) == [
         ["Foreign", [6.0], "Foreign", [6.0], "Foreign", largest[rank]] for rank in range(2)
     ]
 

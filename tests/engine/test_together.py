@@ -24,15 +24,13 @@ def test_objects_coalesced_arrays_and_batches(transport: str, name: str) -> None
 
 
 @pytest.mark.parametrize("name", CHECKED)
-@pytest.mark.parametrize("transport", ["threads", "processes"])
-def test_what_ranks_compare_of_them(transport: str, name: str) -> None:
-    assert values_of(_found(transport), name) == CASES[name][1]
+def test_what_ranks_compare_of_them(checked: str, name: str) -> None:
+    assert values_of(_found(checked), name) == CASES[name][1]
 
 
 @pytest.mark.parametrize("name", NANS)
-@pytest.mark.parametrize("transport", ["threads", "processes"])
-def test_nan_is_found_and_told_to_every_rank(transport: str, name: str) -> None:
-    assert values_of(_found(transport), name) == NANS[name][1]
+def test_nan_is_found_and_told_to_every_rank(checked: str, name: str) -> None:
+    assert values_of(_found(checked), name) == NANS[name][1]
 
 
 def test_the_finder_is_refused_where_ranks_do_not_compare() -> None:

@@ -23,7 +23,6 @@ from tests.engine.scenarios.waits import (
 )
 from tests.engine.worlds import Outcome, on_ranks, outcomes, values_of
 
-CHECKED = ("threads", "processes")
 _ALL_TOGETHER = TOGETHER | CHECKED_TOGETHER
 
 
@@ -44,9 +43,8 @@ def test_two_threads_that_wait_for_one_work_get_the_same_result(transport: str, 
 
 
 @pytest.mark.parametrize("name", CHECKED_TOGETHER)
-@pytest.mark.parametrize("transport", CHECKED)
-def test_two_threads_that_wait_for_one_work_are_both_told_of_a_failure(transport: str, name: str) -> None:
-    assert values_of(_found(transport), name) == CHECKED_TOGETHER[name][1]
+def test_two_threads_that_wait_for_one_work_are_both_told_of_a_failure(checked: str, name: str) -> None:
+    assert values_of(_found(checked), name) == CHECKED_TOGETHER[name][1]
 
 
 @pytest.mark.parametrize("name", CLOSED)
