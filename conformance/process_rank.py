@@ -12,12 +12,12 @@ import torch
 from collshim import world
 from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.rank_context import RankContext
-from collshim.conformance.ranks import ENGINE_SECONDS, Request, serve
+from collshim.conformance.ranks import ENGINE_SECONDS, Serve
 
 bindings()  # imported with this module, for the processes that are forked after it
 
 
-def main(pipe: Connection, prefix: str, environment: Mapping[str, str]) -> None:
+def main(pipe: Connection, prefix: str, environment: Mapping[str, str], serve: Serve) -> None:
     """Join the world, answer until told to end or the asking process is gone, and leave the world."""
     os.environ.clear()
     os.environ.update(environment)
@@ -26,10 +26,5 @@ def main(pipe: Connection, prefix: str, environment: Mapping[str, str]) -> None:
     here.communicator.timeout = ENGINE_SECONDS
     place = RankContext(here.rank, here.size, prefix, os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     with pipe, suppress(EOFError, ConnectionResetError, BrokenPipeError):  # the asking process is gone
-
-        def receive() -> Request:
-            request: Request = pipe.recv()
-            return request
-
-        serve(place, receive, pipe.send)
+        serve(place, pipe.recv, pipe.send)
     world.close()

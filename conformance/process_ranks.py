@@ -17,7 +17,7 @@ from typing import Any
 from collshim.conformance.bindings.answers import Failure
 from collshim.conformance.forkserver import context
 from collshim.conformance.process_rank import main
-from collshim.conformance.ranks import ADDRESS, START_SECONDS, Reply, Request
+from collshim.conformance.ranks import ADDRESS, START_SECONDS, Reply, Request, Serve, serve
 
 _EXIT_SECONDS = 5.0  # from the end of a rank's pipe to that of its process
 
@@ -25,8 +25,9 @@ _EXIT_SECONDS = 5.0  # from the end of a rank's pipe to that of its process
 class ProcessRanks:
     """``size`` processes, each with its end of a pipe; ``checks`` says whether they compare their calls."""
 
-    def __init__(self, size: int, prefix: str = "collshim.", *, checks: bool = True) -> None:
+    def __init__(self, size: int, prefix: str = "collshim.", *, checks: bool = True, serve: Serve = serve) -> None:
         self._checks = checks
+        self._serve = serve
         self._store = _served_store()
         started = [self._started(rank, size, prefix) for rank in range(size)]
         self._pipes = [pipe for pipe, _ in started]
@@ -64,7 +65,7 @@ class ProcessRanks:
         with theirs:
             environment = os.environ | _launched(rank, size, self._store.port)
             environment |= {} if self._checks else {"COLLSHIM_CHECK": "0"}
-            process = server.Process(target=main, args=(theirs, prefix, environment), daemon=True)
+            process = server.Process(target=main, args=(theirs, prefix, environment, self._serve), daemon=True)
             process.start()
         return ours, process
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from collshim.conformance.bindings import find
 from collshim.conformance.bindings.answers import Answer, Failure
@@ -12,6 +12,7 @@ from collshim.conformance.cases import Case
 
 Reply: TypeAlias = "Answer | Failure"
 Request: TypeAlias = "tuple[str, Case] | None"  # the name of a binding, and a case; None ends the rank
+Serve: TypeAlias = Callable[[RankContext, Callable[[], Any], Callable[[Any], None]], None]  # what a rank does
 
 ADDRESS = "127.0.0.1"
 START_SECONDS = 60.0  # for the ranks to find each other

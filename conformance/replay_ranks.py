@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import collshim
-from collshim.conformance.bindings.rank_context import MissingFunctionError, resolve
+from collshim.conformance.missing import is_missing
 from collshim.conformance.recorder.dialects import dialect
 from collshim.conformance.recorder.dialects.torch import TorchArrays
 from collshim.conformance.recorder.performing import Answer, perform, raised
@@ -21,15 +21,7 @@ PATIENT_SECONDS = 30.0  # for the same on a machine that is busy
 
 def missing(recording: Recording) -> list[str]:
     """What the call needs and the adapter does not have."""
-    return [path for path in recording.asked.api if not _there(PREFIX + path)]
-
-
-def _there(path: str) -> bool:
-    try:
-        resolve(path)
-    except MissingFunctionError:
-        return False
-    return True
+    return [path for path in recording.asked.api if is_missing(PREFIX + path)]
 
 
 def differing(framework: str, recording: Recording) -> list[str]:

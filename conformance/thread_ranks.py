@@ -9,14 +9,15 @@ from time import monotonic
 
 from collshim import options
 from collshim.conformance.bindings.rank_context import RankContext
-from collshim.conformance.ranks import ENGINE_SECONDS, Reply, Request, serve
+from collshim.conformance.ranks import ENGINE_SECONDS, Reply, Request, Serve, serve
 from collshim.world import local_worlds, use
 
 
 class ThreadRanks:
-    """``size`` threads, each in its world, each with a queue of requests."""
+    """``size`` threads, each in its world, each with a queue of requests that ``serve`` answers."""
 
-    def __init__(self, size: int, prefix: str = "collshim.") -> None:
+    def __init__(self, size: int, prefix: str = "collshim.", *, serve: Serve = serve) -> None:
+        self._serve = serve
         with options(timeout=ENGINE_SECONDS):
             self._worlds = local_worlds(size)
         self._requests: list[SimpleQueue[Request]] = [SimpleQueue() for _ in range(size)]
@@ -61,7 +62,7 @@ class ThreadRanks:
             self._replies.put((context.rank, reply))
 
         with use(self._worlds[context.rank]):
-            serve(context, self._requests[context.rank].get, send)
+            self._serve(context, self._requests[context.rank].get, send)
 
     def _join(self, seconds: float) -> list[str]:
         """The names of the threads that have not ended in time."""

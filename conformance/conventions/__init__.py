@@ -5,10 +5,8 @@ called.py        how a binding calls its function, noted while it does
 gradient.py      what an input gets where every rank's loss is the sum of what it holds
 evidence.py      how many recorded calls stand behind a function, and where collshim differs from them
 facts.py         all of it for one spelling, with every spelling that is there run and compared first
-starts.py        how a rank gets ready in each framework
-sheets           what each page is about; its examples and notes are the spellings' own
+sheets.py        what each page is about; its examples and notes are the spellings' own
 example.py       runs an example on two ranks, and tells what each holds
-tables.py        Markdown's tables
 side_by_side.py  one collective in five frameworks
 collective.py    ``docs/differences/<collective>.md``
 pair.py          ``docs/differences/<framework>-<framework>.md``

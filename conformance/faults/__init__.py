@@ -2,7 +2,7 @@
 
 | module | subject |
 | --- | --- |
-| ``programs/`` | one fault each, with its corrected twin; written once against ``torch.distributed``'s names |
+| ``programs/`` | faults, each with its corrected twin; written once against ``torch.distributed``'s names |
 | ``program`` | what a program's header says, and its two functions |
 | ``rank`` | one rank: runs a function and sends how that ended |
 | ``job`` | all ranks of one run, started, listened to and ended |

@@ -1,15 +1,16 @@
 """A program of ``programs/``: its header, which only the scorer reads, and its two functions, which ranks run.
 
-A file opens with a docstring, ``class: what is wrong``, then one field a line: ``blame``, the ranks that are wrong;
-and where they differ from the usual ``told``, the ranks that must get an error (all that live); ``dead``, those that
-end themselves; ``options``, collshim's options that are switched on; ``on``, the only ways of running it; ``limit``,
-why no check can see it. The wrong lines carry a mark.
+A program is a function that is wrong, and its twin, the function of that name and ``_twin``. The first one's docstring
+opens with ``class: what is wrong``, then one field a line: ``blame``, the ranks that are wrong; and where they differ
+from the usual ``told``, the ranks that must get an error (all that live); ``dead``, those that end themselves;
+``options``, collshim's options that are switched on; ``on``, the only ways of running it; ``limit``, why no check can
+see it; ``twin``, the twin where it is another program's too. The wrong lines carry a mark.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ SIZE = 3
 
 PARTS = ("fault", "twin")
 _MARK = "# <- here"
-_FIELDS = {"blame", "told", "dead", "options", "on", "limit"}
+_TWIN = "_twin"
+_FIELDS = {"blame", "told", "dead", "options", "on", "limit", "twin"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,9 @@ class Program:
     """One fault and its corrected twin.
 
     Attributes:
-        name: the file's name without its ending.
+        name: the name of the function that is wrong.
+        twin: the name of the corrected one.
+        file: the name under which error texts and tracebacks know the file of both.
         fault: the class of the fault.
         summary: what is wrong, in words.
         blame: the ranks that are wrong.
@@ -41,6 +45,8 @@ class Program:
     """
 
     name: str
+    twin: str
+    file: str
     fault: str
     summary: str
     blame: frozenset[int]
@@ -50,11 +56,6 @@ class Program:
     on: tuple[str, ...]
     limit: str
     lines: tuple[int, ...]
-
-    @property
-    def file(self) -> str:
-        """The name under which error texts and tracebacks know it."""
-        return f"{self.name}.py"
 
     def runs_on(self, face: str) -> bool:
         """Whether the program means something where ranks are ``face``."""
@@ -66,41 +67,63 @@ class Program:
         Compiled under the file's bare name: installed, the file lies within collshim, whose own lines error texts
         leave out; a user's script does not.
         """
-        namespace: dict[str, Any] = {"__name__": self.name}
-        exec(compile(_source(self.name), self.file, "exec"), namespace)
-        function: Callable[[Any], None] = namespace[part]
+        namespace: dict[str, Any] = {"__name__": self.file.removesuffix(".py")}
+        exec(compile((FOLDER / self.file).read_text(encoding="utf-8"), self.file, "exec"), namespace)
+        function: Callable[[Any], None] = namespace[self.twin if part == "twin" else self.name]
         return function
 
 
 def read(name: str) -> Program:
-    """The program of this name, as its header describes it."""
-    source = _source(name)
-    head, *rest = (ast.get_docstring(ast.parse(source)) or "").splitlines()
-    fault, _, summary = head.rstrip(".").partition(": ")
-    fields = dict(line.split(": ", 1) for line in rest if line)
-    dead = _ranks(fields.get("dead", ""))
-    error_ranks = _ranks(fields["told"]) if "told" in fields else frozenset(range(SIZE)) - dead
-    lines = [number for number, line in enumerate(source.splitlines(), 1) if line.endswith(_MARK)]
-    if not lines or not summary or not _FIELDS >= fields.keys() >= {"blame"}:
-        raise ValueError(f"{name}.py: the header is {head!r} and {fields}, should be a class, a summary and its fields")
-    options, on = fields.get("options", "").split(), fields.get("on", "").split()
-    blame = _ranks(fields["blame"])
-    limit = fields.get("limit", "")
-    return Program(name, fault, summary, blame, error_ranks, dead, tuple(options), tuple(on), limit, tuple(lines))
+    """The program of this name."""
+    return next(program for program in programs() if program.name == name)
 
 
 def programs() -> list[Program]:
     """Every program, class by class in the order of names."""
-    return sorted((read(path.stem) for path in FOLDER.glob("*.py")), key=place)
+    return sorted((program for path in FOLDER.glob("*.py") for program in _of_file(path)), key=place)
+
+
+def _of_file(path: Path) -> Iterator[Program]:
+    source = path.read_text(encoding="utf-8")
+    marked = [number for number, line in enumerate(source.splitlines(), 1) if line.endswith(_MARK)]
+    functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    for name, function in functions.items():
+        if not name.endswith(_TWIN):
+            lines = range(function.lineno, (function.end_lineno or 0) + 1)
+            program = _program(path.name, function, tuple(number for number in marked if number in lines))
+            if program.twin not in functions:
+                raise ValueError(f"{path.name}: {name} has no {program.twin} beside it")
+            yield program
+
+
+def _program(file: str, function: ast.FunctionDef, lines: tuple[int, ...]) -> Program:
+    """What the function's header says of it."""
+    name = function.name
+    head, *rest = (ast.get_docstring(function) or "").splitlines() or [""]
+    fault, _, summary = head.rstrip(".").partition(": ")
+    fields = dict(line.split(": ", 1) for line in rest if line)
+    if not lines or not summary or not _FIELDS >= fields.keys() >= {"blame"}:
+        raise ValueError(f"{file}: {name} has {head!r} and {fields}, should have a class, a summary and its fields")
+    dead = _ranks(fields.get("dead", ""))
+    return Program(
+        name,
+        fields.get("twin", name + _TWIN),
+        file,
+        fault,
+        summary,
+        blame=_ranks(fields["blame"]),
+        told=_ranks(fields["told"]) if "told" in fields else frozenset(range(SIZE)) - dead,
+        dead=dead,
+        options=tuple(fields.get("options", "").split()),
+        on=tuple(fields.get("on", "").split()),
+        limit=fields.get("limit", ""),
+        lines=lines,
+    )
 
 
 def place(program: Program) -> tuple[bool, str, str]:
     """The place of a program among the others: those that no check can see come last."""
     return bool(program.limit), program.fault, program.name
-
-
-def _source(name: str) -> str:
-    return (FOLDER / f"{name}.py").read_text(encoding="utf-8")
 
 
 def _ranks(text: str) -> frozenset[int]:

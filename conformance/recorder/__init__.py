@@ -4,7 +4,7 @@
     trees.py        values as JSON and back
     performing.py   makes one call on one rank, and tells what that rank holds then
     dialects/       one module per framework: its arrays, its names, how its ranks are started
-    catalogue/      one module per framework: what it is asked
+    catalogue/      what each framework is asked
     jobs.py         ranks of the real framework, started again where a call ended them
     recordings.py   the files
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from typing import Any, Protocol
 
 import pytest
@@ -32,6 +33,22 @@ def around() -> Around:
 def run(around: Around) -> Run:
     """``run(fn, size, *args)``: what ``fn(*args)`` returns on each rank."""
     return lambda fn, size, *args: collshim.launch(around, size, args=(partial(fn, *args),), timeout=SECONDS)
+
+
+def each_of(size: int, gives: Sequence[Any] | None = None) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """A test of what each of ``size`` ranks does; ``gives``, where it is given, is what they return, by rank."""
+
+    def test_of(fn: Callable[..., Any]) -> Callable[..., None]:
+        @wraps(fn)
+        def test(run: Run, **fixtures: Any) -> None:
+            found = run(partial(fn, **fixtures), size)
+            assert gives is None or found == gives
+
+        asked = [*inspect.signature(fn).parameters.values(), inspect.Parameter("run", inspect.Parameter.KEYWORD_ONLY)]
+        vars(test)["__signature__"] = inspect.Signature(asked)
+        return test
+
+    return test_of
 
 
 @pytest.fixture

@@ -7,15 +7,12 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from collshim.demo.examples import SHEETS
 from collshim.demo.verdict import DOCUMENTED
-
-if TYPE_CHECKING:
-    from tests.demo.conftest import Demo
+from tests.demo.conftest import Demo
 
 COUNTS = re.compile(r"(\d+) of (\d+) documented results reproduced; (.*) training curves bitwise equal")
 

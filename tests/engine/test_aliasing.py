@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from collshim.calls.aliasing import sharing
-from tests.engine.worlds import TRANSPORTS, on_ranks, world
+from tests.engine.worlds import on_ranks, world
 
 MATRIX = torch.zeros(6, 4)
 APART = {
@@ -78,6 +78,5 @@ def _gathered_into_columns() -> Any:
     return matrix.tolist()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_columns_of_one_matrix_are_outputs_like_any_others(transport: str) -> None:
     assert on_ranks(_gathered_into_columns, 2, transport) == [[[row, row + 10.0] for row in range(5)]] * 2

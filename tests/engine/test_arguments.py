@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.engine.worlds import TRANSPORTS, on_ranks, world
+from tests.engine.worlds import on_ranks, world
 
 SIZE = 2
 FLAGS = {
@@ -33,7 +33,6 @@ def _doubled(length: int) -> Any:
 
 
 @pytest.mark.parametrize("length", [3, 1500])
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_factor_may_be_an_int_on_one_rank_and_a_float_on_another(transport: str, length: int) -> None:
     assert on_ranks(_doubled, SIZE, transport, length) == [[{4.0}] * 3] * SIZE
 
@@ -51,7 +50,6 @@ def _halved_as(dtype: torch.dtype, length: int) -> Any:
 
 
 @pytest.mark.parametrize("length", [3, 1500])
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_halves_of_large_integers_are_exact_in_every_dtype(transport: str, length: int) -> None:
     totals = [{torch.iinfo(dtype).max - 2} for dtype in INTEGERS]
     wanted = [[[total, total, total] for total in totals], [[total, None, total] for total in totals]]
@@ -72,7 +70,6 @@ def _discovered(flag: Any) -> Any:
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_anything_that_is_true_says_that_shapes_are_discovered(transport: str, flag: str) -> None:
     found = on_ranks(_discovered, SIZE, transport, FLAGS[flag])
     assert found == [[[1.0, 2.0]] * 4, [[1.0, 2.0]] * 5]

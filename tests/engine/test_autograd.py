@@ -22,7 +22,7 @@ from tests.engine.scenarios.gradients import (
     second_order,
     twice,
 )
-from tests.engine.worlds import TRANSPORTS, attempt, on_ranks, world
+from tests.engine.worlds import attempt, on_ranks, world
 
 SIZE = 3
 EVERYBODY = (True, True, True)
@@ -58,12 +58,11 @@ def test_gradients_can_be_differentiated_once_more(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TWICE)
-@pytest.mark.parametrize("transport", ["threads", "processes"])
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")  # threads share the filters
-def test_where_others_could_not_join_a_second_backward_is_refused(transport: str, name: str) -> None:
+def test_where_others_could_not_join_a_second_backward_is_refused(checked: str, name: str) -> None:
     op = name.partition(",")[0]
     text = f"{op}: its backward is differentiated, should be done once: the other ranks hold nothing to join a second"
-    refused, total = on_ranks(twice, SIZE, transport, name)[1]
+    refused, total = on_ranks(twice, SIZE, checked, name)[1]
     assert (refused.raised[1:3], refused.text) == (
         ("ArgumentError", "CollshimError"),
         f"{text} backward with (rank 1 of 3)",
@@ -150,7 +149,6 @@ def _unchecked() -> Any:
     return x.grad.tolist(), y.grad.tolist()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_gradients_with_and_without_the_check(transport: str) -> None:
     found = on_ranks(_unchecked, 2, transport)
     assert found == [([6.0, 6.0], [[1.0, 1.0]] * 2), ([3.0, 3.0], [[1.0, 1.0]] * 2)]
@@ -200,7 +198,6 @@ def _without() -> Any:
     return quiet.requires_grad, whole.requires_grad, plain.token, into.requires_grad, x.requires_grad
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_nothing_is_tracked_where_nobody_asks(transport: str) -> None:
     assert on_ranks(_without, 2, transport) == [(False, False, None, False, True)] * 2
 
@@ -224,7 +221,6 @@ def _are_gone(comm: Any, references: list[Any]) -> list[bool]:
     return [reference() is None for reference in references]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_graph_is_freed_with_what_holds_it(transport: str) -> None:
     assert on_ranks(_memory, 2, transport) == [[True, True]] * 2
 

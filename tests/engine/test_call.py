@@ -73,6 +73,5 @@ def _backward_of_one() -> Any:
     return [line.rpartition(" at ")[2].partition(":")[0] for line in str(found.value).split("\n")[1:]]
 
 
-@pytest.mark.parametrize("transport", ["threads", "processes"])
-def test_a_call_in_a_backward_was_made_by_who_asked_for_the_backward(transport: str) -> None:
-    assert on_ranks(_backward_of_one, 2, transport) == [["test_call.py"] * 2] * 2
+def test_a_call_in_a_backward_was_made_by_who_asked_for_the_backward(checked: str) -> None:
+    assert on_ranks(_backward_of_one, 2, checked) == [["test_call.py"] * 2] * 2

@@ -1,16 +1,17 @@
-"""Every collective over every transport, world size and size of data."""
+"""Every collective over every transport, world size and size of data; subgroups; works on their way together."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import pytest
 import torch
 
 from collshim.transports import compute
 from collshim.transports.threads import exchange, transport
+from tests.engine.scenarios import groups, in_flight
 from tests.engine.scenarios.values import OPS, SHAPES, expected, scenarios
-from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
+from tests.engine.worlds import Outcome, compare, outcomes, values_of
 
 SIZES = (1, 2, 3, 4)
 
@@ -26,7 +27,6 @@ def _found(transport: str, size: int) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_rank_holds_what_the_collective_promises(transport: str, op: str) -> None:
     compare(
         (
@@ -55,3 +55,24 @@ def test_threads_that_share_the_work_hold_the_same(op: str) -> None:
         (f"{size} ranks, {op}", values_of(_shared(size), op), expected(op, SHAPES["large"], torch.float32, "sum", size))
         for size in SIZES[1:]
     )
+
+
+@cache
+def _of_groups(transport: str) -> list[dict[str, Outcome]]:
+    return outcomes({name: partial(groups.scenario, name) for name in groups.GROUPS}, groups.SIZE, transport)
+
+
+@pytest.mark.parametrize("name", groups.GROUPS)
+def test_subgroups(transport: str, name: str) -> None:
+    assert values_of(_of_groups(transport), name) == groups.GROUPS[name][1]
+
+
+@cache
+def _in_flight(transport: str) -> list[dict[str, Outcome]]:
+    asked = {f"{name}, {length}": partial(in_flight.scenario, name, length) for name, length in in_flight.CASES}
+    return outcomes(asked, in_flight.SIZE, transport)
+
+
+@pytest.mark.parametrize(("name", "length"), in_flight.CASES)
+def test_works_are_independent_of_when_they_are_waited_for(transport: str, name: str, length: str) -> None:
+    assert values_of(_in_flight(transport), f"{name}, {length}") == in_flight.IN_FLIGHT[name][1]

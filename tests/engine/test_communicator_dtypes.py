@@ -17,7 +17,7 @@ from tests.engine.scenarios.values import (
     means_something,
     scenarios,
 )
-from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
+from tests.engine.worlds import Outcome, compare, outcomes, values_of
 
 SIZE = 2
 DTYPES = [
@@ -71,7 +71,6 @@ def _reduced(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("op", MOVEMENTS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_dtype_is_moved_unchanged(transport: str, op: str) -> None:
     compare(
         (
@@ -85,7 +84,6 @@ def test_every_dtype_is_moved_unchanged(transport: str, op: str) -> None:
 
 
 @pytest.mark.parametrize("op", REDUCTIONS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_dtype_is_reduced_exactly(transport: str, op: str) -> None:
     compare(
         (

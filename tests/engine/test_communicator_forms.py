@@ -11,7 +11,7 @@ import pytest
 from tests.engine.scenarios.forms import INTO, LENGTHS, OTHER_DTYPES, PLACES, into
 from tests.engine.scenarios.in_place import IN_PLACE, in_place
 from tests.engine.scenarios.memory import MEMORY, memory
-from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
+from tests.engine.worlds import Outcome, compare, outcomes, values_of
 
 FAMILIES = {"into": into, "in place": in_place, "memory": memory}
 SIZES = (1, 3)
@@ -31,21 +31,18 @@ def _compare(family: str, transport: str, names: Iterable[str], expected: Callab
 
 
 @pytest.mark.parametrize("op", [*INTO, OTHER_DTYPES])
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_result_is_written_into_the_callers_memory_which_is_returned(transport: str, op: str) -> None:
     names = [f"{op}, {place}, {length}" for place in PLACES for length in LENGTHS]
     _compare("into", transport, names, lambda size: [(True, True)] * size)
 
 
 @pytest.mark.parametrize("op", IN_PLACE)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_result_may_go_where_inputs_lie(transport: str, op: str) -> None:
     names = [f"{op}, {length}" for length in LENGTHS]
     _compare("in place", transport, names, lambda size: [(True, True)] * size)
 
 
 @pytest.mark.parametrize("case", MEMORY)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_kind_and_layout_gives_the_same_numbers(transport: str, case: str) -> None:
     names = [f"{case}, {length}" for length in LENGTHS]
     _compare("memory", transport, names, lambda size: [MEMORY[case][1](rank, size) for rank in range(size)])

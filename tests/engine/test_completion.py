@@ -6,13 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
 
 from collshim import Communicator
 from tests.engine.worlds import compare, on_ranks, world
 
-TRANSPORTS = ("threads", "processes", "unchecked")
 LENGTH = 5000
 """Elements: data that follows the ranks' fingerprints."""
 
@@ -46,7 +44,6 @@ def done_without_a_wait() -> dict[str, bool]:
     return found
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_call_whose_data_has_moved_is_done_without_a_wait(transport: str) -> None:
     for rank, found in enumerate(on_ranks(done_without_a_wait, 2, transport, wait=20.0)):
         compare((f"{name} on rank {rank}", done, True) for name, done in found.items())

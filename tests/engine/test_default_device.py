@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
-from tests.engine.worlds import TRANSPORTS, attempt, on_ranks, plain, world
+from tests.engine.worlds import attempt, on_ranks, plain, world
 
 
 def with_a_default_device() -> list[Any]:
@@ -27,7 +26,6 @@ def with_a_default_device() -> list[Any]:
     return [outcome.text or plain(outcome.value) for outcome in outcomes]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_default_device_changes_nothing(transport: str) -> None:
     vector, ones = ("torch.float32", (3,)), ("numpy.float64", (2,), [2.0, 2.0])
     wanted = [

@@ -13,7 +13,6 @@ import torch
 from collshim import world as worlds
 from tests.engine.worlds import on_ranks, world
 
-TRANSPORTS = ("threads", "processes", "unchecked")
 LONGEST_WAIT = 5.0
 
 
@@ -47,7 +46,6 @@ def drops(number: int) -> Any:
     return before, after
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_nothing_of_dropped_communicators_is_kept(transport: str) -> None:
     for before, after in on_ranks(drops, 2, transport, 24):
         assert {name: count for name, count in after.items() if count > before[name] + 4} == {}
@@ -67,7 +65,6 @@ def posts_and_drops() -> Any:
     return [work.wait()[0].item() for work in works]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_calls_in_progress_complete_though_their_communicator_is_dropped(transport: str) -> None:
     assert on_ranks(posts_and_drops, 2, transport) == [[1.0, 3.0, 5.0]] * 2
 

@@ -10,8 +10,6 @@ import pytest
 from tests.engine.scenarios.in_step import COALESCED, SCENARIOS, SIZE, uneven
 from tests.engine.worlds import Outcome, outcomes, values_of
 
-CHECKED = ("threads", "processes")
-
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
@@ -20,26 +18,22 @@ def _found(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-@pytest.mark.parametrize("transport", CHECKED)
-def test_the_calls_after_a_failure_are_right_whoever_has_heard_of_it(transport: str, name: str) -> None:
-    assert values_of(_found(transport), name) == SCENARIOS[name][1]
+def test_the_calls_after_a_failure_are_right_whoever_has_heard_of_it(checked: str, name: str) -> None:
+    assert values_of(_found(checked), name) == SCENARIOS[name][1]
 
 
 @pytest.mark.parametrize("name", COALESCED)
-@pytest.mark.parametrize("transport", CHECKED)
-def test_a_failure_in_coalesced_arrays_of_several_dtypes_is_told_once(transport: str, name: str) -> None:
-    told = [(found[0], found[1]) for found in values_of(_found(transport), name)]
+def test_a_failure_in_coalesced_arrays_of_several_dtypes_is_told_once(checked: str, name: str) -> None:
+    told = [(found[0], found[1]) for found in values_of(_found(checked), name)]
     assert told == [(("not waited for",), ("MismatchError",))] + [(("MismatchError",), ())] * 2
 
 
 @pytest.mark.parametrize("name", COALESCED)
-@pytest.mark.parametrize("transport", CHECKED)
-def test_the_calls_after_coalesced_arrays_that_failed_are_right(transport: str, name: str) -> None:
+def test_the_calls_after_coalesced_arrays_that_failed_are_right(checked: str, name: str) -> None:
     shapes = [(3, 2), (3, 4), (3, 1)] if "gather" in name else [(2,), (4,), (1,)]
-    assert [found[2:] for found in values_of(_found(transport), name)] == [(shapes, 111.0)] * SIZE
+    assert [found[2:] for found in values_of(_found(checked), name)] == [(shapes, 111.0)] * SIZE
 
 
-@pytest.mark.parametrize("transport", CHECKED)
-def test_arrays_of_a_dtype_that_other_ranks_lack_are_a_mismatch(transport: str) -> None:
+def test_arrays_of_a_dtype_that_other_ranks_lack_are_a_mismatch(checked: str) -> None:
     text = "all_reduce_coalesced: ranks disagree on content: rank 0 has coalesced of 1 of 2: (2,), the others "
-    assert values_of(_found(transport), "uneven") == [f"{text}coalesced of 1: (2,)"] * SIZE
+    assert values_of(_found(checked), "uneven") == [f"{text}coalesced of 1: (2,)"] * SIZE

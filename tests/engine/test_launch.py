@@ -119,13 +119,11 @@ def test_options_are_handed_to_the_ranks(ranks: str) -> None:
     assert [(timeout, gather) for _, timeout, _, gather in found] == [(17.0, "stacked")] * 2
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_world_of_threads_in_a_rank_ends_before_the_ranks_own_goes_on(transport: str) -> None:
     inner = [(rank, 3, rank, 3, (0, 1, 2)) for rank in range(3)]
     assert on_ranks(threads_in_a_rank, 2, transport) == [(inner, 2)] * 2
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_world_of_processes_in_a_rank(transport: str) -> None:
     wanted = [(rank, 2, rank, 2, (0, 1)) for rank in range(2)]
     assert on_ranks(processes_in_a_process, 2, transport) == [wanted] * 2
@@ -213,7 +211,6 @@ def test_a_function_that_a_process_cannot_import_is_told() -> None:
 
 
 @pytest.mark.parametrize("name", ["raises", "raises_while_others_wait_for_messages", "raises_while_others_compute"])
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_rank_that_raises_is_named_with_its_traceback(transport: str, name: str) -> None:
     with pytest.raises(collshim.RankError) as caught:
         on_ranks(getattr(deaths, name), 3, transport, within=30)
@@ -222,7 +219,6 @@ def test_a_rank_that_raises_is_named_with_its_traceback(transport: str, name: st
     assert str(caught.value) == "rank 1 of 3 failed: OnPurposeError: on purpose"
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_line_that_failed_in_a_rank_is_shown_once(transport: str) -> None:
     with pytest.raises(collshim.RankError) as caught:
         on_ranks(deaths.raises, 3, transport, within=30)
@@ -230,20 +226,17 @@ def test_the_line_that_failed_in_a_rank_is_shown_once(transport: str) -> None:
     assert shown.count('raise OnPurposeError("on purpose")') == 1
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_an_exception_that_cannot_travel_is_told_in_words(transport: str) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: Unpicklable: 4 and 2") as caught:
         on_ranks(deaths.raises_what_cannot_travel, 3, transport, within=30)
     assert "raise Unpicklable(4, 2)" in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_first_of_two_failures_is_raised(transport: str) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: OnPurposeError: on rank 1"):
         on_ranks(deaths.two_raise, 3, transport, within=30)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_rank_that_exits_is_a_failure(transport: str) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: SystemExit: 7") as caught:
         on_ranks(deaths.exits, 3, transport, within=30)
@@ -261,7 +254,6 @@ def test_a_process_that_dies_is_named_with_its_exit_code(transport: str, name: s
     assert f"rank 1 of 3 ended without a result, exit code {code}" in str(caught.value)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_rank_that_has_returned_is_named_to_those_who_wait_for_it(transport: str) -> None:
     found = on_ranks(deaths.returns_early, 3, transport, within=30)
     assert all(found[rank].raised[0] in _OF_A_PEER for rank in (0, 2)), found
@@ -288,12 +280,10 @@ def _nobody_sends() -> Any:
     return attempt(lambda: comm.recv(None, like=torch.ones(3)).wait()).raised[0] if comm.rank == 0 else None
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_what_a_rank_sent_before_it_returned_arrives(transport: str) -> None:
     assert on_ranks(deaths.sends_and_returns, 2, transport, within=30) == [[0, 1, 2], None]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_what_a_rank_started_before_it_returned_completes(transport: str) -> None:
     assert on_ranks(deaths.starts_and_returns, 3, transport, within=30) == [9000.0, None, 9000.0]
 

@@ -10,8 +10,6 @@ import pytest
 from tests.engine.scenarios.mismatches import MISMATCHES, SIZE, messages, scenario, unseen
 from tests.engine.worlds import Outcome, outcomes, values_of
 
-CHECKED = ("threads", "processes")
-
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
@@ -27,42 +25,36 @@ def _values(transport: str, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-@pytest.mark.parametrize("transport", CHECKED)
-def test_every_rank_gets_the_same_error(transport: str, name: str) -> None:
-    found = _values(transport, name)
+def test_every_rank_gets_the_same_error(checked: str, name: str) -> None:
+    found = _values(checked, name)
     assert {kind for kind, _, _ in found} == {("MismatchError",)}
     assert len({text for _, text, _ in found}) == 1
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-@pytest.mark.parametrize("transport", CHECKED)
-def test_the_error_names_the_field_and_the_minority(transport: str, name: str) -> None:
-    assert _values(transport, name)[0][1].split("\n")[0] == MISMATCHES[name].text
+def test_the_error_names_the_field_and_the_minority(checked: str, name: str) -> None:
+    assert _values(checked, name)[0][1].split("\n")[0] == MISMATCHES[name].text
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-@pytest.mark.parametrize("transport", CHECKED)
-def test_the_error_shows_every_ranks_call_and_where_it_was_made(transport: str, name: str) -> None:
-    shown = _values(transport, name)[0][1].split("\n")[1:]
+def test_the_error_shows_every_ranks_call_and_where_it_was_made(checked: str, name: str) -> None:
+    shown = _values(checked, name)[0][1].split("\n")[1:]
     assert [line[:9] for line in shown] == ["  rank 0:", "  rank 1:", "  rank 2:"]
     assert all(" at mismatches.py:" in line for line in shown)
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-@pytest.mark.parametrize("transport", CHECKED)
-def test_the_next_call_is_right(transport: str, name: str) -> None:
-    assert [after for _, _, after in _values(transport, name)] == [3] * SIZE
+def test_the_next_call_is_right(checked: str, name: str) -> None:
+    assert [after for _, _, after in _values(checked, name)] == [3] * SIZE
 
 
-@pytest.mark.parametrize("transport", CHECKED)
-def test_a_mismatch_that_nobody_waited_for_is_raised_by_the_wait_of_the_next_call(transport: str) -> None:
-    assert _values(transport, "unseen") == [("MismatchError", 3)] * SIZE
+def test_a_mismatch_that_nobody_waited_for_is_raised_by_the_wait_of_the_next_call(checked: str) -> None:
+    assert _values(checked, "unseen") == [("MismatchError", 3)] * SIZE
 
 
 @pytest.mark.parametrize("size", ["small", "large"])
-@pytest.mark.parametrize("transport", CHECKED)
-def test_a_message_that_is_not_awaited_is_an_error_and_the_next_one_is_read(transport: str, size: str) -> None:
-    (shape, first), (dtype, second) = _values(transport, size)[1]
+def test_a_message_that_is_not_awaited_is_an_error_and_the_next_one_is_read(checked: str, size: str) -> None:
+    (shape, first), (dtype, second) = _values(checked, size)[1]
     length = {"small": 3, "large": 3000}[size]
     assert (shape, dtype) == ("MismatchError", "MismatchError")
     assert first == f"recv: shape awaited is ({length + 1},), the sender gives ({length},)"

@@ -18,10 +18,3 @@ def test_an_unknown_framework_is_refused() -> None:
 def test_a_framework_that_is_not_installed_is_refused() -> None:
     with pytest.raises(ImportError, match=r"megengine is not installed here .*put collshim\. in front of the import"):
         collshim.patch("megengine")
-
-
-def test_collshim_run_refuses_it_too(capsys: pytest.CaptureFixture[str]) -> None:
-    from collshim.__main__ import main
-
-    assert main(["run", "--patch", "jax", "script.py"]) == 2
-    assert "the framework is 'jax'" in capsys.readouterr().err

@@ -19,7 +19,6 @@ import collshim
 from collshim.errors import ArgumentValueError, UsageWarning
 from tests.engine.worlds import on_ranks, world
 
-TRANSPORTS = ("threads", "processes")
 LARGE, SMALL = 5000, 2
 
 
@@ -99,10 +98,9 @@ def nothing_shared() -> None:
     comm.broadcast(tensor, out=tensor).wait()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("count", [SMALL, LARGE])
-def test_two_calls_in_flight_into_one_buffer_are_named(transport: str, count: int) -> None:
-    texts = warnings_of(two_into_one_buffer, transport, count)
+def test_two_calls_in_flight_into_one_buffer_are_named(checked: str, count: int) -> None:
+    texts = warnings_of(two_into_one_buffer, checked, count)
     assert len(texts) == 2
     for rank, text in enumerate(texts):
         assert text.startswith(f"broadcast(shape ({count},), float32, root 0) at test_pending.py:")
@@ -110,31 +108,27 @@ def test_two_calls_in_flight_into_one_buffer_are_named(transport: str, count: in
         assert f"writes, which was not waited for yet (rank {rank} of 2)" in text
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_result_over_what_a_call_in_flight_reads_is_named(transport: str) -> None:
-    texts = warnings_of(a_result_over_what_is_read, transport)
+def test_a_result_over_what_a_call_in_flight_reads_is_named(checked: str) -> None:
+    texts = warnings_of(a_result_over_what_is_read, checked)
     overlaps = [text for text in texts if text.startswith("all_gather(")]
     assert len(overlaps) == 2
     assert all("its result goes to memory that all_reduce(" in text and " reads, " in text for text in overlaps)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_read_of_what_a_call_in_flight_writes_is_named(transport: str) -> None:
-    texts = warnings_of(a_read_of_what_is_written, transport)
+def test_a_read_of_what_a_call_in_flight_writes_is_named(checked: str) -> None:
+    texts = warnings_of(a_read_of_what_is_written, checked)
     assert len(texts) == 2
     assert all(text.startswith("all_gather(") and "its input lies in memory that all_reduce(" in text for text in texts)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_message_into_what_is_still_sent_is_named(transport: str) -> None:
-    texts = [text for text in warnings_of(a_message_into_what_is_sent, transport) if text.startswith("recv(")]
+def test_a_message_into_what_is_still_sent_is_named(checked: str) -> None:
+    texts = [text for text in warnings_of(a_message_into_what_is_sent, checked) if text.startswith("recv(")]
     assert len(texts) == 2
     assert all("its result goes to memory that send(" in text for text in texts)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_nothing_is_said_of_calls_whose_memory_is_apart_or_that_were_waited_for_or_polled(transport: str) -> None:
-    assert warnings_of(nothing_shared, transport) == []
+def test_nothing_is_said_of_calls_whose_memory_is_apart_or_that_were_waited_for_or_polled(checked: str) -> None:
+    assert warnings_of(nothing_shared, checked) == []
 
 
 def changed(form: str, count: int) -> None:
@@ -194,9 +188,8 @@ def test_an_input_that_was_changed_before_the_others_came_is_named_between_threa
     assert text.endswith("(rank 0 of 2)")
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_change_beside_the_input_or_after_the_wait_is_none(transport: str) -> None:
-    assert warnings_of(changed_beside, transport) == []
+def test_a_change_beside_the_input_or_after_the_wait_is_none(checked: str) -> None:
+    assert warnings_of(changed_beside, checked) == []
 
 
 def never_waits() -> None:
@@ -215,9 +208,8 @@ def never_waits() -> None:
     kept.wait()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_calls_that_were_never_waited_for_are_named_when_their_group_is_closed(transport: str) -> None:
-    texts = warnings_of(never_waits, transport, kind=ResourceWarning)
+def test_calls_that_were_never_waited_for_are_named_when_their_group_is_closed(checked: str) -> None:
+    texts = warnings_of(never_waits, checked, kind=ResourceWarning)
     assert len(texts) == 4
     for rank in range(2):
         dropped, kept = (text for text in texts if f"on rank {rank} " in text)
@@ -327,14 +319,13 @@ def with_sites(fn: Callable[..., Any], transport: str) -> list[str]:
     return [text for name, text in seen if name == UsageWarning.__name__]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_calls_that_agree_and_were_made_from_different_lines_are_named_where_asked(transport: str) -> None:
-    texts = with_sites(from_two_lines, transport)
+def test_calls_that_agree_and_were_made_from_different_lines_are_named_where_asked(checked: str) -> None:
+    texts = with_sites(from_two_lines, checked)
     assert len(texts) == 4
     line = from_two_lines.__code__.co_firstlineno
     lines = f"rank 0 has test_pending.py:{line + 5}, rank 1 has test_pending.py:{line + 7}"
     assert set(texts) == {f"all_reduce: the ranks call it from different lines: {lines}"}
-    assert warnings_of(from_two_lines, transport) == []
+    assert warnings_of(from_two_lines, checked) == []
 
 
 def test_a_check_of_lines_can_be_chosen_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,10 +102,9 @@ def _all_values() -> Any:
     return [[described(value) for value in values.values()] for values in (*gathered, sent)]
 
 
-@pytest.mark.parametrize("transport", ["threads", "processes"])
-def test_values_reach_the_other_ranks(transport: str) -> None:
+def test_values_reach_the_other_ranks(checked: str) -> None:
     wanted = [described(value) for value in pickle.loads(pickled(VALUES)).values()]
-    for rank in on_ranks(_all_values, 2, transport):
+    for rank in on_ranks(_all_values, 2, checked):
         assert rank == [wanted] * 3
 
 
@@ -154,11 +153,10 @@ def _refused(name: str) -> Any:
     return outcome, again, list(RAN)
 
 
-@pytest.mark.parametrize("transport", ["threads", "processes"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_anything_else_is_refused_by_name_and_does_not_run(name: str, transport: str) -> None:
+def test_anything_else_is_refused_by_name_and_does_not_run(name: str, checked: str) -> None:
     RAN.clear()
-    for outcome, again, ran in on_ranks(_refused, 2, transport, name):
+    for outcome, again, ran in on_ranks(_refused, 2, checked, name):
         assert "CommunicationError" in outcome.raised
         assert REFUSED[name][1] in outcome.text
         assert "all_gather_object: the object that rank 0 gave cannot be unpickled here" in outcome.text
@@ -255,9 +253,8 @@ def _each_refused() -> Any:
     return found, total, comm.all_gather_object(comm.rank).wait()
 
 
-@pytest.mark.parametrize("transport", ["threads", "processes"])
-def test_refusing_ranks_take_part_in_no_collective_of_objects(transport: str) -> None:
-    for found, total, gathered in on_ranks(_each_refused, 2, transport):
+def test_refusing_ranks_take_part_in_no_collective_of_objects(checked: str) -> None:
+    for found, total, gathered in on_ranks(_each_refused, 2, checked):
         for name, outcome in found.items():
             assert outcome.raised[:1] == (ArgumentValueError.__name__,), name
             assert f"{name}: " in outcome.text

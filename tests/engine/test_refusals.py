@@ -11,9 +11,7 @@ import torch
 
 import collshim
 from tests.engine.scenarios.refusals import REFUSALS, SIZE, scenario
-from tests.engine.worlds import TRANSPORTS, Outcome, compare, outcomes, values_of
-
-every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
+from tests.engine.worlds import Outcome, compare, outcomes, values_of
 
 
 def _names(transport: str) -> list[str]:
@@ -30,7 +28,6 @@ def _refused(transport: str, name: str) -> Any:
     return found[0] if isinstance(found, tuple) else Outcome(None, ("nothing",), found)
 
 
-@every_transport
 def test_the_refusal_has_the_class_that_fits(transport: str) -> None:
     refusals = {name: _refused(transport, name) for name in _names(transport)}
     compare(
@@ -39,7 +36,6 @@ def test_the_refusal_has_the_class_that_fits(transport: str) -> None:
     )
 
 
-@every_transport
 def test_the_refusal_tells_what_came_and_what_was_wanted_on_which_rank(transport: str) -> None:
     texts = {name: _refused(transport, name).text for name in _names(transport)}
     words = {name: (*REFUSALS[name].words, "rank 0 of 2") for name in texts}
@@ -47,7 +43,6 @@ def test_the_refusal_tells_what_came_and_what_was_wanted_on_which_rank(transport
     assert not silent, "\n".join(silent)
 
 
-@every_transport
 def test_the_next_calls_are_right_on_every_rank(transport: str) -> None:
     values = {name: values_of(_found(transport), name) for name in _names(transport)}
     right = [([[0], [1]], [2.0], 1), ([[0], [1]], [4.0], 0)]

@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from collshim.arrays import as_output, as_torch, like, register_kind
 from tests.engine.scenarios import subclasses
 from tests.engine.scenarios.subclasses import Foreign, foreign
-from tests.engine.worlds import TRANSPORTS, on_ranks
+from tests.engine.worlds import on_ranks
 
 
 def _of_class(values: Any) -> tuple[str, Any]:
@@ -37,22 +37,19 @@ def _held(rank: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_collective_gives_the_class_back(transport: str) -> None:
     assert on_ranks(subclasses.forms, 2, transport) == [_held(0), _held(1)]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_places_of_the_class_are_written(transport: str) -> None:
     each = [_of_class([1.0]), _of_class([2.0])]
     held = [True, _of_class([3.0]), each, _of_class([[1.0], [2.0]]), _of_class([3.0])]
     assert on_ranks(subclasses.places, 2, transport) == [held, held]
 
 
-@pytest.mark.parametrize("transport", ["threads", "processes"])
-def test_gradients_go_through_the_class(transport: str) -> None:
+def test_gradients_go_through_the_class(checked: str) -> None:
     largest = [[0.0], [6.0]]
-    assert on_ranks(subclasses.gradients, 2, transport) == [
+    assert on_ranks(subclasses.gradients, 2, checked) == [
         ["Foreign", [6.0], "Foreign", [6.0], "Foreign", largest[rank]] for rank in range(2)
     ]
 

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.engine.worlds import attempt, on_ranks, world
 
-TRANSPORTS = ("threads", "processes", "unchecked")
 SHAPE = (4, 3)
 
 
@@ -71,14 +69,12 @@ def refused() -> Any:
     return found, comm.all_reduce(torch.ones(2)).wait().tolist()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_they_are_refused_and_the_next_call_is_right(transport: str) -> None:
     for found, total in on_ranks(refused, 2, transport):
         assert {call: raised for call, raised in found.items() if "ArgumentError" not in raised} == {}
         assert total == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_memory_that_is_freed_after_a_call_is_refused_by_the_next_one(transport: str) -> None:
     assert on_ranks(reduced_then_freed, 2, transport) == [("ArgumentTypeError", [2.0])] * 2
 

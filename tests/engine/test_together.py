@@ -9,7 +9,7 @@ import torch
 
 import collshim
 from tests.engine.scenarios.together import CASES, CHECKED, NANS, SIZE, scenario
-from tests.engine.worlds import TRANSPORTS, Outcome, on_ranks, outcomes, values_of, world
+from tests.engine.worlds import Outcome, on_ranks, outcomes, values_of, world
 
 
 @cache
@@ -19,21 +19,18 @@ def _found(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in CHECKED])
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_objects_coalesced_arrays_and_batches(transport: str, name: str) -> None:
     assert values_of(_found(transport), name) == CASES[name][1]
 
 
 @pytest.mark.parametrize("name", CHECKED)
-@pytest.mark.parametrize("transport", ["threads", "processes"])
-def test_what_ranks_compare_of_them(transport: str, name: str) -> None:
-    assert values_of(_found(transport), name) == CASES[name][1]
+def test_what_ranks_compare_of_them(checked: str, name: str) -> None:
+    assert values_of(_found(checked), name) == CASES[name][1]
 
 
 @pytest.mark.parametrize("name", NANS)
-@pytest.mark.parametrize("transport", ["threads", "processes"])
-def test_nan_is_found_and_told_to_every_rank(transport: str, name: str) -> None:
-    assert values_of(_found(transport), name) == NANS[name][1]
+def test_nan_is_found_and_told_to_every_rank(checked: str, name: str) -> None:
+    assert values_of(_found(checked), name) == NANS[name][1]
 
 
 def test_the_finder_is_refused_where_ranks_do_not_compare() -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from collshim.transports.processes import exchange
-from tests.engine.worlds import TRANSPORTS, on_ranks, world
+from tests.engine.worlds import on_ranks, world
 
 CALLS = 400
 
@@ -57,6 +57,5 @@ def _arrivals_at_the_edge() -> Any:
     return tensor.tolist()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_rank_that_comes_as_a_slice_ends_finds_a_living_world(transport: str) -> None:
     assert on_ranks(_arrivals_at_the_edge, 2, transport) == [[1.0] * 4] * 2

@@ -21,9 +21,8 @@ from tests.engine.scenarios.waits import (
     undivided,
     without_its_peer,
 )
-from tests.engine.worlds import TRANSPORTS, Outcome, on_ranks, outcomes, values_of
+from tests.engine.worlds import Outcome, on_ranks, outcomes, values_of
 
-CHECKED = ("threads", "processes")
 _ALL_TOGETHER = TOGETHER | CHECKED_TOGETHER
 
 
@@ -39,25 +38,21 @@ def _found(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("name", TOGETHER)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_two_threads_that_wait_for_one_work_get_the_same_result(transport: str, name: str) -> None:
     assert values_of(_found(transport), name) == TOGETHER[name][1]
 
 
 @pytest.mark.parametrize("name", CHECKED_TOGETHER)
-@pytest.mark.parametrize("transport", CHECKED)
-def test_two_threads_that_wait_for_one_work_are_both_told_of_a_failure(transport: str, name: str) -> None:
-    assert values_of(_found(transport), name) == CHECKED_TOGETHER[name][1]
+def test_two_threads_that_wait_for_one_work_are_both_told_of_a_failure(checked: str, name: str) -> None:
+    assert values_of(_found(checked), name) == CHECKED_TOGETHER[name][1]
 
 
 @pytest.mark.parametrize("name", CLOSED)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_wait_after_the_close_gives_the_result_or_an_error(transport: str, name: str) -> None:
     assert set(values_of(_found(transport), f"closed, {name}")) <= {3.0, "BrokenCommunicatorError"}
 
 
 @pytest.mark.parametrize("name", TIMEOUTS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_timeout_that_is_none_is_refused_and_the_work_stays_good(transport: str, name: str) -> None:
     value, kind = TIMEOUTS[name]
     text = f"wait: timeout is {value!r}, should be a number of seconds, 0 or more"
@@ -68,17 +63,14 @@ def test_a_barrier_between_processes_that_a_close_cut_off_is_no_success() -> Non
     assert values_of(_found("processes"), "barrier") == [("BrokenCommunicatorError",)] * SIZE
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_who_polls_for_a_peer_that_has_returned_is_told(transport: str) -> None:
     assert on_ranks(without_its_peer, SIZE, transport)[0] == (True, "PeerError")
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_who_polls_past_the_deadline_is_told(transport: str) -> None:
     assert on_ranks(past_the_deadline, SIZE, transport)[0] == (True, "DeadlineError")
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_last_step_that_fails_is_a_communication_error_and_the_next_call_is_right(transport: str) -> None:
     where = r" \(on rank [0-9], which computed for all\)" if transport == "threads" else ""
     told = re.compile(f"all_reduce: NotImplementedError: no division{where}")

@@ -228,7 +228,6 @@ def _source(comm: Communicator) -> Any:  # pyright: ignore[reportUnusedFunction]
     return got.source, sent.source
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_works_of_collectives_behave_alike(transport: str) -> None:
     assert on_ranks(_on_world, 2, transport, "_used") == [([1], True, [[1], [2]])] * 2
 

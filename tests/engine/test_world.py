@@ -155,13 +155,11 @@ def test_an_argument_that_contradicts_the_launcher_is_refused() -> None:
     assert on_ranks(worlds_again.contradicted, 2, "processes") == [("WorldError", True, 3)] * 2
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_world_that_was_left_refuses_calls(transport: str) -> None:
     broken = "BrokenCommunicatorError"
     assert on_ranks(worlds_again.closed, 2, transport) == [(broken, (broken,))] * 2
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_part_of_a_world_is_a_world(transport: str) -> None:
     found = on_ranks(worlds_again.split, 3, transport)
     assert [part[0] for part in (found[2], found[0])] == [(rank, 2, rank, 2, (0, 1)) for rank in range(2)]
@@ -174,7 +172,6 @@ def test_every_thread_of_a_process_speaks_in_its_world(transport: str) -> None:
     assert on_ranks(worlds_again.strange_thread, 2, transport) == [[3]] * 2
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_state_is_a_ranks_own(transport: str) -> None:
     wanted = [({"rank": rank}, f"<World: rank {rank} of 2>", True) for rank in range(2)]
     assert on_ranks(worlds_again.state, 2, transport) == wanted

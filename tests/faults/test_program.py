@@ -9,17 +9,16 @@ import pytest
 from collshim.conformance.faults import program
 from collshim.conformance.faults.program import PARTS, programs, read
 
-GOOD = '''"""shape: rank 1 gives more.
+GOOD = '''
+def good(dist):
+    """shape: rank 1 gives more.
 
-blame: 1
-"""
-
-
-def fault(dist):
+    blame: 1
+    """
     dist.barrier()  # <- here
 
 
-def twin(dist):
+def good_twin(dist):
     dist.barrier()
 '''
 
@@ -31,26 +30,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_header_is_read(folder: Path) -> None:
-    (folder / "good.py").write_text(GOOD)
+    (folder / "some.py").write_text(GOOD)
     found = read("good")
     assert (found.fault, found.summary) == ("shape", "rank 1 gives more")
-    assert (found.blame, found.lines) == (frozenset({1}), (8,))
+    assert (found.file, found.twin) == ("some.py", "good_twin")
+    assert (found.blame, found.lines) == (frozenset({1}), (7,))
     assert (found.told, found.dead) == (frozenset({0, 1, 2}), frozenset[int]())
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("  # <- here", ""), ("blame: 1", "blames: 1"), ("shape: ", ""), ("blame: 1", "blame: 1\nguilt: 2")],
+    [
+        *(("  # <- here", ""), ("blame: 1", "blames: 1"), ("shape: ", ""), ("blame: 1", "blame: 1\n    guilt: 2")),
+        *(("good_twin", "other_twin"), ("blame: 1", "blame: 1\n    twin: other_twin")),
+    ],
 )
 def test_a_header_that_lacks_something_is_refused(folder: Path, old: str, new: str) -> None:
     (folder / "bad.py").write_text(GOOD.replace(old, new))
-    with pytest.raises(ValueError, match=r"^bad\.py: "):
-        read("bad")
+    with pytest.raises(ValueError, match=r"^bad\.py: good has "):
+        read("good")
 
 
 def test_whoever_is_dead_need_not_be_told(folder: Path) -> None:
-    (folder / "dead.py").write_text(GOOD.replace("blame: 1", "blame: 1\ndead: 1"))
-    assert read("dead").told == {0, 2}
+    (folder / "dead.py").write_text(GOOD.replace("blame: 1", "blame: 1\n    dead: 1"))
+    assert read("good").told == {0, 2}
 
 
 def test_error_texts_know_a_program_by_its_bare_name() -> None:
@@ -58,7 +61,13 @@ def test_error_texts_know_a_program_by_its_bare_name() -> None:
     assert {Path(name).name for name in names} == set(names)
 
 
+def test_a_twin_may_be_that_of_two_programs(folder: Path) -> None:
+    (folder / "two.py").write_text(
+        GOOD + GOOD.replace("good", "worse").replace("blame: 1", "blame: 1\n    twin: good_twin")
+    )
+    assert read("worse").twin == "good_twin"
+
+
 def test_only_the_fault_is_marked() -> None:
-    for found in programs():
-        start = found.function("twin").__code__.co_firstlineno
-        assert all(line < start for line in found.lines), found.name
+    marks = sum(path.read_text().count("# <- here") for path in program.FOLDER.glob("*.py"))
+    assert marks == sum(len(found.lines) for found in programs())

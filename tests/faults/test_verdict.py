@@ -18,7 +18,7 @@ TEXT = "all_reduce: ranks disagree on op: rank 1 has barrier\n  rank 1: barrier(
 
 def program(**changes: Any) -> Program:
     fields: dict[str, Any] = {"blame": frozenset({1}), "told": RANKS, "dead": NOBODY, "lines": (7,), "limit": ""}
-    return Program("wrong", "different op", "", options=(), on=(), **(fields | changes))
+    return Program("wrong", "wrong_twin", "wrong.py", "different op", "", options=(), on=(), **(fields | changes))
 
 
 def told(text: str = TEXT, ended: float = 1.0, lines: tuple[int, ...] = (9,)) -> Ending:

@@ -16,6 +16,9 @@ import collshim_pytest
 ROOT = Path(collshim_pytest.__file__).resolve().parent
 EXAMPLE = ROOT / "docs" / "examples" / "store_dist.py"
 HEAVY = ("collshim", "torch", "numpy", "hypothesis", "optree")
+ORDER = ("for rank in within.ranks]", "for rank in within.ranks[::-1]]")
+"""What the module says of the order of what is gathered, and a mistake in its place."""
+
 OPTIONS = ("--collshim-adapter", "mypkg.dist", "--collshim-framework", "torch")
 
 OWN_OPTION = "def pytest_addoption(parser):\n    parser.addoption('--adapter')\n"
@@ -54,6 +57,14 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def _mistaken(
+    project: Path, right: str = "for rank in within.ranks]", wrong: str = "for rank in within.ranks[::-1]]"
+) -> None:
+    """Put a mistake into the project's module: in the order of what is gathered, where it is not said which."""
+    module = project / "mypkg" / "dist.py"
+    module.write_text(module.read_text().replace(right, wrong))
+
+
 def _suite(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
     plugin = ("-p", "collshim_pytest", "-p", "no:cacheprovider", "-q")
     return _python("-m", "pytest", *plugin, "--pyargs", "collshim.conformance", *options, folder=project)
@@ -84,9 +95,7 @@ def test_a_module_may_take_longer_to_import_than_a_case_to_answer(project: Path)
 
 
 def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
-    module = project / "mypkg" / "dist.py"
-    right = "for rank in within.ranks]"
-    module.write_text(module.read_text().replace(right, "for rank in within.ranks[::-1]]"))
+    _mistaken(project, *ORDER)
     done = _suite(project, *OPTIONS, "--size", "2", "-k", ".all_gather-")
     assert done.returncode == 1
     assert "failed: torch.distributed.all_gather: Case('all_gather', seed=1)" in done.stdout
@@ -94,9 +103,7 @@ def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
 
 
 def test_what_is_known_to_fail_does_not_fail_the_run(project: Path) -> None:
-    module = project / "mypkg" / "dist.py"
-    right = "for rank in within.ranks]"
-    module.write_text(module.read_text().replace(right, "for rank in within.ranks[::-1]]"))
+    _mistaken(project, *ORDER)
     (project / "xfails").write_text("torch.distributed.all_gather  # the order\n")
     chosen = ("--size", "2", "--collshim-xfails-file", "xfails")
     done = _suite(project, *OPTIONS, *chosen, "-k", ".all_gather-")
@@ -113,8 +120,7 @@ def test_what_a_file_names_and_agrees_fails_the_run(project: Path) -> None:
 
 
 def test_pytest_and_the_command_count_the_same(project: Path) -> None:
-    module = project / "mypkg" / "dist.py"
-    module.write_text(module.read_text().replace("total / len(parts) if op == ReduceOp.AVG else total", "total"))
+    _mistaken(project, "total / len(parts) if op == ReduceOp.AVG else total", "total")
     (project / "skips").write_text("torch.distributed.all_reduce: Case('all_reduce', reduce_op='max', seed=1)")
     chosen = ("--framework", "torch", "--adapter", "mypkg.dist", "--collective", "all_reduce", "--size", "2")
     asked = _python("-m", "collshim", "conformance", *chosen, "--skips-file", "skips", folder=project)
@@ -144,34 +150,16 @@ def test_a_run_in_which_all_is_skipped_is_not_green(project: Path, more: tuple[s
     assert "passed" not in done.stdout
 
 
-def test_a_module_that_is_not_there_is_a_usage_error(project: Path) -> None:
-    done = _suite(project, "--adapter", "mypkg.gone", "--dialect", "torch")
-    assert done.returncode == 4
-    assert "mypkg.gone cannot be imported: ModuleNotFoundError: No module named 'mypkg.gone'" in done.stderr
-
-
 def test_a_backend_that_gives_wrong_numbers_fails(project: Path) -> None:
     done = _suite(project, "--collshim-backend", "fake", "--size", "2", "-k", "distributed.broadcast-")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "failed: torch.distributed.broadcast" in done.stdout
 
 
-def test_what_registers_a_backend_without_its_name_is_a_usage_error(project: Path) -> None:
-    done = _suite(project, "--collshim-import", "mypkg.backend")
-    assert done.returncode == 4
-    assert "--collshim-import mypkg.backend needs --collshim-backend" in done.stderr
-
-
 def test_one_dialect_of_collshims_own_may_be_asked_for(project: Path) -> None:
     options = ("--dialect", "megengine", "--transport", "threads", "-k", "barrier")
     done = _suite(project, *options)
     assert "1 passed" in done.stdout, done.stdout
-
-
-def test_a_module_needs_a_dialect(project: Path) -> None:
-    done = _suite(project, "--adapter", "mypkg.dist")
-    assert done.returncode == 4
-    assert "--collshim-adapter mypkg.dist needs --collshim-framework" in done.stderr
 
 
 def test_what_the_command_asks_is_asked_of_the_same_sizes_and_collectives(project: Path) -> None:
@@ -185,9 +173,7 @@ def test_what_the_command_asks_is_asked_of_the_same_sizes_and_collectives(projec
 
 
 def test_a_case_that_a_run_has_printed_is_asked_alone(project: Path) -> None:
-    module = project / "mypkg" / "dist.py"
-    right = "for rank in within.ranks]"
-    module.write_text(module.read_text().replace(right, "for rank in within.ranks[::-1]]"))
+    _mistaken(project, *ORDER)
     line = "torch.distributed.all_gather: Case('all_gather', seed=1)"
     done = _suite(project, *OPTIONS, "--collshim-case", line)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -196,27 +182,33 @@ def test_a_case_that_a_run_has_printed_is_asked_alone(project: Path) -> None:
     assert "passed" not in done.stdout
 
 
+GONE = "mypkg.gone cannot be imported: ModuleNotFoundError: No module named 'mypkg.gone'"
+CASE = "--collshim-case is 'torch.distributed.all_gather', should be one"
+SIZE = "0 is no size of a world, should be 1 or more"
+TIMEOUT = "0 is no time to wait, should be a number of seconds, more than 0"
+
+
 @pytest.mark.parametrize(
-    ("option", "wrong", "told"),
+    ("options", "told"),
     [
-        ("collective", "all_sum", "--collshim-collective is all_sum, should be of all_reduce"),
-        ("case", "torch.distributed.all_gather", "--collshim-case is 'torch.distributed.all_gather', should be one"),
-        ("size", "0", "0 is no size of a world, should be 1 or more"),
-        ("timeout", "0", "0 is no time to wait, should be a number of seconds, more than 0"),
+        (("--adapter", "mypkg.gone", "--dialect", "torch"), GONE),
+        (("--adapter", "mypkg.dist"), "--collshim-adapter mypkg.dist needs --collshim-framework"),
+        (("--collshim-import", "mypkg.backend"), "--collshim-import mypkg.backend needs --collshim-backend"),
+        (("--size", "2"), "--collshim-size needs --collshim-framework"),
+        ((*OPTIONS, "--collshim-collective", "all_sum"), "--collshim-collective is all_sum, should be of all_reduce"),
+        (
+            (*OPTIONS, "--collshim-case", "torch.distributed.all_gather"),
+            "'torch.distributed.all_gather', should be one",
+        ),
+        ((*OPTIONS, "--collshim-size", "0"), SIZE),
+        ((*OPTIONS, "--collshim-timeout", "0"), TIMEOUT),
     ],
+    ids=lambda value: value[-1] if isinstance(value, tuple) else "",
 )
-def test_what_names_nothing_that_can_be_asked_is_a_usage_error(
-    project: Path, option: str, wrong: str, told: str
-) -> None:
-    done = _suite(project, *OPTIONS, f"--collshim-{option}", wrong)
+def test_what_cannot_be_asked_is_a_usage_error(project: Path, options: tuple[str, ...], told: str) -> None:
+    done = _suite(project, *options)
     assert done.returncode == 4
     assert told in done.stderr
-
-
-def test_what_narrows_a_run_needs_the_framework_that_it_narrows(project: Path) -> None:
-    done = _suite(project, "--size", "2")
-    assert done.returncode == 4
-    assert "--collshim-size needs --collshim-framework" in done.stderr
 
 
 def test_the_one_case_is_asked_whatever_kinds_and_sizes_are(project: Path) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.packaging.conftest import Run
+from tests.packaging.conftest import Run
 
 
 def _page(folder: Path, text: str) -> None:

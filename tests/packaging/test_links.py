@@ -7,15 +7,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 from collshim.frameworks import FRAMEWORKS
-
-if TYPE_CHECKING:
-    from tests.packaging.conftest import Run
+from tests.packaging.conftest import Run
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.packaging.conftest import Run
+from tests.packaging.conftest import Run
 
 ONE_TEST = "def test_its_name(): assert __name__ == 'collshim.conformance.test_one'"
 

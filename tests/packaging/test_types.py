@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tests.packaging.conftest import Run
+from tests.packaging.conftest import Run
 
 MODULES_OF_MYPY = """
 import json

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from multiprocessing.connection import Client
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,15 +36,13 @@ class Reply(NamedTuple):
     good: Outcome
 
 
-def serve(address: str) -> None:
-    """Answer each request of the pool that listens at ``address``, until it sends None or is gone."""
+def serve(place: object, receive: Callable[[], Bad | None], send: Callable[[Reply], None]) -> None:
+    """Answer each request of the pool, until it sends None."""
     world = collshim.current()
     world.communicator.timeout = WAIT_SECONDS
     groups = {name: surface.enter(world) for name, surface in SURFACES.items()}
-    with Client(address, "AF_UNIX") as pool, suppress(EOFError, ConnectionError):
-        pool.send(world.rank)
-        while (request := pool.recv()) is not None:
-            pool.send(_reply(request, groups[request.surface], world.rank))
+    while (request := receive()) is not None:
+        send(_reply(request, groups[request.surface], world.rank))
 
 
 def _reply(bad: Bad, groups: Mapping[str, Any], rank: int) -> Reply:

@@ -15,7 +15,7 @@ import collshim
 from collshim.transports.threads import exchange, group, transport
 from collshim.world import local_worlds, use
 from tests.engine.worlds import on_ranks
-from tests.robustness.scenarios import interrupted, slices
+from tests.robustness.scenarios import waits
 from tests.robustness.told import SLACK
 
 TIMEOUT = 1.5
@@ -26,30 +26,30 @@ LENGTHS = {"small": 4, "shared": 2_000_000}
 
 @pytest.mark.parametrize("kind", ["processes", pytest.param("unchecked", marks=pytest.mark.slow)])
 def test_a_peer_that_comes_when_a_slice_of_the_wait_ends_is_no_failure(kind: str) -> None:
-    found = on_ranks(slices.meets_at_the_end_of_a_slice, 2, kind, wait=30.0, within=90)
-    assert found == [slices.ROUNDS] * 2
+    found = on_ranks(waits.meets_at_the_end_of_a_slice, 2, kind, wait=30.0, within=90)
+    assert found == [waits.ROUNDS] * 2
 
 
 @cache
 def _broken_off(kind: str, call: str) -> Any:
-    return on_ranks(interrupted.broken_off, 2, kind, call, wait=20.0, within=60)
+    return on_ranks(waits.broken_off, 2, kind, call, wait=20.0, within=60)
 
 
-@pytest.mark.parametrize("when", interrupted.SECONDS)
-@pytest.mark.parametrize("call", interrupted.CALLS)
+@pytest.mark.parametrize("when", waits.SECONDS)
+@pytest.mark.parametrize("call", waits.CALLS)
 @pytest.mark.parametrize("kind", PROCESSES)
 def test_what_a_signals_handler_raises_in_a_wait_is_what_the_caller_gets(kind: str, call: str, when: str) -> None:
     assert _broken_off(kind, call)[0][when][0] == "MineError: from the handler"
 
 
-@pytest.mark.parametrize("call", interrupted.CALLS)
+@pytest.mark.parametrize("call", waits.CALLS)
 @pytest.mark.parametrize("kind", PROCESSES)
 def test_the_world_goes_on_after_a_signals_handler_raised_in_a_wait(kind: str, call: str) -> None:
     assert [seen["next"] for seen in _broken_off(kind, call)] == [2, 2]
 
 
-@pytest.mark.parametrize("when", interrupted.SECONDS)
-@pytest.mark.parametrize("call", interrupted.CALLS)
+@pytest.mark.parametrize("when", waits.SECONDS)
+@pytest.mark.parametrize("call", waits.CALLS)
 @pytest.mark.parametrize("kind", PROCESSES)
 def test_a_call_whose_wait_a_handler_broke_off_can_be_waited_for_again(kind: str, call: str, when: str) -> None:
     assert _broken_off(kind, call)[0][when][1] == (None if call == "barrier" else [3.0])
@@ -60,7 +60,7 @@ def test_a_call_whose_wait_a_handler_broke_off_can_be_waited_for_again(kind: str
 def test_what_is_thrown_into_a_thread_that_waits_is_what_the_caller_gets_though_it_is_a_runtime_error(
     kind: str, call: str
 ) -> None:
-    found = on_ranks(interrupted.thrown, 2, kind, call, wait=20.0, within=60)[0]
+    found = on_ranks(waits.thrown, 2, kind, call, wait=20.0, within=60)[0]
     assert found == (("MineError",), "")
 
 
@@ -171,7 +171,7 @@ def test_a_rank_whose_computation_does_not_end_is_named_to_the_others_by_a_deadl
 
 
 def test_a_receive_from_any_rank_tells_by_the_deadline_where_all_of_them_are() -> None:
-    found = on_ranks(interrupted.awaits_any, 3, "threads", wait=0.5)
+    found = on_ranks(waits.awaits_any, 3, "threads", wait=0.5)
     assert "no rank sent anything: rank 1 is in no collective; rank 2 is in no collective" in found[0].text
 
 

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from torch.distributed import DistNetworkError, HashStore, TCPStore
+from torch.distributed import DistNetworkError, HashStore, Store, TCPStore
 
 from collshim.errors import WorldError
 from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
 from collshim.transports.processes.store import reach_store
-from tests.robustness.scenarios.slow_store import SlowStore
 from tests.robustness.scripts import ended, ranks
 from tests.robustness.told import SLACK, told
 
@@ -161,6 +160,20 @@ def test_no_thread_waits_for_an_answer_after_a_client_of_a_stopped_server_is_clo
             client.check("key")
         client.close()
         assert not client._thread.is_alive()
+
+
+class SlowStore(Store):
+    """Says nothing to ``check`` until ``goes_on`` is set; ``asked`` are the keys that it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = threading.Event()
+        self.asked: list[str] = []
+
+    def check(self, keys: list[str]) -> bool:
+        self.asked += keys
+        self.goes_on.wait(60)
+        return False
 
 
 @pytest.fixture

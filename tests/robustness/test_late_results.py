@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from tests.engine.worlds import on_ranks
-from tests.robustness.scenarios.late import LONG, Seen, late
+from tests.robustness.scenarios.waits import LONG, Seen, late
 from tests.robustness.scripts import ranks
 
 SIZE = 3

@@ -216,14 +216,6 @@ def test_a_rank_for_each_gpu_where_there_is_none_is_an_error_of_one_line(capsys:
     assert len(error.splitlines()) == 1
 
 
-@pytest.mark.parametrize("option", ["--no-python", "--run_path"])
-def test_what_torchrun_starts_otherwise_than_as_pythons_script_is_refused(
-    option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", option, "script.py"]) == 2
-    assert f"{option.replace('_', '-')} is torchrun's alone" in capsys.readouterr().err
-
-
 def test_a_line_that_is_printed_is_written_at_once(tmp_path: Path) -> None:
     seen = _run(tmp_path, WRITES, "--no-prefix")
     assert (seen.code, seen.out) == (0, repr(b"a line of 4 words\n") + "\n"), seen
@@ -252,9 +244,16 @@ def test_ctrl_c_ends_the_ranks_and_says_nothing(tmp_path: Path) -> None:
         (["nowhere.py"], "collshim run: there is no script nowhere.py in "),
         (["-m", "no.such.module"], "collshim run: there is no module no.such.module in "),
         (["--patch", "megengine", __file__], "collshim run: patch: megengine is not installed here (No module named"),
+        (["--patch", "jax", __file__], "collshim run: patch: the framework is 'jax', should be one of 'megengine'"),
+        (
+            ["--as", "onflow", __file__],
+            "collshim run: stand_in: the framework is 'onflow', should be one of torch, one",
+        ),
+        (["--no-python", __file__], "collshim run: --no-python is torchrun's alone"),
+        (["--run_path", __file__], "collshim run: --run-path is torchrun's alone"),
     ],
 )
-def test_what_is_not_there_is_told_before_any_rank_starts(
+def test_what_cannot_be_run_is_told_in_one_line_before_any_rank_starts(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "-n", "2", *arguments]) == 2

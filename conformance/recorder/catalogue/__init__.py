@@ -1,4 +1,4 @@
-"""What each framework is asked: one module per framework, with its ``CALLS``, function by function."""
+"""What each framework is asked: modules with their ``CALLS``, function by function."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ from collshim.frameworks import FRAMEWORKS
 RECORDED = tuple(name for name in FRAMEWORKS if (Path(__file__).parent / f"{name}.py").exists())
 """The frameworks that are asked: those that have a module here."""
 
+_MODULES = {
+    "mindspore": ("mindspore_comm", "mindspore_inplace"),
+    "oneflow": ("oneflow_reductions", "oneflow_moves"),
+    "torch": ("torch_reductions", "torch_moves", "torch_groups"),
+}
+"""Of a framework that is asked in several."""
+
 
 @cache
 def calls(framework: str) -> tuple[Asked, ...]:
@@ -21,7 +28,8 @@ def calls(framework: str) -> tuple[Asked, ...]:
     Raises:
         ValueError: two calls have one name.
     """
-    found: tuple[Asked, ...] = tuple(import_module(f"{__name__}.{framework}").CALLS)
+    modules = [import_module(f"{__name__}.{name}") for name in _MODULES.get(framework, (framework,))]
+    found: tuple[Asked, ...] = tuple(asked for module in modules for asked in module.CALLS)
     names = Counter((one.id, one.world, one.size) for one in found)
     twice = sorted(str(name) for name, count in names.items() if count > 1)
     if twice:

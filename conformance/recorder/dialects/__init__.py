@@ -11,6 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from collshim.conformance.recorder.asked import Asked
 from collshim.conformance.recorder.trees import Arrays
 
@@ -57,6 +60,41 @@ class Started:
     def __init__(self, before: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self.before = list(before)
         self.environment = dict(environment or {})
+
+
+class OwnArrays:
+    """What the arrays of every framework have in common; they are ``Tensor`` in its module, and NumPy's go beside them.
+
+    Attributes:
+        path: the framework's module, imported when first needed.
+    """
+
+    path = ""
+    mutable = True
+    marks = False
+
+    @property
+    def module(self) -> Any:
+        """The real framework."""
+        return import_module(self.path)
+
+    def kind(self, value: object) -> str | None:
+        """tensor, numpy or None."""
+        if isinstance(value, self.module.Tensor):
+            return "tensor"
+        return "numpy" if isinstance(value, np.ndarray) else None
+
+    def read(self, array: Any) -> tuple[str, NDArray[Any]]:
+        """The values in NumPy's terms; waits for what is under way."""
+        return (array.dtype.name, np.array(array)) if isinstance(array, np.ndarray) else self.read_own(array)
+
+    def read_own(self, array: Any) -> tuple[str, NDArray[Any]]:
+        """The same of an array of the framework's own."""
+        raise NotImplementedError
+
+    def grad(self, array: Any) -> bool:
+        """Whether it requires a gradient, where that can be told."""
+        return self.marks and bool(getattr(array, "requires_grad", False))
 
 
 def dialect(framework: str) -> Dialect:

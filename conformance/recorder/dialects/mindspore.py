@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collshim.conformance.recorder.asked import Asked
-from collshim.conformance.recorder.dialects import Started, modules
+from collshim.conformance.recorder.dialects import OwnArrays, Started, modules
 from collshim.conformance.recorder.trees import laid_out
 
 _MODULES = {
@@ -25,39 +25,20 @@ _MODULES = {
 }
 
 
-class _MindSporeArrays:
+class _MindSporeArrays(OwnArrays):
     """``mindspore.Tensor`` on the CPU."""
 
-    mutable = True
-    marks = False
-
-    @property
-    def ms(self) -> Any:
-        """The real mindspore."""
-        return import_module("mindspore")
+    path = "mindspore"
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
         """A tensor; MindSpore's have one layout, and no mark of their own for gradients."""
-        tensor = self.ms.Tensor(laid_out(values, ""))
-        return tensor.astype(self.ms.bfloat16) if dtype == "bfloat16" else tensor
+        tensor = self.module.Tensor(laid_out(values, ""))
+        return tensor.astype(self.module.bfloat16) if dtype == "bfloat16" else tensor
 
-    def kind(self, value: object) -> str | None:
-        """tensor, numpy or None."""
-        if isinstance(value, self.ms.Tensor):
-            return "tensor"
-        return "numpy" if isinstance(value, np.ndarray) else None
-
-    def read(self, array: Any) -> tuple[str, NDArray[Any]]:
-        """The values in NumPy's terms; waits for what is under way."""
-        if isinstance(array, np.ndarray):
-            return array.dtype.name, np.array(array)
+    def read_own(self, array: Any) -> tuple[str, NDArray[Any]]:
         dtype = str(array.dtype).lower()
-        wide = array.astype(self.ms.float32) if dtype == "bfloat16" else array
+        wide = array.astype(self.module.float32) if dtype == "bfloat16" else array
         return dtype, np.array(wide.asnumpy())
-
-    def grad(self, array: Any) -> bool:
-        """A tensor does not have it."""
-        return False
 
     def overlap(self, one: Any, other: Any) -> bool:
         """Whether both begin at one place; MindSpore makes views of few functions."""
@@ -71,7 +52,7 @@ class _MindSporeArrays:
 
     def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
         """What ``x`` gets where ``function(x)`` gets ``dy``."""
-        return self.ms.grad(lambda value: (function(value) * dy).sum())(x)
+        return self.module.grad(lambda value: (function(value) * dy).sum())(x)
 
 
 class _MindSpore:
@@ -84,7 +65,7 @@ class _MindSpore:
     consequences = ""
 
     def version(self) -> str:
-        return str(self.arrays.ms.__version__)
+        return str(self.arrays.module.__version__)
 
     def place(self) -> tuple[int, int]:
         return int(os.environ["RANK_ID"]), int(os.environ["MS_WORKER_NUM"])

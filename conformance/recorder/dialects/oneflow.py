@@ -12,53 +12,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collshim.conformance.recorder.asked import Asked
-from collshim.conformance.recorder.dialects import Started, modules
+from collshim.conformance.recorder.dialects import OwnArrays, Started, modules
 from collshim.conformance.recorder.trees import laid_out
 
 
-class _OneFlowArrays:
+class _OneFlowArrays(OwnArrays):
     """``oneflow.Tensor`` on the rank's own CPU device."""
 
-    mutable = True
+    path = "oneflow"
     marks = True
-
-    @property
-    def flow(self) -> Any:
-        """The real oneflow."""
-        return import_module("oneflow")
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
         """A tensor; OneFlow copies NumPy arrays, so that the layout is made with its own operations."""
         tensor = self._laid_out(laid_out(values, ""), layout)
-        tensor = tensor.to(self.flow.bfloat16) if dtype == "bfloat16" else tensor
+        tensor = tensor.to(self.module.bfloat16) if dtype == "bfloat16" else tensor
         return tensor.detach().requires_grad_() if grad else tensor
 
     def _laid_out(self, values: NDArray[Any], layout: str) -> Any:
         if layout == "transposed":
-            return self.flow.tensor(np.array(values.T, order="C")).transpose(0, 1)
+            return self.module.tensor(np.array(values.T, order="C")).transpose(0, 1)
         if layout == "strided":
             wide = np.zeros((*values.shape[:-1], 2 * values.shape[-1]), values.dtype)
             wide[..., ::2] = values
-            return self.flow.tensor(wide)[..., ::2]
-        return self.flow.tensor(values)
+            return self.module.tensor(wide)[..., ::2]
+        return self.module.tensor(values)
 
-    def kind(self, value: object) -> str | None:
-        """tensor, numpy or None."""
-        if isinstance(value, self.flow.Tensor):
-            return "tensor"
-        return "numpy" if isinstance(value, np.ndarray) else None
-
-    def read(self, array: Any) -> tuple[str, NDArray[Any]]:
-        """The values in NumPy's terms."""
-        if isinstance(array, np.ndarray):
-            return array.dtype.name, np.array(array)
+    def read_own(self, array: Any) -> tuple[str, NDArray[Any]]:
         dtype = str(array.dtype).replace("oneflow.", "")
         plain = array.detach()
         return dtype, np.array((plain.float() if dtype == "bfloat16" else plain).numpy())
-
-    def grad(self, array: Any) -> bool:
-        """Whether it requires a gradient."""
-        return bool(getattr(array, "requires_grad", False))
 
     def overlap(self, one: Any, other: Any) -> bool:
         """Whether writing into one changes the other; both are as before afterwards."""
@@ -74,11 +56,11 @@ class _OneFlowArrays:
 
     def _write(self, tensor: Any, values: NDArray[Any]) -> None:
         plain = tensor.detach()
-        plain.copy_(self.flow.tensor(np.array(values, order="C")).to(plain.dtype))
+        plain.copy_(self.module.tensor(np.array(values, order="C")).to(plain.dtype))
 
     def dtype_name(self, value: object) -> str | None:
         """Of ``oneflow.dtype``."""
-        return str(value).replace("oneflow.", "") if isinstance(value, type(self.flow.float32)) else None
+        return str(value).replace("oneflow.", "") if isinstance(value, type(self.module.float32)) else None
 
     def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
         """What ``x`` gets where ``function(x)`` gets ``dy``; None where nothing differentiable comes back."""
@@ -97,7 +79,7 @@ class _OneFlow:
     consequences = ""
 
     def version(self) -> str:
-        return str(self.arrays.flow.__version__)
+        return str(self.arrays.module.__version__)
 
     def place(self) -> tuple[int, int]:
         return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])

@@ -13,43 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collshim.conformance.recorder.asked import Asked
-from collshim.conformance.recorder.dialects import Started, modules
+from collshim.conformance.recorder.dialects import OwnArrays, Started, modules
 from collshim.conformance.recorder.trees import laid_out
 
 
-class _TensorFlowArrays:
+class _TensorFlowArrays(OwnArrays):
     """``tf.Tensor``: eager, and never written into."""
 
+    path = "tensorflow"
     mutable = False
-    marks = False
-
-    @property
-    def tf(self) -> Any:
-        """The real tensorflow."""
-        return import_module("tensorflow")
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
         """A tensor."""
         plain = values if values.dtype == object else laid_out(values, "")
-        tensor = self.tf.constant(plain)
-        return self.tf.cast(tensor, self.tf.bfloat16) if dtype == "bfloat16" else tensor
+        tensor = self.module.constant(plain)
+        return self.module.cast(tensor, self.module.bfloat16) if dtype == "bfloat16" else tensor
 
-    def kind(self, value: object) -> str | None:
-        """tensor, numpy or None."""
-        if isinstance(value, self.tf.Tensor):
-            return "tensor"
-        return "numpy" if isinstance(value, np.ndarray) else None
-
-    def read(self, array: Any) -> tuple[str, NDArray[Any]]:
-        """The values in NumPy's terms."""
-        if isinstance(array, np.ndarray):
-            return array.dtype.name, np.array(array)
-        wide = self.tf.cast(array, self.tf.float32) if array.dtype == self.tf.bfloat16 else array
+    def read_own(self, array: Any) -> tuple[str, NDArray[Any]]:
+        wide = self.module.cast(array, self.module.float32) if array.dtype == self.module.bfloat16 else array
         return str(array.dtype.name), np.array(wide.numpy())
-
-    def grad(self, array: Any) -> bool:
-        """A tensor does not have it."""
-        return False
 
     def overlap(self, one: Any, other: Any) -> bool:
         """It cannot be known."""
@@ -58,11 +40,11 @@ class _TensorFlowArrays:
     def dtype_name(self, value: object) -> str | None:
         """Of ``tf.DType``."""
         found: Any = value
-        return str(found.name) if isinstance(found, self.tf.DType) else None
+        return str(found.name) if isinstance(found, self.module.DType) else None
 
     def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
         """What ``x`` gets where ``function(x)`` gets ``dy``."""
-        with self.tf.GradientTape() as tape:
+        with self.module.GradientTape() as tape:
             tape.watch(x)
             y = function(x)
         return tape.gradient(y, x, output_gradients=dy)
@@ -75,7 +57,7 @@ class _TensorFlow:
     consequences = r"UnavailableError: "
 
     def version(self) -> str:
-        return str(self.arrays.tf.__version__)
+        return str(self.arrays.module.__version__)
 
     def place(self) -> tuple[int, int]:
         task = json.loads(os.environ.get("TF_CONFIG", "{}"))

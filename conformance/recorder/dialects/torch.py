@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,49 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collshim.conformance.recorder.asked import Asked
-from collshim.conformance.recorder.dialects import Started, modules
+from collshim.conformance.recorder.dialects import OwnArrays, Started, modules
 from collshim.conformance.recorder.trees import laid_out
 
 
-class TorchArrays:
+class TorchArrays(OwnArrays):
     """``torch.Tensor`` on the CPU."""
+
+    path = "torch"
 
     def __init__(self, mutable: bool = True, marks: bool = True) -> None:
         self.mutable = mutable
         self.marks = marks
-        self._torch: Any = None
-
-    @property
-    def torch(self) -> Any:
-        """The real torch, imported when first needed."""
-        self._torch = self._torch or import_module("torch")
-        return self._torch
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
         """A tensor; its layout is that of ``laid_out``."""
         if values.dtype == object:
             raise TypeError("torch has no tensors of text")
-        tensor = self.torch.from_numpy(laid_out(values, layout))
-        tensor = tensor.to(self.torch.bfloat16) if dtype == "bfloat16" else tensor
+        tensor = self.module.from_numpy(laid_out(values, layout))
+        tensor = tensor.to(self.module.bfloat16) if dtype == "bfloat16" else tensor
         return tensor.requires_grad_() if grad else tensor
 
-    def kind(self, value: object) -> str | None:
-        """tensor, numpy or None."""
-        if isinstance(value, self.torch.Tensor):
-            return "tensor"
-        return "numpy" if isinstance(value, np.ndarray) else None
-
-    def read(self, array: Any) -> tuple[str, NDArray[Any]]:
+    def read_own(self, array: Any) -> tuple[str, NDArray[Any]]:
         """The values in NumPy's terms."""
-        if isinstance(array, np.ndarray):
-            return array.dtype.name, np.array(array)
         plain = array.detach().resolve_conj()
-        wide = plain.float() if plain.dtype == self.torch.bfloat16 else plain
+        wide = plain.float() if plain.dtype == self.module.bfloat16 else plain
         return str(array.dtype).removeprefix("torch."), np.array(wide.numpy())
-
-    def grad(self, array: Any) -> bool:
-        """Whether it requires a gradient."""
-        return self.marks and bool(getattr(array, "requires_grad", False))
 
     def overlap(self, one: Any, other: Any) -> bool:
         """Whether the stretches of memory overlap, from the first to the last element of each."""
@@ -66,7 +48,7 @@ class TorchArrays:
 
     def dtype_name(self, value: object) -> str | None:
         """Of ``torch.dtype``."""
-        return str(value).removeprefix("torch.") if isinstance(value, self.torch.dtype) else None
+        return str(value).removeprefix("torch.") if isinstance(value, self.module.dtype) else None
 
     def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
         """What ``x`` gets where ``function(x)`` gets ``dy``; None where nothing differentiable comes back."""
@@ -101,7 +83,7 @@ class _Torch:
     consequences = r"[Cc]onnection (closed|reset)|Read error|closed by peer"
 
     def version(self) -> str:
-        return re.sub(r"\+.*", "", self.arrays.torch.__version__)
+        return re.sub(r"\+.*", "", self.arrays.module.__version__)
 
     def place(self) -> tuple[int, int]:
         return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -111,7 +93,7 @@ class _Torch:
         dist = names["dist"]
         if not dist.is_initialized():
             dist.init_process_group("gloo")
-        return {**names, "torch": self.arrays.torch, "np": np, "gradient": self.arrays.gradient}
+        return {**names, "torch": self.arrays.module, "np": np, "gradient": self.arrays.gradient}
 
     def command(self, python: str, size: int, world: str, port: int, folder: Path) -> list[Started]:
         common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(size)}

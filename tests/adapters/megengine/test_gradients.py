@@ -11,7 +11,7 @@ import collshim
 import collshim.megengine as mge
 from collshim.megengine.autodiff import GradManager
 from collshim.megengine.functional import distributed as F
-from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 dist = mge.distributed
 
@@ -34,7 +34,9 @@ def test_ranks_that_attach_nothing_take_part_in_the_roots_backward(run: Run) -> 
     assert run(attached_on_the_root_alone, 4, "all_gather") == [[0, 60, 120, 180], None, None, None]
 
 
-def unused(name: str) -> Any:
+@pytest.mark.parametrize("name", ["reduce_sum", "gather"])
+@each_of(2, gives=[(True, None)] * 2)
+def test_no_rank_gets_a_gradient_where_the_root_has_none(name: str) -> Any:
     weight, x = torch.ones(2), torch.ones(2)
     with GradManager().attach([weight, x]) as manager:
         getattr(F, name)(x)
@@ -42,21 +44,13 @@ def unused(name: str) -> Any:
     return weight.grad is not None, x.grad
 
 
-@pytest.mark.parametrize("name", ["reduce_sum", "gather"])
-def test_no_rank_gets_a_gradient_where_the_root_has_none(run: Run, name: str) -> None:
-    assert run(unused, 2, name) == [(True, None)] * 2
-
-
-def used_twice() -> Any:
+@each_of(2, gives=[[1, 1], [1, 1]])
+def test_a_gradient_of_one_output_goes_without_the_others() -> Any:
     x = torch.ones(2)
     with GradManager().attach(x) as manager:
         left, right = F.reduce_sum(x), F.gather(2 * x)
         manager.backward(left) if right is not None else manager.backward()
     return None if x.grad is None else x.grad.tolist()
-
-
-def test_a_gradient_of_one_output_goes_without_the_others(run: Run) -> None:
-    assert run(used_twice, 2) == [[1, 1], [1, 1]]
 
 
 def pipeline(count: int) -> Any:
@@ -79,7 +73,9 @@ def test_gradients_go_back_through_a_pipeline(run: Run, count: int) -> None:
     assert run(pipeline, 4, count) == [[60 * count], [40 * count], [30 * count], [24 * count]]
 
 
-def round_the_ring_and_together(count: int) -> Any:
+@pytest.mark.parametrize("count", [2, 300_000], ids=["small", "large"])
+@each_of(2, gives=[[4.0], [2.0]])
+def test_sends_and_collectives_find_back_in_their_order(count: int) -> Any:
     """A large send on every rank, and a collective after it: the way back meets them in the opposite order."""
     rank, size = dist.get_rank(), dist.get_world_size()
     x = torch.full((count,), float(rank))
@@ -91,12 +87,8 @@ def round_the_ring_and_together(count: int) -> Any:
     return None if x.grad is None else sorted(set(x.grad.tolist()))
 
 
-@pytest.mark.parametrize("count", [2, 300_000], ids=["small", "large"])
-def test_sends_and_collectives_find_back_in_their_order(run: Run, count: int) -> None:
-    assert run(round_the_ring_and_together, 2, count) == [[4.0], [2.0]]
-
-
-def received_in_vain() -> Any:
+@each_of(2, gives=[None, None])
+def test_a_sender_gets_no_gradient_where_the_receiver_has_none() -> Any:
     x = torch.ones(2)
     with GradManager().attach(x) as manager:
         if dist.get_rank() == 0:
@@ -107,22 +99,16 @@ def received_in_vain() -> Any:
     return x.grad
 
 
-def test_a_sender_gets_no_gradient_where_the_receiver_has_none(run: Run) -> None:
-    assert run(received_in_vain, 2) == [None, None]
-
-
-def without_a_manager() -> Any:
+@each_of(2, gives=[None, False])
+def test_a_send_that_nobody_records_needs_no_gradient() -> Any:
     x = torch.ones(2, requires_grad=True)
     if dist.get_rank() == 0:
         return F.remote_send(x, 1)
     return F.remote_recv(0, inp=x).requires_grad
 
 
-def test_a_send_that_nobody_records_needs_no_gradient(run: Run) -> None:
-    assert run(without_a_manager, 2) == [None, False]
-
-
-def scalar_sent() -> Any:
+@each_of(2, gives=[10, None])
+def test_a_scalars_gradient_comes_back_as_a_scalar() -> Any:
     x = torch.tensor(3.0)
     with GradManager().attach(x) as manager:
         if dist.get_rank() == 0:
@@ -133,18 +119,11 @@ def scalar_sent() -> Any:
     return None if x.grad is None else x.grad.item()
 
 
-def test_a_scalars_gradient_comes_back_as_a_scalar(run: Run) -> None:
-    assert run(scalar_sent, 2) == [10, None]
-
-
-def torchs_own_backward() -> Any:
+@each_of(2, gives=[[3, 3], [3, 3]])
+def test_torchs_own_backward_goes_through_as_well() -> Any:
     x = torch.ones(2, requires_grad=True)
     (F.all_reduce_sum(x) * (dist.get_rank() + 1)).sum().backward()
     return None if x.grad is None else x.grad.tolist()
-
-
-def test_torchs_own_backward_goes_through_as_well(run: Run) -> None:
-    assert run(torchs_own_backward, 2) == [[3, 3], [3, 3]]
 
 
 def not_joined() -> None:
@@ -160,7 +139,8 @@ def test_a_rank_that_does_not_join_a_backward_is_named(run: Run) -> None:
         run(not_joined, 2)
 
 
-def without_gradients() -> Any:
+@each_of(2, gives=[[1, 1], [1, 1]])
+def test_what_happens_without_gradients_is_not_differentiated() -> Any:
     x = torch.ones(2)
     with GradManager().attach(x) as manager:
         with torch.no_grad():
@@ -172,7 +152,3 @@ def without_gradients() -> Any:
             F.reduce_sum(x)
         manager.backward(x.sum())
     return None if x.grad is None else x.grad.tolist()
-
-
-def test_what_happens_without_gradients_is_not_differentiated(run: Run) -> None:
-    assert run(without_gradients, 2) == [[1, 1], [1, 1]]

@@ -11,7 +11,7 @@ import torch
 import collshim
 import collshim.megengine as mge
 from collshim.megengine.functional import distributed as F
-from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 dist = mge.distributed
 CALL_FIRST = "please call init_process_group first"
@@ -125,7 +125,8 @@ def test_a_group_keeps_its_order_and_has_a_stream_of_its_own(run: Run) -> None:
         assert (second, everybody) == (f"xpu{rank}:3", [f"xpu{rank}:1"])
 
 
-def filled_later() -> Any:
+@each_of(2, gives=[[1, 0], [1, 0]])
+def test_a_group_can_be_filled_later() -> Any:
     group = dist.Group([])
     with pytest.raises(TypeError, match="the group has no ranks yet"):
         _ = group.size
@@ -133,11 +134,8 @@ def filled_later() -> Any:
     return F.all_gather(torch.tensor([dist.get_rank()]), group).tolist()
 
 
-def test_a_group_can_be_filled_later(run: Run) -> None:
-    assert run(filled_later, 2) == [[1, 0], [1, 0]]
-
-
-def of_the_same_ranks() -> Any:
+@each_of(2, gives=[[[1, 0], [0, 1]]] * 2)
+def test_groups_of_the_same_ranks_in_the_same_order_are_one_group() -> Any:
     """Each rank makes its groups in its own order and number; the world's ranks make the world's group."""
     ranks = [1, 0] if dist.get_rank() == 0 else [0, 1]
     for _ in range(1 + dist.get_rank()):
@@ -149,18 +147,11 @@ def of_the_same_ranks() -> Any:
     return [F.all_gather(x, backward).tolist(), F.all_gather(x, everybody).tolist()]
 
 
-def test_groups_of_the_same_ranks_in_the_same_order_are_one_group(run: Run) -> None:
-    assert run(of_the_same_ranks, 2) == [[[1, 0], [0, 1]]] * 2
-
-
-def overridden() -> list[str]:
+@each_of(2, gives=[["shm", "auto"]] * 2)
+def test_the_backends_name_can_be_overridden_for_a_block() -> list[str]:
     with dist.override_backend("shm"):
         inside = dist.get_backend()
     return [inside, dist.get_backend()]
-
-
-def test_the_backends_name_can_be_overridden_for_a_block(run: Run) -> None:
-    assert run(overridden, 2) == [["shm", "auto"]] * 2
 
 
 def joined_again() -> None:
@@ -198,11 +189,8 @@ def test_without_a_server_there_is_no_client(refused: Callable[..., list[BaseExc
         assert "start a Server to share values" in str(error)
 
 
-def alone() -> Any:
+@each_of(2, gives=[[[0, 1]] * 3, [[1, 2]] * 3])
+def test_a_group_of_one_rank_communicates_with_nobody() -> Any:
     group = dist.new_group([dist.get_rank()])
     x = torch.arange(2.0) + dist.get_rank()
     return [F.all_gather(x, group).tolist(), F.reduce_sum(x, group).tolist(), F.scatter(x, group).tolist()]
-
-
-def test_a_group_of_one_rank_communicates_with_nobody(run: Run) -> None:
-    assert run(alone, 2) == [[[0, 1]] * 3, [[1, 2]] * 3]

@@ -14,7 +14,7 @@ import collshim
 import collshim.megengine as mge
 from collshim.megengine.autodiff import GradManager
 from collshim.megengine.distributed import helper
-from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 dist = mge.distributed
 
@@ -57,7 +57,8 @@ def test_a_callback_sums_the_gradients_of_all_ranks(run: Run, method: str) -> No
     assert run(reduced_gradients, 4, method) == [[[600, 604, 608], [[10, 10]], 8, None]] * 4
 
 
-def large_gradients() -> list[Any]:
+@each_of(2, gives=[[[2], [4], [6], [8]]] * 2)
+def test_gradients_beyond_one_pack_are_all_reduced() -> list[Any]:
     weights = [torch.ones(1 << 20) for _ in range(4)]
     with GradManager().attach(weights, callbacks=dist.make_allreduce_cb("sum")) as manager:
         loss = torch.stack([weight.sum() * (index + 1) for index, weight in enumerate(weights)]).sum()
@@ -65,11 +66,8 @@ def large_gradients() -> list[Any]:
     return [None if weight.grad is None else weight.grad.unique().tolist() for weight in weights]
 
 
-def test_gradients_beyond_one_pack_are_all_reduced(run: Run) -> None:
-    assert run(large_gradients, 2) == [[[2], [4], [6], [8]]] * 2
-
-
-def after_a_failure() -> Any:
+@each_of(2, gives=[[2, 2], [2, 2]])
+def test_a_failed_backward_leaves_nothing_to_reduce() -> Any:
     """A gradient whose backward failed is not reduced with the next one's."""
 
     def fail(tensor: Any, grad: Any) -> Any:
@@ -86,10 +84,6 @@ def after_a_failure() -> Any:
     return None if weight.grad is None else weight.grad.tolist()
 
 
-def test_a_failed_backward_leaves_nothing_to_reduce(run: Run) -> None:
-    assert run(after_a_failure, 2) == [[2, 2], [2, 2]]
-
-
 def by_the_product() -> None:
     dist.make_allreduce_cb("prod")
 
@@ -98,12 +92,9 @@ def test_gradients_are_summed_or_averaged_only(refused: Callable[..., list[BaseE
     assert all(isinstance(error, AssertionError) for error in refused(by_the_product, 2))
 
 
-def kind_of_callback() -> str:
+@each_of(2, gives=["AllreduceCallback"] * 2)
+def test_the_callback_is_an_allreduce_callback() -> str:
     return type(dist.make_allreduce_cb("sum")).__name__
-
-
-def test_the_callback_is_an_allreduce_callback(run: Run) -> None:
-    assert run(kind_of_callback, 2) == ["AllreduceCallback"] * 2
 
 
 def test_shapes_are_packed_behind_each_other() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
@@ -77,11 +78,6 @@ def test_a_failure_ends_the_others_and_is_told_with_its_exit_code() -> None:
     assert isinstance(caught.value, collshim.PeerError)
 
 
-def test_an_exit_code_is_told() -> None:
-    with pytest.raises(AssertionError, match="subprocess 0 exit with code 3"):
-        launcher(exits, n_gpus=2)(3)
-
-
 def test_an_exit_with_code_0_gives_none() -> None:
     with pytest.warns(UserWarning, match="subprocess 0 exited before its function returned"):
         assert launcher(exits, n_gpus=2)(0) == [None, "x"]
@@ -96,14 +92,23 @@ def test_what_cannot_be_pickled_gives_none() -> None:
     assert launcher(returns_a_lambda, n_gpus=2)() == [None, None]
 
 
-def test_one_process_is_too_few() -> None:
-    with pytest.raises(AssertionError, match="subprocess 0 exit with code 1"):
-        launcher(returns_a_lambda, n_gpus=1)()
-
-
-def test_a_second_machine_needs_the_firsts_port() -> None:
-    with pytest.raises(AssertionError, match="you have to assign a port for distributed server"):
-        launcher(returns_a_lambda, n_gpus=2, world_size=4, rank_start=2)
+@pytest.mark.parametrize(
+    ("launch", "kind", "said"),
+    [
+        (lambda: launcher(exits, n_gpus=2)(3), AssertionError, "subprocess 0 exit with code 3"),
+        (lambda: launcher(returns_a_lambda, n_gpus=1)(), AssertionError, "subprocess 0 exit with code 1"),
+        (
+            lambda: launcher(exits, n_gpus=2, world_size=4, rank_start=2),
+            AssertionError,
+            "you have to assign a port for",
+        ),
+        (lambda: launcher(3), TypeError, "func is 3"),
+    ],
+    ids=["an exit code", "one process", "a second machine without the first's port", "no function"],
+)
+def test_what_cannot_be_launched_or_fails_is_told(launch: Callable[[], Any], kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        launch()
 
 
 def everybody() -> Any:
@@ -118,8 +123,3 @@ def test_launchers_of_two_machines_make_one_world(free_port: int) -> None:
     with ProcessPoolExecutor(2, get_context("spawn")) as machines:
         results = [machines.submit(machine, rank_start, free_port) for rank_start in (0, 2)]
         assert [result.result() for result in results] == [[[0, 1, 2, 3]] * 2] * 2
-
-
-def test_only_functions_are_launched() -> None:
-    with pytest.raises(TypeError, match="func is 3"):
-        launcher(3)

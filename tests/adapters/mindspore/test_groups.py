@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -14,9 +14,7 @@ from collshim.mindspore import communication as ms_comm
 from collshim.mindspore._c_expression import GroupOptions
 from collshim.mindspore.communication import GlobalComm, comm_func
 from collshim.mindspore.mint import distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
 
 comm: Any = ms_comm  # what types forbid is tried too
 LAUNCHERS_VARIABLES = (
@@ -152,15 +150,13 @@ def test_who_is_no_member_knows_no_such_group(run: Run, refused: Refused) -> Non
     assert "rank 0 is none" in texts[6]
 
 
-def test_a_destroyed_group_may_be_created_again(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        comm.create_group("g", [0, 1])
-        comm.destroy_group("g")
-        gone = refused(RuntimeError, lambda: comm.get_rank("g"))
-        comm.create_group("g", [1, 0])
-        return "does not exist" in gone, comm.get_rank("g"), comm_func.all_reduce(torch.ones(1), group="g")[0].item()
-
-    assert run(rank, 2) == [(True, 1, 2.0), (True, 0, 2.0)]
+@each_of(2, gives=[(True, 1, 2.0), (True, 0, 2.0)])
+def test_a_destroyed_group_may_be_created_again(refused: Refused) -> Any:
+    comm.create_group("g", [0, 1])
+    comm.destroy_group("g")
+    gone = refused(RuntimeError, lambda: comm.get_rank("g"))
+    comm.create_group("g", [1, 0])
+    return "does not exist" in gone, comm.get_rank("g"), comm_func.all_reduce(torch.ones(1), group="g")[0].item()
 
 
 def of_group(name: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
@@ -194,25 +190,21 @@ def test_a_wrong_call_is_refused(
     assert all(text in told for told in run(lambda: refused(theirs, call), 2))
 
 
-def test_options_of_a_group_are_accepted_and_do_nothing(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        options, untyped = GroupOptions(), cast(Any, dist)
-        options.hccl_config = {"hccl_buffer_size": 400}
-        comm.create_group("g", [0, 1], options)
-        text = refused(TypeError, lambda: untyped.new_group([0, 1], pg_options={}))
-        assert "must be type GroupOptions, but got <class 'dict'>" in text
-        refused(TypeError, lambda: setattr(options, "hccl_config", 3))
-        named = dist.new_group([0, 1], pg_options=options)
-        return comm.get_group_size("g"), comm.get_group_size(named), options.hccl_config
-
-    assert run(rank, 2) == [(2, 2, {"hccl_buffer_size": 400})] * 2
+@each_of(2, gives=[(2, 2, {"hccl_buffer_size": 400})] * 2)
+def test_options_of_a_group_are_accepted_and_do_nothing(refused: Refused) -> Any:
+    options, untyped = GroupOptions(), cast(Any, dist)
+    options.hccl_config = {"hccl_buffer_size": 400}
+    comm.create_group("g", [0, 1], options)
+    text = refused(TypeError, lambda: untyped.new_group([0, 1], pg_options={}))
+    assert "must be type GroupOptions, but got <class 'dict'>" in text
+    refused(TypeError, lambda: setattr(options, "hccl_config", 3))
+    named = dist.new_group([0, 1], pg_options=options)
+    return comm.get_group_size("g"), comm.get_group_size(named), options.hccl_config
 
 
-def test_release_forgets_the_groups_and_leaves_the_world_up(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        comm.create_group("g", [0, 1])
-        returned = comm.release()
-        assert "does not exist" in refused(RuntimeError, lambda: comm.get_rank("g"))
-        return returned, comm.get_rank(), GlobalComm.INITED
-
-    assert run(rank, 2) == [(None, 0, True), (None, 1, True)]
+@each_of(2, gives=[(None, 0, True), (None, 1, True)])
+def test_release_forgets_the_groups_and_leaves_the_world_up(refused: Refused) -> Any:
+    comm.create_group("g", [0, 1])
+    returned = comm.release()
+    assert "does not exist" in refused(RuntimeError, lambda: comm.get_rank("g"))
+    return returned, comm.get_rank(), GlobalComm.INITED

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from collshim.mindspore.communication import comm_func, get_group_size, get_rank
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 comm: Any = comm_func  # what types forbid is tried too
 
@@ -26,16 +24,14 @@ def test_a_tag_chooses_its_message(run: Run) -> None:
     assert run(rank, 2)[1] == [2, 1]
 
 
-def test_a_ring_by_batch_isend_irecv_with_functions(run: Run) -> None:
-    def rank() -> Any:
-        here, size = get_rank(), get_group_size()
-        send_op = comm.P2POp(comm.isend, torch.tensor(here + 1.0), (here + 1) % size)
-        recv_op = comm.P2POp(comm.irecv, torch.tensor(0.0), (here - 1) % size)
-        outputs = comm.batch_isend_irecv([send_op, recv_op])
-        assert type(outputs) is tuple
-        return tuple(outputs[0].shape), outputs[0].dtype, outputs[1].item()
-
-    assert run(rank, 4) == [((), torch.float32, float((here - 1) % 4 + 1)) for here in range(4)]
+@each_of(4, gives=[((), torch.float32, float((here - 1) % 4 + 1)) for here in range(4)])
+def test_a_ring_by_batch_isend_irecv_with_functions() -> Any:
+    here, size = get_rank(), get_group_size()
+    send_op = comm.P2POp(comm.isend, torch.tensor(here + 1.0), (here + 1) % size)
+    recv_op = comm.P2POp(comm.irecv, torch.tensor(0.0), (here - 1) % size)
+    outputs = comm.batch_isend_irecv([send_op, recv_op])
+    assert type(outputs) is tuple
+    return tuple(outputs[0].shape), outputs[0].dtype, outputs[1].item()
 
 
 @pytest.mark.parametrize(("dtype", "kind"), [(torch.int32, torch.Tensor), (np.int32, np.ndarray)])
@@ -60,23 +56,19 @@ def test_a_handle_made_by_hand_waits_for_nothing() -> None:
     assert comm.CommHandle().wait() is None
 
 
-def test_a_message_carries_no_gradient(run: Run) -> None:
-    def rank() -> Any:
-        x = torch.ones(2, requires_grad=True)
-        if get_rank() == 0:
-            return comm.send(x * 3, 1)
-        received = comm.recv(torch.zeros(2), 0)
-        (received * x).sum().backward()
-        assert x.grad is not None
-        return received.requires_grad, x.grad.tolist()
-
-    assert run(rank, 2) == [None, (False, [3.0, 3.0])]
+@each_of(2, gives=[None, (False, [3.0, 3.0])])
+def test_a_message_carries_no_gradient() -> Any:
+    x = torch.ones(2, requires_grad=True)
+    if get_rank() == 0:
+        return comm.send(x * 3, 1)
+    received = comm.recv(torch.zeros(2), 0)
+    (received * x).sum().backward()
+    assert x.grad is not None
+    return received.requires_grad, x.grad.tolist()
 
 
-def test_a_shape_may_be_told_by_a_tensor(run: Run) -> None:
-    def rank() -> Any:
-        outputs, _ = comm.all_to_all_with_output_shape([torch.zeros(1, 2), (1, 2)], [torch.ones(1, 2)] * 2)
-        whole, _ = comm.all_to_all_single_with_output_shape(torch.zeros(2, 3), torch.ones(2, 3))
-        return [tuple(output.shape) for output in (*outputs, whole)]
-
-    assert run(rank, 2) == [[(1, 2), (1, 2), (2, 3)]] * 2
+@each_of(2, gives=[[(1, 2), (1, 2), (2, 3)]] * 2)
+def test_a_shape_may_be_told_by_a_tensor() -> Any:
+    outputs, _ = comm.all_to_all_with_output_shape([torch.zeros(1, 2), (1, 2)], [torch.ones(1, 2)] * 2)
+    whole, _ = comm.all_to_all_single_with_output_shape(torch.zeros(2, 3), torch.ones(2, 3))
+    return [tuple(output.shape) for output in (*outputs, whole)]

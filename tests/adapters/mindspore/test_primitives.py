@@ -14,7 +14,7 @@ from collshim.mindspore.communication import GlobalComm, get_rank
 from collshim.mindspore.mint import distributed as dist
 from collshim.mindspore.ops import communication
 from collshim.world import use
-from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
 
 
 def test_made_before_init_it_works_after() -> None:
@@ -29,106 +29,88 @@ def test_made_before_init_it_works_after() -> None:
     assert collshim.launch(reduced, 2, timeout=60) == [(1.0, [0.0, 1.0])] * 2
 
 
-def test_send_and_receive(run: Run) -> None:
-    def passed() -> Any:
-        if get_rank() == 0:
-            return ops.Send(3, 1)(Tensor([1.0, 2.0])).tolist()
-        return ops.Receive(3, 0, [2], ms.float32)().tolist()
-
-    assert run(passed, 2) == [[1.0, 2.0], [1.0, 2.0]]
+@each_of(2, gives=[[1.0, 2.0], [1.0, 2.0]])
+def test_send_and_receive() -> Any:
+    if get_rank() == 0:
+        return ops.Send(3, 1)(Tensor([1.0, 2.0])).tolist()
+    return ops.Receive(3, 0, [2], ms.float32)().tolist()
 
 
-def test_all_gather_v_joins_unequal_parts(run: Run) -> None:
-    def gathered() -> Any:
-        return ops.AllGatherV()(Tensor([*range(get_rank() + 3)]), [3, 4]).tolist()
-
-    assert run(gathered, 2) == [[0, 1, 2, 0, 1, 2, 3]] * 2
+@each_of(2, gives=[[0, 1, 2, 0, 1, 2, 3]] * 2)
+def test_all_gather_v_joins_unequal_parts() -> Any:
+    return ops.AllGatherV()(Tensor([*range(get_rank() + 3)]), [3, 4]).tolist()
 
 
 def test_reduce_scatter_v_cuts_unequal_parts(run: Run) -> None:
     assert run(lambda: ops.ReduceScatterV()(Tensor([0, 1, 2.0]), [2, 1]).tolist(), 2) == [[0.0, 2.0], [4.0]]
 
 
-def test_all_to_all_v_and_its_counts_of_all_ranks(run: Run) -> None:
-    def exchanged() -> Any:
-        own = Tensor([0, 1, 2.0]) + 3 * get_rank()
-        counts = [[1, 2], [2, 1]][get_rank()]
-        both = ops.AlltoAllV()(own, counts, counts), ops.AlltoAllVC()(own, Tensor([[1, 2], [2, 1]]))
-        return [one.tolist() for one in both]
-
-    assert run(exchanged, 2) == [[[0.0, 3.0, 4.0]] * 2, [[1.0, 2.0, 5.0]] * 2]
+@each_of(2, gives=[[[0.0, 3.0, 4.0]] * 2, [[1.0, 2.0, 5.0]] * 2])
+def test_all_to_all_v_and_its_counts_of_all_ranks() -> Any:
+    own = Tensor([0, 1, 2.0]) + 3 * get_rank()
+    counts = [[1, 2], [2, 1]][get_rank()]
+    both = ops.AlltoAllV()(own, counts, counts), ops.AlltoAllVC()(own, Tensor([[1, 2], [2, 1]]))
+    return [one.tolist() for one in both]
 
 
-def test_a_batch_gives_a_tensor_for_each_message(run: Run) -> None:
-    def exchanged() -> Any:
-        other = 1 - get_rank()
-        batch = ops.BatchISendIRecv(("isend", "irecv"), [other, other], [()], (ms.float32,))
-        return batch((Tensor(get_rank() + 1.0),))[1].item()
-
-    assert run(exchanged, 2) == [2.0, 1.0]
+@each_of(2, gives=[2.0, 1.0])
+def test_a_batch_gives_a_tensor_for_each_message() -> Any:
+    other = 1 - get_rank()
+    batch = ops.BatchISendIRecv(("isend", "irecv"), [other, other], [()], (ms.float32,))
+    return batch((Tensor(get_rank() + 1.0),))[1].item()
 
 
-def test_neighbours_exchange_their_borders(run: Run) -> None:
-    def exchanged() -> Any:
-        below = get_rank() == 0
-        ranks = [-1] * 8
-        ranks[4 if below else 0] = 1 - get_rank()
-        lens = [0, 1, 0, 0] if below else [1, 0, 0, 0]
-        image = Tensor(np.full((1, 1, 2, 2), get_rank() + 1, np.float32))
-        return ops.NeighborExchangeV2(ranks, lens, ranks, lens, "NCHW")(image)[0, 0, :, 0].tolist()
-
-    assert run(exchanged, 2) == [[1.0, 1.0, 2.0], [1.0, 2.0, 2.0]]
+@each_of(2, gives=[[1.0, 1.0, 2.0], [1.0, 2.0, 2.0]])
+def test_neighbours_exchange_their_borders() -> Any:
+    below = get_rank() == 0
+    ranks = [-1] * 8
+    ranks[4 if below else 0] = 1 - get_rank()
+    lens = [0, 1, 0, 0] if below else [1, 0, 0, 0]
+    image = Tensor(np.full((1, 1, 2, 2), get_rank() + 1, np.float32))
+    return ops.NeighborExchangeV2(ranks, lens, ranks, lens, "NCHW")(image)[0, 0, :, 0].tolist()
 
 
-def test_neighbours_exchange_tensors(run: Run) -> None:
-    def exchanged() -> Any:
-        other = [1 - get_rank()]
-        operation = ops.NeighborExchange(other, other, [(2,)], [(2,)], ms.float32)
-        return operation((Tensor([1.0, 2.0]) * (get_rank() + 1),))[0].tolist()
-
-    assert run(exchanged, 2) == [[2.0, 4.0], [1.0, 2.0]]
+@each_of(2, gives=[[2.0, 4.0], [1.0, 2.0]])
+def test_neighbours_exchange_tensors() -> Any:
+    other = [1 - get_rank()]
+    operation = ops.NeighborExchange(other, other, [(2,)], [(2,)], ms.float32)
+    return operation((Tensor([1.0, 2.0]) * (get_rank() + 1),))[0].tolist()
 
 
-def test_what_was_received_is_read_without_a_wait(run: Run) -> None:
-    def exchanged() -> Any:
-        other, came = 1 - get_rank(), Tensor(0.0)
-        sends = dist.P2POp("isend", Tensor(get_rank() + 1.0), other)
-        handles = dist.batch_isend_irecv([sends, dist.P2POp(dist.irecv, came, other)])
-        text = str(came)
-        handles[0].wait()
-        return text
-
-    assert run(exchanged, 2) == ["2.0", "1.0"]
+@each_of(2, gives=["2.0", "1.0"])
+def test_what_was_received_is_read_without_a_wait() -> Any:
+    other, came = 1 - get_rank(), Tensor(0.0)
+    sends = dist.P2POp("isend", Tensor(get_rank() + 1.0), other)
+    handles = dist.batch_isend_irecv([sends, dist.P2POp(dist.irecv, came, other)])
+    text = str(came)
+    handles[0].wait()
+    return text
 
 
-def test_results_are_returned_where_place_is_not_wanted(run: Run) -> None:
-    def functional() -> Any:
-        communication.set_comm_ops_inplace(False, ["all_reduce"])
-        own = Tensor([1.0])
-        returned: Any = communication.all_reduce(own)
-        communication.set_comm_ops_inplace(True)
-        before = own.tolist(), returned[0].tolist(), returned[1]
-        return (*before, communication.all_reduce(own), own.tolist())
-
-    assert run(functional, 2) == [([1.0], [2.0], None, None, [2.0])] * 2
+@each_of(2, gives=[([1.0], [2.0], None, None, [2.0])] * 2)
+def test_results_are_returned_where_place_is_not_wanted() -> Any:
+    communication.set_comm_ops_inplace(False, ["all_reduce"])
+    own = Tensor([1.0])
+    returned: Any = communication.all_reduce(own)
+    communication.set_comm_ops_inplace(True)
+    before = own.tolist(), returned[0].tolist(), returned[1]
+    return (*before, communication.all_reduce(own), own.tolist())
 
 
-def test_what_a_rank_chose_holds_in_its_other_threads(run: Run) -> None:
-    def functional() -> Any:
-        communication.set_comm_ops_inplace(False, ["all_reduce"])
-        found, here = list[Any](), collshim.current()
+@each_of(2, gives=[[[2.0]]] * 2)
+def test_what_a_rank_chose_holds_in_its_other_threads() -> Any:
+    communication.set_comm_ops_inplace(False, ["all_reduce"])
+    found, here = list[Any](), collshim.current()
 
-        def elsewhere() -> None:
-            with use(here):
-                returned: Any = communication.all_reduce(Tensor([1.0]))
-                found.append(returned[0].tolist())
+    def elsewhere() -> None:
+        with use(here):
+            returned: Any = communication.all_reduce(Tensor([1.0]))
+            found.append(returned[0].tolist())
 
-        thread = threading.Thread(target=elsewhere)
-        thread.start()
-        thread.join(20)
-        return found
-
-    assert run(functional, 2) == [[[2.0]]] * 2
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join(20)
+    return found
 
 
 def test_a_function_without_a_form_that_returns_says_so(run: Run, refused: Refused) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 
 import collshim
 from collshim.mindspore.communication import comm_func
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run
 
 comm: Any = comm_func  # what types forbid is tried too
 x, scalar = torch.zeros(4), torch.tensor(1.0)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 import collshim
 from collshim.mindspore.communication import comm_func, get_rank
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 gather: Any = comm_func.all_gather_into_tensor  # what types forbid is tried too
 
@@ -38,43 +36,35 @@ def test_the_environment_gives_the_stacked_form_too(run: Run, monkeypatch: pytes
     assert run(lambda: tuple(gather(values())[0].shape), 2) == [(2, 2, 3)] * 2
 
 
-def test_ranks_may_choose_different_forms(run: Run) -> None:
-    def rank() -> Any:
-        with collshim.options(mindspore_gather="stacked" if get_rank() else "concatenated"):
-            return tuple(gather(values())[0].shape)
-
-    assert run(rank, 2) == [(4, 3), (2, 2, 3)]
+@each_of(2, gives=[(4, 3), (2, 2, 3)])
+def test_ranks_may_choose_different_forms() -> Any:
+    with collshim.options(mindspore_gather="stacked" if get_rank() else "concatenated"):
+        return tuple(gather(values())[0].shape)
 
 
-def test_an_asynchronous_output_is_complete_after_the_handles_wait(run: Run) -> None:
-    def rank() -> Any:
-        with collshim.options(mindspore_gather="stacked"):
-            output, handle = gather(values(), async_op=True)
-        return handle.wait(), tuple(output.shape), output.flatten(0, 1).tolist()
-
-    assert run(rank, 2) == [(None, (2, 2, 3), concatenated(2))] * 2
+@each_of(2, gives=[(None, (2, 2, 3), concatenated(2))] * 2)
+def test_an_asynchronous_output_is_complete_after_the_handles_wait() -> Any:
+    with collshim.options(mindspore_gather="stacked"):
+        output, handle = gather(values(), async_op=True)
+    return handle.wait(), tuple(output.shape), output.flatten(0, 1).tolist()
 
 
-def test_two_asynchronous_calls_may_be_waited_for_in_any_order(run: Run) -> None:
-    def rank() -> Any:
-        calls = [gather(values() + 100 * call, async_op=True) for call in range(2)]
-        for _, handle in reversed(calls):
-            handle.wait()
-        return [output[0, 0].item() for output, _ in calls]
-
-    assert run(rank, 2) == [[0.0, 100.0]] * 2
+@each_of(2, gives=[[0.0, 100.0]] * 2)
+def test_two_asynchronous_calls_may_be_waited_for_in_any_order() -> Any:
+    calls = [gather(values() + 100 * call, async_op=True) for call in range(2)]
+    for _, handle in reversed(calls):
+        handle.wait()
+    return [output[0, 0].item() for output, _ in calls]
 
 
 @pytest.mark.parametrize("async_op", [False, True])
-def test_its_gradient_is_the_sum_over_all_ranks_losses(run: Run, async_op: bool) -> None:
-    def rank() -> Any:
-        tensor = values().requires_grad_()
-        with collshim.options(mindspore_gather="stacked"):
-            output, handle = gather(tensor, async_op=async_op)
-        if handle:
-            handle.wait()
-        (output.sum() * (get_rank() + 1)).backward()
-        assert tensor.grad is not None
-        return tensor.grad.tolist()
-
-    assert run(rank, 4) == [[[10.0] * 3] * 2] * 4
+@each_of(4, gives=[[[10.0] * 3] * 2] * 4)
+def test_its_gradient_is_the_sum_over_all_ranks_losses(async_op: bool) -> Any:
+    tensor = values().requires_grad_()
+    with collshim.options(mindspore_gather="stacked"):
+        output, handle = gather(tensor, async_op=async_op)
+    if handle:
+        handle.wait()
+    (output.sum() * (get_rank() + 1)).backward()
+    assert tensor.grad is not None
+    return tensor.grad.tolist()

@@ -8,8 +8,9 @@ import pickle
 import types
 import unittest
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
@@ -21,11 +22,7 @@ from collshim.oneflow.framework import check_point_v2
 from collshim.oneflow.framework.unittest import check_multi_rank_docstr
 from collshim.oneflow.test_utils import test_util as util
 from collshim.world import local_worlds, use
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
 
 
 def own() -> Any:
@@ -121,13 +118,11 @@ def test_distributed_takes_defaults_alone(run: Run, refused: Refused, choice: di
     run(lambda: refused(AssertionError, lambda: flow.distributed.all_reduce(own(), **choice)), 2)
 
 
-def test_objects_are_broadcast(run: Run) -> None:
-    def rank() -> Any:
-        obj = {"rank": flow.env.get_rank()}
-        broadcast = check_point_v2._broadcast_py_object
-        return broadcast(obj), broadcast(obj if flow.env.get_rank() else None, src=1)
-
-    assert run(rank, 2) == [({"rank": 0}, {"rank": 1})] * 2
+@each_of(2, gives=[({"rank": 0}, {"rank": 1})] * 2)
+def test_objects_are_broadcast() -> Any:
+    obj = {"rank": flow.env.get_rank()}
+    broadcast = check_point_v2._broadcast_py_object
+    return broadcast(obj), broadcast(obj if flow.env.get_rank() else None, src=1)
 
 
 STATE = {"model": OrderedDict(weight=[1.0, 2.0]), "steps": [3], "name": "run"}
@@ -169,15 +164,13 @@ def test_torch_reads_it_too(tmp_path: Path) -> None:
     assert type(torch.load(tmp_path / "state", weights_only=True)["weight"]) is torch.Tensor
 
 
-def test_one_rank_writes_and_one_reads(run: Run, tmp_path: Path) -> None:
-    def rank() -> Any:
-        here = flow.env.get_rank()
-        flow.save(own(), tmp_path / f"from {here}", global_dst_rank=1)
-        flow.comm.barrier()
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["from 1"]
-        return flow.load(tmp_path / ("from 1" if here == 1 else "nowhere"), global_src_rank=1).tolist()
-
-    assert run(rank, 2) == [[2.0, 4.0]] * 2
+@each_of(2, gives=[[2.0, 4.0]] * 2)
+def test_one_rank_writes_and_one_reads(tmp_path: Path) -> Any:
+    here = flow.env.get_rank()
+    flow.save(own(), tmp_path / f"from {here}", global_dst_rank=1)
+    flow.comm.barrier()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["from 1"]
+    return flow.load(tmp_path / ("from 1" if here == 1 else "nowhere"), global_src_rank=1).tolist()
 
 
 def test_a_directory_of_oneflows_own_format_is_refused(tmp_path: Path) -> None:

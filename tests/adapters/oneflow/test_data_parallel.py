@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import optree
 import pytest
@@ -12,11 +13,7 @@ import torch
 import collshim
 import collshim.oneflow as flow
 from collshim.oneflow.nn.parallel import DistributedDataParallel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 
 class Product(flow.nn.Module):
@@ -49,12 +46,10 @@ def both(run: Run, rank: Callable[[], Any]) -> Any:
     return first
 
 
-def test_it_returns_the_module_itself(run: Run) -> None:
-    def rank() -> tuple[bool, bool]:
-        module = Product()
-        return DistributedDataParallel(module) is module, bool(module._is_ddp_module)
-
-    assert both(run, rank) == (True, True)
+@each_of(2, gives=[(True, True)] * 2)
+def test_it_returns_the_module_itself() -> tuple[bool, bool]:
+    module = Product()
+    return DistributedDataParallel(module) is module, bool(module._is_ddp_module)
 
 
 def once(module: Any) -> None:
@@ -173,53 +168,43 @@ class Outputs(flow.nn.Module):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_several_outputs_keep_their_form_and_any_of_them_trains(run: Run, form: str) -> None:
-    def rank() -> Any:
-        module = DistributedDataParallel(Outputs(form))
-        result = module(own())
-        assert type(result) is type(FORMS[form](0, 0))
-        leaves = [leaf for leaf in optree.tree_leaves(result) if isinstance(leaf, flow.Tensor)]
-        leaves[0].backward()
-        return len(leaves), gradients(module)
-
-    assert both(run, rank) == (2, [1.5, 0.0])
+@each_of(2, gives=[(2, [1.5, 0.0])] * 2)
+def test_several_outputs_keep_their_form_and_any_of_them_trains(form: str) -> Any:
+    module = DistributedDataParallel(Outputs(form))
+    result = module(own())
+    assert type(result) is type(FORMS[form](0, 0))
+    leaves = [leaf for leaf in optree.tree_leaves(result) if isinstance(leaf, flow.Tensor)]
+    leaves[0].backward()
+    return len(leaves), gradients(module)
 
 
-def test_without_gradients_it_is_the_module(run: Run) -> None:
-    def rank() -> bool:
-        module = DistributedDataParallel(Product())
-        with flow.no_grad():
-            return bool(module(own()).requires_grad)
-
-    assert both(run, rank) is False
+@each_of(2, gives=[False] * 2)
+def test_without_gradients_it_is_the_module() -> bool:
+    module = DistributedDataParallel(Product())
+    with flow.no_grad():
+        return bool(module(own()).requires_grad)
 
 
-def test_frozen_parameters_stay_without_gradients(run: Run) -> None:
-    def rank() -> Any:
-        module = Product(2, lambda rank: [0, 1])
-        module.weights[1].requires_grad_(False)
-        DistributedDataParallel(module)(own()).backward()
-        return module.weights[0].grad.item(), module.weights[1].grad
-
-    assert both(run, rank) == (3.0, None)
+@each_of(2, gives=[(3.0, None)] * 2)
+def test_frozen_parameters_stay_without_gradients() -> Any:
+    module = Product(2, lambda rank: [0, 1])
+    module.weights[1].requires_grad_(False)
+    DistributedDataParallel(module)(own()).backward()
+    return module.weights[0].grad.item(), module.weights[1].grad
 
 
-def test_a_module_without_parameters_is_let_pass(run: Run) -> None:
-    def rank() -> float:
-        return float(DistributedDataParallel(flow.nn.Identity())(own()).item())
-
-    assert run(rank, 2) == [1.0, 2.0]
+@each_of(2, gives=[1.0, 2.0])
+def test_a_module_without_parameters_is_let_pass() -> float:
+    return float(DistributedDataParallel(flow.nn.Identity())(own()).item())
 
 
-def test_memory_of_the_last_step_is_let_go(run: Run) -> None:
-    def rank() -> tuple[int, int]:
-        module = DistributedDataParallel(Product())
-        hooks = next(iter(module.parameters()))._post_accumulate_grad_hooks
-        for _ in range(3):
-            module(own()).backward()
-        return len(hooks), len(module._forward_hooks)
-
-    assert both(run, rank) == (1, 1)
+@each_of(2, gives=[(1, 1)] * 2)
+def test_memory_of_the_last_step_is_let_go() -> tuple[int, int]:
+    module = DistributedDataParallel(Product())
+    hooks = next(iter(module.parameters()))._post_accumulate_grad_hooks
+    for _ in range(3):
+        module(own()).backward()
+    return len(hooks), len(module._forward_hooks)
 
 
 @pytest.mark.parametrize(
@@ -230,12 +215,10 @@ def test_memory_of_the_last_step_is_let_go(run: Run) -> None:
         (Product, {"bucket_size": 0}, ValueError, "bucket_size is 0, should be a positive int"),
     ],
 )
+@each_of(2)
 def test_what_cannot_be_wrapped_is_refused(
-    run: Run, module: Any, choice: dict[str, Any], kind: type[Exception], text: str
+    module: Any, choice: dict[str, Any], kind: type[Exception], text: str
 ) -> None:
-    def rank() -> None:
-        with pytest.raises(kind, match=text) as caught:
-            DistributedDataParallel(module(), **choice)
-        assert isinstance(caught.value, collshim.ArgumentError)
-
-    run(rank, 2)
+    with pytest.raises(kind, match=text) as caught:
+        DistributedDataParallel(module(), **choice)
+    assert isinstance(caught.value, collshim.ArgumentError)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 
 import collshim
 import collshim.oneflow as flow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
 
@@ -49,14 +46,12 @@ def test_with_the_switch_it_leads_to_the_cpu(door: str) -> None:
         assert DOORS[door]().device == torch.device("cpu") == flow.device("cuda:0")
 
 
-def test_a_received_tensor_may_be_asked_for_on_a_gpu(run: Run) -> None:
-    def rank() -> Any:
-        with collshim.options(device="cpu"):
-            if flow.env.get_rank() == 0:
-                return flow.comm.send(flow.ones(2).cuda(), 1)
-            return flow.comm.recv(0, (2,), flow.float32, flow.device("cuda")).tolist()
-
-    assert run(rank, 2) == [None, [1.0, 1.0]]
+@each_of(2, gives=[None, [1.0, 1.0]])
+def test_a_received_tensor_may_be_asked_for_on_a_gpu() -> Any:
+    with collshim.options(device="cpu"):
+        if flow.env.get_rank() == 0:
+            return flow.comm.send(flow.ones(2).cuda(), 1)
+        return flow.comm.recv(0, (2,), flow.float32, flow.device("cuda")).tolist()
 
 
 def test_checkpoints_are_loaded_where_a_gpu_would_be(tmp_path: Any) -> None:
@@ -75,13 +70,11 @@ def test_counts_are_those_that_are_pretended(run: Run) -> None:
     assert run(rank, 2) == [(True, 2, 0), (True, 2, 1)]
 
 
-def test_a_rank_sets_its_own_current_device(run: Run) -> None:
-    def rank() -> int:
-        with collshim.options(device="cpu", devices=4):
-            flow.cuda.set_device(3 - flow.env.get_rank())
-            return flow.cuda.current_device()
-
-    assert run(rank, 2) == [3, 2]
+@each_of(2, gives=[3, 2])
+def test_a_rank_sets_its_own_current_device() -> int:
+    with collshim.options(device="cpu", devices=4):
+        flow.cuda.set_device(3 - flow.env.get_rank())
+        return flow.cuda.current_device()
 
 
 def test_what_waits_for_a_gpu_does_nothing_on_the_cpu() -> None:

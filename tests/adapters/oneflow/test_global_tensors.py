@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,7 @@ import torch
 
 import collshim
 import collshim.oneflow as flow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import each_of
 
 NO_INT: list[Any] = ["a"]
 
@@ -31,15 +28,13 @@ USES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("what", USES)
-def test_a_use_says_what_to_do_instead(run: Run, what: str) -> None:
-    def rank() -> None:
-        with pytest.raises(RuntimeError, match=r"flow\.comm, or wrap the module in flow\.nn\.parallel") as caught:
-            USES[what]()
-        assert str(caught.value).startswith(f"{what} is for global tensors")
-        assert str(caught.value).endswith(f"(rank {flow.env.get_rank()} of 2)")
-        assert isinstance(caught.value, collshim.CollshimError)
-
-    run(rank, 2)
+@each_of(2)
+def test_a_use_says_what_to_do_instead(what: str) -> None:
+    with pytest.raises(RuntimeError, match=r"flow\.comm, or wrap the module in flow\.nn\.parallel") as caught:
+        USES[what]()
+    assert str(caught.value).startswith(f"{what} is for global tensors")
+    assert str(caught.value).endswith(f"(rank {flow.env.get_rank()} of 2)")
+    assert isinstance(caught.value, collshim.CollshimError)
 
 
 def test_arguments_that_say_that_nothing_is_global_are_let_pass() -> None:
@@ -74,14 +69,12 @@ SHOWN: list[tuple[Callable[[], Any], str]] = [
 
 
 @pytest.mark.parametrize(("make", "text"), SHOWN)
-def test_records_are_shown_compared_hashed_and_pickled(run: Run, make: Callable[[], Any], text: str) -> None:
-    def rank() -> None:
-        made = make()
-        assert repr(made) == text
-        assert made == make() == pickle.loads(pickle.dumps(made))
-        assert hash(made) == hash(make())
-
-    run(rank, 2)
+@each_of(2)
+def test_records_are_shown_compared_hashed_and_pickled(make: Callable[[], Any], text: str) -> None:
+    made = make()
+    assert repr(made) == text
+    assert made == make() == pickle.loads(pickle.dumps(made))
+    assert hash(made) == hash(make())
 
 
 def test_a_placement_has_ranks_and_their_shape() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +10,6 @@ import torch
 
 import collshim
 import collshim.oneflow as flow
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_the_constructors_are_torchs() -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import collshim.oneflow as flow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run
 
 comm: Any = flow.comm  # what types forbid is tried too
 

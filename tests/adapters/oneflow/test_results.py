@@ -2,58 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import collshim.oneflow as flow
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import each_of
 
 comm: Any = flow.comm  # what types forbid is tried too
 
 
-def test_an_entry_of_all_gather_may_be_written_into_though_it_carries_a_gradient(run: Run) -> None:
-    def rank() -> Any:
-        tensor_list: list[Any] = [None, None]
-        comm.all_gather(tensor_list, flow.ones(2, requires_grad=True))
-        tensor_list[0].mul_(3)
-        return [entry.tolist() for entry in tensor_list]
-
-    assert run(rank, 2) == [[[3.0, 3.0], [1.0, 1.0]]] * 2
+@each_of(2, gives=[[[3.0, 3.0], [1.0, 1.0]]] * 2)
+def test_an_entry_of_all_gather_may_be_written_into_though_it_carries_a_gradient() -> Any:
+    tensor_list: list[Any] = [None, None]
+    comm.all_gather(tensor_list, flow.ones(2, requires_grad=True))
+    tensor_list[0].mul_(3)
+    return [entry.tolist() for entry in tensor_list]
 
 
-def test_a_leaf_output_stays_a_leaf_and_the_call_leaves_no_gradient_path(run: Run) -> None:
-    def rank() -> tuple[bool, bool, Any]:
-        tensor_out = flow.zeros(4, requires_grad=True)
-        comm.all_gather_into_tensor(tensor_out, flow.ones(2, requires_grad=True))
-        return tensor_out.is_leaf, tensor_out.requires_grad, tensor_out.tolist()
-
-    assert run(rank, 2) == [(True, True, [1.0] * 4)] * 2
+@each_of(2, gives=[(True, True, [1.0] * 4)] * 2)
+def test_a_leaf_output_stays_a_leaf_and_the_call_leaves_no_gradient_path() -> tuple[bool, bool, Any]:
+    tensor_out = flow.zeros(4, requires_grad=True)
+    comm.all_gather_into_tensor(tensor_out, flow.ones(2, requires_grad=True))
+    return tensor_out.is_leaf, tensor_out.requires_grad, tensor_out.tolist()
 
 
-def test_the_tensor_of_src_takes_the_shape_of_its_own_part(run: Run) -> None:
-    def rank() -> Any:
-        tensor = flow.zeros(2, dtype=flow.int64)
-        comm.scatter(tensor, [flow.tensor([1, 2, 3]), flow.tensor([4, 5])] if flow.env.get_rank() == 0 else None)
-        return tensor.tolist()
-
-    assert run(rank, 2) == [[1, 2, 3], [4, 5]]
+@each_of(2, gives=[[1, 2, 3], [4, 5]])
+def test_the_tensor_of_src_takes_the_shape_of_its_own_part() -> Any:
+    tensor = flow.zeros(2, dtype=flow.int64)
+    comm.scatter(tensor, [flow.tensor([1, 2, 3]), flow.tensor([4, 5])] if flow.env.get_rank() == 0 else None)
+    return tensor.tolist()
 
 
-def test_one_list_may_be_both_arguments_of_all_to_all(run: Run) -> None:
-    def rank() -> Any:
-        here = flow.env.get_rank()
-        tensors = [flow.tensor([100 * here + 1]), flow.tensor([100 * here + 11])]
-        comm.all_to_all(tensors, tensors)
-        return [int(tensor) for tensor in tensors]
-
-    assert run(rank, 2) == [[1, 101], [11, 111]]
+@each_of(2, gives=[[1, 101], [11, 111]])
+def test_one_list_may_be_both_arguments_of_all_to_all() -> Any:
+    here = flow.env.get_rank()
+    tensors = [flow.tensor([100 * here + 1]), flow.tensor([100 * here + 11])]
+    comm.all_to_all(tensors, tensors)
+    return [int(tensor) for tensor in tensors]
 
 
-def test_float16_is_summed(run: Run) -> None:
-    def rank() -> Any:
-        tensor = flow.tensor([1.5, 2.0], dtype=flow.float16) + flow.env.get_rank()
-        comm.all_reduce(tensor)
-        return tensor.tolist(), tensor.dtype
-
-    assert run(rank, 2) == [([4.0, 5.0], flow.float16)] * 2
+@each_of(2, gives=[([4.0, 5.0], flow.float16)] * 2)
+def test_float16_is_summed() -> Any:
+    tensor = flow.tensor([1.5, 2.0], dtype=flow.float16) + flow.env.get_rank()
+    comm.all_reduce(tensor)
+    return tensor.tolist(), tensor.dtype

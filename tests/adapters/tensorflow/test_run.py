@@ -130,21 +130,24 @@ def test_no_thread_and_no_world_are_left_behind() -> None:
     assert collshim.current().size == 1
 
 
+TWICE = r"^No duplicates allowed in `devices` argument: "
+IN_FULL = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
 @pytest.mark.parametrize(
-    "devices",
-    [["GPU:0", "GPU:0"], ["GPU:0", "/device:GPU:0"], ["/job:localhost/replica:0/task:0/device:CPU:0", "CPU:0"]],
+    ("devices", "kind", "said"),
+    [
+        (["GPU:0", "GPU:0"], AssertionError, TWICE),
+        (["GPU:0", "/device:GPU:0"], AssertionError, TWICE),
+        ([IN_FULL, "CPU:0"], AssertionError, TWICE),
+        (["0"], ValueError, "device is '0'"),
+        (5, TypeError, "should be a list of names"),
+        ("CPU:0", ValueError, "Unknown attribute 'C' is encountered while parsing the device spec: 'C'"),
+    ],
 )
-def test_a_device_named_twice_is_an_assertion(devices: list[str]) -> None:
-    with pytest.raises(AssertionError, match=r"^No duplicates allowed in `devices` argument: "):
+def test_what_names_no_devices_or_one_twice_is_refused(devices: Any, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
         tf.distribute.MirroredStrategy(devices)
-
-
-def test_names_that_are_no_devices_are_refused() -> None:
-    with pytest.raises(ValueError, match="device is '0'"):
-        tf.distribute.MirroredStrategy(["0"])
-    wrong: Any = 5
-    with pytest.raises(TypeError, match="should be a list of names"):
-        tf.distribute.MirroredStrategy(wrong)
 
 
 @pytest.mark.parametrize("name", ["foo", "XYZ:1", "XLA_GPU:0", "cpu:0:1", " cpu:0"])
@@ -156,16 +159,11 @@ def test_kinds_of_devices_that_there_are_not_are_refused(name: str) -> None:
         tf.distribute.OneDeviceStrategy(name)
 
 
-def test_one_name_is_no_list_of_names() -> None:
-    with pytest.raises(ValueError, match="Unknown attribute 'C' is encountered while parsing the device spec: 'C'"):
-        tf.distribute.MirroredStrategy("CPU:0")
-
-
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
-        (None, "/job:localhost/replica:0/task:0/device:CPU:0"),
-        ("", "/job:localhost/replica:0/task:0/device:CPU:0"),
+        (None, IN_FULL),
+        ("", IN_FULL),
         ("tpu:3", "/job:localhost/replica:0/task:0/device:TPU:3"),
         ("/device:XYZ:1", "/job:localhost/replica:0/task:0/device:XYZ:1"),
         ("/job:worker/task:1/cpu:*", "/job:worker/replica:0/task:1/device:CPU:0"),

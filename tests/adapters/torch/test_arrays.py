@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, each_of
 
 
-def test_kinds_may_be_mixed_in_a_call_and_between_ranks(run: Run) -> None:
-    def rank() -> Any:
-        mine: Any = torch.ones(2) if dist.get_rank() else np.ones(2, np.float32)
-        output: list[Any] = [np.zeros(2, np.float32), torch.zeros(2)]
-        dist.all_gather(output, mine)
-        return [array.tolist() for array in output]
-
-    assert run(rank, 2) == [[[1.0, 1.0], [1.0, 1.0]]] * 2
+@each_of(2, gives=[[[1.0, 1.0], [1.0, 1.0]]] * 2)
+def test_kinds_may_be_mixed_in_a_call_and_between_ranks() -> Any:
+    mine: Any = torch.ones(2) if dist.get_rank() else np.ones(2, np.float32)
+    output: list[Any] = [np.zeros(2, np.float32), torch.zeros(2)]
+    dist.all_gather(output, mine)
+    return [array.tolist() for array in output]
 
 
-def test_what_cannot_be_written_is_refused(run: Run, refused: Refused) -> None:
-    def rank() -> None:
-        fixed = np.zeros(2)
-        fixed.flags.writeable = False
-        refused(RuntimeError, lambda: dist.all_reduce(fixed), "read-only")
-        refused(ValueError, lambda: dist.all_gather_single(fixed, np.zeros(1)), "read-only")
-        refused(RuntimeError, lambda: dist.all_reduce(np.zeros(2)[::-1]), "negative strides")
-        refused(RuntimeError, lambda: dist.all_reduce(torch.zeros(1).expand(2)), "expanded")
-
-    run(rank, 2)
+@each_of(2)
+def test_what_cannot_be_written_is_refused(refused: Refused) -> None:
+    fixed = np.zeros(2)
+    fixed.flags.writeable = False
+    refused(RuntimeError, lambda: dist.all_reduce(fixed), "read-only")
+    refused(ValueError, lambda: dist.all_gather_single(fixed, np.zeros(1)), "read-only")
+    refused(RuntimeError, lambda: dist.all_reduce(np.zeros(2)[::-1]), "negative strides")
+    refused(RuntimeError, lambda: dist.all_reduce(torch.zeros(1).expand(2)), "expanded")

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
 
 
-def test_a_batch_in_any_order_does_not_wait_for_itself(run: Run) -> None:
-    def rank() -> Any:
-        mine, size = dist.get_rank(), dist.get_world_size()
-        received = [torch.full((10_000,), float(mine)) for _ in range(size)]
-        peers = [peer for peer in range(size) if peer != mine]
-        ops = [dist.P2POp(dist.isend, torch.full((10_000,), float(mine)), peer) for peer in peers]
-        ops += [dist.P2POp(dist.irecv, received[peer], peer) for peer in reversed(peers)]
-        works = dist.batch_isend_irecv(ops)
-        assert all(work.wait() and work.is_completed() for work in works)
-        return [int(tensor[-1]) for tensor in received]
-
-    assert run(rank, 3) == [[0, 1, 2]] * 3
+@each_of(3, gives=[[0, 1, 2]] * 3)
+def test_a_batch_in_any_order_does_not_wait_for_itself() -> Any:
+    mine, size = dist.get_rank(), dist.get_world_size()
+    received = [torch.full((10_000,), float(mine)) for _ in range(size)]
+    peers = [peer for peer in range(size) if peer != mine]
+    ops = [dist.P2POp(dist.isend, torch.full((10_000,), float(mine)), peer) for peer in peers]
+    ops += [dist.P2POp(dist.irecv, received[peer], peer) for peer in reversed(peers)]
+    works = dist.batch_isend_irecv(ops)
+    assert all(work.wait() and work.is_completed() for work in works)
+    return [int(tensor[-1]) for tensor in received]
 
 
 def test_messages_to_one_rank_meet_by_tag_and_then_in_order(run: Run) -> None:
@@ -42,37 +38,31 @@ def test_messages_to_one_rank_meet_by_tag_and_then_in_order(run: Run) -> None:
     assert run(rank, 2)[1] == [2.0, 0.0, 1.0]
 
 
-def test_peers_are_global_ranks_or_ranks_in_the_group(run: Run) -> None:
-    def rank() -> Any:
-        group = dist.new_group([2, 1], sort_ranks=False)
-        if group == -100:
-            return None
-        array, place = np.array([dist.get_rank()]), dist.get_rank(group)
-        ops = [
-            dist.P2POp(dist.isend, array, group=group, group_peer=1 - place),
-            dist.P2POp(dist.irecv, received := np.array([0]), 3 - dist.get_rank(), group),
-        ]
-        for work in dist.batch_isend_irecv(ops):
-            work.wait()
-        return [op.peer for op in ops], [op.group_peer for op in ops], received.tolist()
-
-    assert run(rank, 3) == [None, ([2, 2], [0, 0], [2]), ([1, 1], [1, 1], [1])]
+@each_of(3, gives=[None, ([2, 2], [0, 0], [2]), ([1, 1], [1, 1], [1])])
+def test_peers_are_global_ranks_or_ranks_in_the_group() -> Any:
+    group = dist.new_group([2, 1], sort_ranks=False)
+    if group == -100:
+        return None
+    array, place = np.array([dist.get_rank()]), dist.get_rank(group)
+    ops = [
+        dist.P2POp(dist.isend, array, group=group, group_peer=1 - place),
+        dist.P2POp(dist.irecv, received := np.array([0]), 3 - dist.get_rank(), group),
+    ]
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    return [op.peer for op in ops], [op.group_peer for op in ops], received.tolist()
 
 
-def test_a_rank_may_write_to_itself(run: Run) -> None:
-    def rank() -> float:
-        ops = [dist.P2POp(dist.irecv, found := torch.zeros(1), 0), dist.P2POp(dist.isend, torch.ones(1), 0)]
-        assert all(work.wait() for work in dist.batch_isend_irecv(ops))
-        return found.item()
-
-    assert run(rank, 1) == [1.0]
+@each_of(1, gives=[1.0])
+def test_a_rank_may_write_to_itself() -> float:
+    ops = [dist.P2POp(dist.irecv, found := torch.zeros(1), 0), dist.P2POp(dist.isend, torch.ones(1), 0)]
+    assert all(work.wait() for work in dist.batch_isend_irecv(ops))
+    return found.item()
 
 
-def test_torchs_own_isend_is_taken_for_this_one(run: Run) -> None:
-    def rank() -> bool:
-        return dist.P2POp(torch.distributed.isend, torch.ones(1), 0).op is dist.isend
-
-    assert run(rank, 1) == [True]
+@each_of(1, gives=[True])
+def test_torchs_own_isend_is_taken_for_this_one() -> bool:
+    return dist.P2POp(torch.distributed.isend, torch.ones(1), 0).op is dist.isend
 
 
 def test_a_p2pop_shows_its_ends(run: Run) -> None:

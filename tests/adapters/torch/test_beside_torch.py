@@ -17,7 +17,7 @@ import torch.distributed as gloo
 import collshim
 import collshim.torch.distributed as dist
 from tests.adapters.torch.calls import collectives, refusals, storeys
-from tests.adapters.torch.calls.given import SIZE, Call
+from tests.adapters.torch.calls.collectives import SIZE, Call
 
 CALLS: dict[str, Call] = {**collectives.CALLS, **storeys.CALLS, **refusals.CALLS}
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 from torch.distributed import _make_nccl_premul_sum
 
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
 
 UNASKED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "bfloat16")  # by the suite, for NumPy's sake
 Op = dist.ReduceOp
@@ -51,43 +49,35 @@ def test_an_op_may_be_an_object(run: Run, op: Any, expected: list[float]) -> Non
     assert run(rank, 2) == [(expected, expected)] * 2
 
 
-def test_a_part_of_the_output_may_be_the_input(run: Run) -> None:
-    def rank() -> Any:
-        mine = dist.get_rank()
-        whole = torch.zeros(2, 2)
-        whole[mine] = 1.0 + mine
-        dist.all_gather_single(whole, whole[mine])
-        gathered = whole.tolist()
-        dist.reduce_scatter_single(whole[mine], whole)
-        return gathered, whole[mine].tolist()
-
-    assert run(rank, 2) == [([[1, 1], [2, 2]], [2, 2]), ([[1, 1], [2, 2]], [4, 4])]
+@each_of(2, gives=[([[1, 1], [2, 2]], [2, 2]), ([[1, 1], [2, 2]], [4, 4])])
+def test_a_part_of_the_output_may_be_the_input() -> Any:
+    mine = dist.get_rank()
+    whole = torch.zeros(2, 2)
+    whole[mine] = 1.0 + mine
+    dist.all_gather_single(whole, whole[mine])
+    gathered = whole.tolist()
+    dist.reduce_scatter_single(whole[mine], whole)
+    return gathered, whole[mine].tolist()
 
 
-def test_complex_tensors_may_come_with_pairs_of_reals(run: Run) -> None:
-    def rank() -> Any:
-        gathered = [torch.zeros(1, 2) for _ in range(2)]
-        dist.all_gather(gathered, torch.tensor([1 + dist.get_rank() * 1j], dtype=torch.complex64))
-        return [tensor.tolist() for tensor in gathered]
-
-    assert run(rank, 2) == [[[[1.0, 0.0]], [[1.0, 1.0]]]] * 2
+@each_of(2, gives=[[[[1.0, 0.0]], [[1.0, 1.0]]]] * 2)
+def test_complex_tensors_may_come_with_pairs_of_reals() -> Any:
+    gathered = [torch.zeros(1, 2) for _ in range(2)]
+    dist.all_gather(gathered, torch.tensor([1 + dist.get_rank() * 1j], dtype=torch.complex64))
+    return [tensor.tolist() for tensor in gathered]
 
 
-def test_gradients_do_not_flow_and_leaves_are_written(run: Run) -> None:
-    def rank() -> Any:
-        leaf = torch.ones(2, requires_grad=True)
-        dist.all_reduce(leaf)
-        dist.reduce(leaf, 0)
-        dist.gather(leaf, [torch.zeros(2), torch.zeros(2)] if dist.get_rank() == 0 else None)
-        return leaf.tolist(), leaf.is_leaf, leaf.grad_fn
-
-    assert run(rank, 2) == [([4.0, 4.0], True, None), ([2.0, 2.0], True, None)]
+@each_of(2, gives=[([4.0, 4.0], True, None), ([2.0, 2.0], True, None)])
+def test_gradients_do_not_flow_and_leaves_are_written() -> Any:
+    leaf = torch.ones(2, requires_grad=True)
+    dist.all_reduce(leaf)
+    dist.reduce(leaf, 0)
+    dist.gather(leaf, [torch.zeros(2), torch.zeros(2)] if dist.get_rank() == 0 else None)
+    return leaf.tolist(), leaf.is_leaf, leaf.grad_fn
 
 
-def test_all_to_all_single_of_a_length_that_the_ranks_do_not_divide_is_an_error(run: Run, refused: Refused) -> None:
-    def rank() -> None:
-        refused(RuntimeError, lambda: dist.all_to_all_single(torch.zeros(3), torch.zeros(3)), "divide equally")
-        refused(RuntimeError, lambda: dist.all_to_all_single(torch.zeros(4), torch.zeros(3)), "divide equally")
-        refused(RuntimeError, lambda: dist.all_to_all_single(torch.zeros(()), torch.zeros(())), "scalar")
-
-    run(rank, 2)
+@each_of(2)
+def test_all_to_all_single_of_a_length_that_the_ranks_do_not_divide_is_an_error(refused: Refused) -> None:
+    refused(RuntimeError, lambda: dist.all_to_all_single(torch.zeros(3), torch.zeros(3)), "divide equally")
+    refused(RuntimeError, lambda: dist.all_to_all_single(torch.zeros(4), torch.zeros(3)), "divide equally")
+    refused(RuntimeError, lambda: dist.all_to_all_single(torch.zeros(()), torch.zeros(())), "scalar")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 import collshim
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.distributed.*_coalesced` will be deprecated:FutureWarning")
 
@@ -45,51 +43,43 @@ def test_the_line_that_is_told_of_a_managers_call_is_its_users(run: Run) -> None
         assert text.count(" at test_coalescing.py:") == 2, text
 
 
-def test_each_call_inside_keeps_its_own_reduce_operation(run: Run) -> None:
-    def rank() -> Any:
-        summed, highest = torch.ones(2), torch.ones(2) * dist.get_rank()
-        with dist._coalescing_manager():
-            dist.all_reduce(summed)
-            dist.all_reduce(highest, dist.ReduceOp.MAX)
-        return summed.tolist(), highest.tolist()
-
-    assert run(rank, 3) == [([3.0, 3.0], [2.0, 2.0])] * 3
+@each_of(3, gives=[([3.0, 3.0], [2.0, 2.0])] * 3)
+def test_each_call_inside_keeps_its_own_reduce_operation() -> Any:
+    summed, highest = torch.ones(2), torch.ones(2) * dist.get_rank()
+    with dist._coalescing_manager():
+        dist.all_reduce(summed)
+        dist.all_reduce(highest, dist.ReduceOp.MAX)
+    return summed.tolist(), highest.tolist()
 
 
-def test_a_manager_that_is_not_waited_for_by_itself_is_waited_for_by_its_user(run: Run) -> None:
-    def rank() -> Any:
-        wholes, parts = [torch.zeros(4), torch.zeros(2, 3)], [torch.ones(2), torch.ones(3) * dist.get_rank()]
-        with dist._coalescing_manager(async_ops=True) as manager:
-            works = [dist.all_gather_single(*pair, async_op=True) for pair in zip(wholes, parts, strict=True)]
-        manager.wait()
-        assert len(manager.works) == 1
-        with pytest.raises(ValueError, match="Illegal to call wait on IllegalWork"):
-            works[0].wait()  # type: ignore[union-attr]
-        return [whole.tolist() for whole in wholes]
-
-    assert run(rank, 2) == [[[1.0] * 4, [[0.0] * 3, [1.0] * 3]]] * 2
+@each_of(2, gives=[[[1.0] * 4, [[0.0] * 3, [1.0] * 3]]] * 2)
+def test_a_manager_that_is_not_waited_for_by_itself_is_waited_for_by_its_user() -> Any:
+    wholes, parts = [torch.zeros(4), torch.zeros(2, 3)], [torch.ones(2), torch.ones(3) * dist.get_rank()]
+    with dist._coalescing_manager(async_ops=True) as manager:
+        works = [dist.all_gather_single(*pair, async_op=True) for pair in zip(wholes, parts, strict=True)]
+    manager.wait()
+    assert len(manager.works) == 1
+    with pytest.raises(ValueError, match="Illegal to call wait on IllegalWork"):
+        works[0].wait()  # type: ignore[union-attr]
+    return [whole.tolist() for whole in wholes]
 
 
-def test_reduce_scatters_inside_are_one_call(run: Run) -> None:
-    def rank() -> Any:
-        outputs = [torch.zeros(1), torch.zeros(2)]
-        with dist._coalescing_manager():
-            for output in outputs:
-                dist.reduce_scatter_single(output, torch.arange(2.0 * output.numel()))
-        return [output.tolist() for output in outputs]
-
-    assert run(rank, 2) == [[[0.0], [0.0, 2.0]], [[2.0], [4.0, 6.0]]]
+@each_of(2, gives=[[[0.0], [0.0, 2.0]], [[2.0], [4.0, 6.0]]])
+def test_reduce_scatters_inside_are_one_call() -> Any:
+    outputs = [torch.zeros(1), torch.zeros(2)]
+    with dist._coalescing_manager():
+        for output in outputs:
+            dist.reduce_scatter_single(output, torch.arange(2.0 * output.numel()))
+    return [output.tolist() for output in outputs]
 
 
-def test_other_groups_and_other_functions_do_not_wait_for_a_managers_end(run: Run) -> None:
-    def rank() -> Any:
-        other = dist.new_group()
-        with dist._coalescing_manager():
-            dist.all_reduce(elsewhere := torch.ones(1), group=other)
-            dist.broadcast(sent := torch.tensor(float(dist.get_rank())), 1)
-            return elsewhere.item(), sent.item()
-
-    assert run(rank, 2) == [(2.0, 1.0)] * 2
+@each_of(2, gives=[(2.0, 1.0)] * 2)
+def test_other_groups_and_other_functions_do_not_wait_for_a_managers_end() -> Any:
+    other = dist.new_group()
+    with dist._coalescing_manager():
+        dist.all_reduce(elsewhere := torch.ones(1), group=other)
+        dist.broadcast(sent := torch.tensor(float(dist.get_rank())), 1)
+        return elsewhere.item(), sent.item()
 
 
 def test_what_a_manager_refuses(run: Run, refused: Refused) -> None:
@@ -129,25 +119,21 @@ def test_lists_of_unequal_shapes_and_kinds_are_reduced_and_gathered(run: Run) ->
     assert run(rank, 2) == [([[2.0, 2.0], [[1.0, 1.0]] * 2, []], gathered)] * 2
 
 
-def test_a_manager_of_a_group_that_this_rank_is_outside_does_nothing(run: Run) -> None:
-    def rank() -> Any:
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            with dist._coalescing_manager(group=-100):
-                dist.all_reduce(tensor := torch.ones(1), group=-100)
-        return len(told), tensor.item()
-
-    assert run(rank, 1) == [(1, 1.0)]
+@each_of(1, gives=[(1, 1.0)])
+def test_a_manager_of_a_group_that_this_rank_is_outside_does_nothing() -> Any:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with dist._coalescing_manager(group=-100):
+            dist.all_reduce(tensor := torch.ones(1), group=-100)
+    return len(told), tensor.item()
 
 
-def test_what_a_manager_gives_for_a_work_is_one(run: Run) -> None:
-    def rank() -> bool:
-        with dist._coalescing_manager(async_ops=True) as manager:
-            work = dist.all_reduce(torch.ones(1), async_op=True)
-        manager.wait()
-        return isinstance(work, dist.Work)
-
-    assert run(rank, 2) == [True, True]
+@each_of(2, gives=[True, True])
+def test_what_a_manager_gives_for_a_work_is_one() -> bool:
+    with dist._coalescing_manager(async_ops=True) as manager:
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+    manager.wait()
+    return isinstance(work, dist.Work)
 
 
 def test_what_the_coalesced_forms_refuse(run: Run, refused: Refused) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 import collshim.torch.distributed as dist
-from tests.adapters.torch.calls.each import EACH
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run
+from tests.adapters.torch.calls.collectives import EACH
 
 
 @pytest.mark.parametrize("name", EACH)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 import collshim.torch.distributed as dist
-from tests.adapters.torch.calls.each import EACH
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
+from tests.adapters.torch.calls.collectives import EACH
 
 F, INT, C = torch.zeros(2), torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.complex64)
 ROW, OTHER_ROW, TWO = torch.zeros(1, 2), torch.zeros(1, 2), torch.zeros(2, 2)
@@ -87,38 +85,34 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
 
 
 @pytest.mark.parametrize(("theirs", "match", "call"), REFUSED, ids=range(len(REFUSED)))
+@each_of(2, gives=[2.0, 2.0])
 def test_it_is_refused_and_the_rank_may_call_again(
-    run: Run, refused: Refused, theirs: type[Exception], match: str, call: Callable[[Any], Any]
-) -> None:
-    def rank() -> float:
-        for times in (0, 2):  # what was called before is not validated again
-            for right in [*EACH.values()] * times:
-                right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], torch.zeros(4))
-            if dist.get_rank() == 0:  # the other rank hears nothing of it
-                refused(theirs, lambda: call(dist), match)
-                refused(theirs, lambda: call(dist), r"\(rank 0 of 2")
-        dist.all_reduce(tensor := torch.ones(1))
-        return tensor.item()
-
-    assert run(rank, 2) == [2.0, 2.0]
+    refused: Refused, theirs: type[Exception], match: str, call: Callable[[Any], Any]
+) -> float:
+    for times in (0, 2):  # what was called before is not validated again
+        for right in [*EACH.values()] * times:
+            right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], torch.zeros(4))
+        if dist.get_rank() == 0:  # the other rank hears nothing of it
+            refused(theirs, lambda: call(dist), match)
+            refused(theirs, lambda: call(dist), r"\(rank 0 of 2")
+    dist.all_reduce(tensor := torch.ones(1))
+    return tensor.item()
 
 
 @pytest.mark.parametrize("times", [0, 2])
-def test_the_list_belongs_to_the_root_alone(run: Run, refused: Refused, times: int) -> None:
-    def rank() -> None:
-        root = dist.get_rank()
-        for right in [EACH["gather"], EACH["scatter"]] * times:
-            right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], None)
-        other = 1 - root
-        refused(ValueError, lambda: dist.gather(F, dst=root), "gather_list`` must be specified on destination rank")
-        refused(ValueError, lambda: dist.gather(F, [], dst=root), "gather_list`` must be specified on destination rank")
-        refused(ValueError, lambda: dist.gather(F, [F, F], dst=other), "gather_list`` must NOT be specified")
-        refused(ValueError, lambda: dist.scatter(F, src=root), "scatter_list`` must be specified on source rank")
-        refused(ValueError, lambda: dist.scatter(F, [F, F], src=other), "scatter_list`` must NOT be specified")
-        refused(RuntimeError, lambda: dist.gather(F, [F, F, F], dst=root), "length of output list is 3, should be 2")
-        refused(RuntimeError, lambda: dist.scatter(F, [F], src=root), "length of input list is 1, should be 2")
-
-    run(rank, 2)
+@each_of(2)
+def test_the_list_belongs_to_the_root_alone(refused: Refused, times: int) -> None:
+    root = dist.get_rank()
+    for right in [EACH["gather"], EACH["scatter"]] * times:
+        right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], None)
+    other = 1 - root
+    refused(ValueError, lambda: dist.gather(F, dst=root), "gather_list`` must be specified on destination rank")
+    refused(ValueError, lambda: dist.gather(F, [], dst=root), "gather_list`` must be specified on destination rank")
+    refused(ValueError, lambda: dist.gather(F, [F, F], dst=other), "gather_list`` must NOT be specified")
+    refused(ValueError, lambda: dist.scatter(F, src=root), "scatter_list`` must be specified on source rank")
+    refused(ValueError, lambda: dist.scatter(F, [F, F], src=other), "scatter_list`` must NOT be specified")
+    refused(RuntimeError, lambda: dist.gather(F, [F, F, F], dst=root), "length of output list is 3, should be 2")
+    refused(RuntimeError, lambda: dist.scatter(F, [F], src=root), "length of input list is 1, should be 2")
 
 
 def test_a_group_of_another_rank_is_none_of_this_one(run: Run, refused: Refused) -> None:

@@ -7,186 +7,158 @@ import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, each_of
 
 
-def test_ranks_in_a_group_and_global_ranks(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        group = dist.new_group([2, 0], sort_ranks=False)
-        world = dist.group.WORLD
-        assert dist.get_process_group_ranks(None) == dist.get_process_group_ranks(world) == [0, 1, 2]
-        assert (dist.get_global_rank(world, 1), dist.get_group_rank(world, 1)) == (1, 1)
-        if not isinstance(group, dist.ProcessGroup):
-            refused(ValueError, lambda: dist.get_process_group_ranks(group), "not registered")
-            return None
-        refused(ValueError, lambda: dist.get_group_rank(group, 1), "Global rank 1 is not part of group")
-        refused(ValueError, lambda: dist.get_global_rank(group, 2), "Group rank 2 is not part of group")
-        refused(ValueError, lambda: dist.get_group_rank(None, 0), "not registered")
-        return [dist.get_global_rank(group, member) for member in (0, 1)], dist.get_group_rank(group, 0)
-
-    assert run(rank, 3) == [([2, 0], 1), None, ([2, 0], 1)]
+@each_of(3, gives=[([2, 0], 1), None, ([2, 0], 1)])
+def test_ranks_in_a_group_and_global_ranks(refused: Refused) -> Any:
+    group = dist.new_group([2, 0], sort_ranks=False)
+    world = dist.group.WORLD
+    assert dist.get_process_group_ranks(None) == dist.get_process_group_ranks(world) == [0, 1, 2]
+    assert (dist.get_global_rank(world, 1), dist.get_group_rank(world, 1)) == (1, 1)
+    if not isinstance(group, dist.ProcessGroup):
+        refused(ValueError, lambda: dist.get_process_group_ranks(group), "not registered")
+        return None
+    refused(ValueError, lambda: dist.get_group_rank(group, 1), "Global rank 1 is not part of group")
+    refused(ValueError, lambda: dist.get_global_rank(group, 2), "Group rank 2 is not part of group")
+    refused(ValueError, lambda: dist.get_group_rank(None, 0), "not registered")
+    return [dist.get_global_rank(group, member) for member in (0, 1)], dist.get_group_rank(group, 0)
 
 
-def test_a_group_of_all_ranks_is_not_the_default_one(run: Run) -> None:
-    def rank() -> Any:
-        group = dist.new_group()
-        return group is dist.group.WORLD, dist.get_process_group_ranks(group)
-
-    assert run(rank, 2) == [(False, [0, 1])] * 2
+@each_of(2, gives=[(False, [0, 1])] * 2)
+def test_a_group_of_all_ranks_is_not_the_default_one() -> Any:
+    group = dist.new_group()
+    return group is dist.group.WORLD, dist.get_process_group_ranks(group)
 
 
-def test_two_groups_of_the_same_ranks_do_not_hear_each_other(run: Run) -> None:
-    def rank() -> Any:
-        one, two = dist.new_group([0, 1]), dist.new_group([0, 1])
-        order = (one, two) if dist.get_rank() == 0 else (two, one)
-        works = [dist.all_reduce(tensor := torch.ones(1), group=group, async_op=True) for group in order]
-        return [work is not None and work.wait() for work in works], tensor.tolist()
-
-    assert run(rank, 2) == [([True, True], [2.0])] * 2
+@each_of(2, gives=[([True, True], [2.0])] * 2)
+def test_two_groups_of_the_same_ranks_do_not_hear_each_other() -> Any:
+    one, two = dist.new_group([0, 1]), dist.new_group([0, 1])
+    order = (one, two) if dist.get_rank() == 0 else (two, one)
+    works = [dist.all_reduce(tensor := torch.ones(1), group=group, async_op=True) for group in order]
+    return [work is not None and work.wait() for work in works], tensor.tolist()
 
 
-def test_local_synchronization_needs_the_members_alone(run: Run) -> None:
-    def rank() -> Any:
-        mine = dist.get_rank()
-        if mine == 0:
-            dist.new_group([0], use_local_synchronization=True)  # unequal counts of groups do no harm
-        if mine == 2:
-            return dist.new_group([0, 1], use_local_synchronization=True)
-        group = dist.new_group([0, 1], use_local_synchronization=True)
-        dist.all_reduce(tensor := torch.ones(1), group=group)
-        return tensor.item()
-
-    assert run(rank, 3) == [2.0, 2.0, None]
+@each_of(3, gives=[2.0, 2.0, None])
+def test_local_synchronization_needs_the_members_alone() -> Any:
+    mine = dist.get_rank()
+    if mine == 0:
+        dist.new_group([0], use_local_synchronization=True)  # unequal counts of groups do no harm
+    if mine == 2:
+        return dist.new_group([0, 1], use_local_synchronization=True)
+    group = dist.new_group([0, 1], use_local_synchronization=True)
+    dist.all_reduce(tensor := torch.ones(1), group=group)
+    return tensor.item()
 
 
-def test_ranks_may_come_in_any_container(run: Run) -> None:
-    def rank() -> Any:
-        given: list[Any] = [
-            {1, 0},
-            np.array([1, 0]),
-            {0: "a", 1: "b"}.keys(),
-            (r for r in (1, 0)),
-            torch.tensor([0, 1]),
-        ]
-        return [dist.get_process_group_ranks(dist.new_group(ranks)) for ranks in given]
-
-    assert run(rank, 2) == [[[0, 1]] * 5] * 2
+@each_of(2, gives=[[[0, 1]] * 5] * 2)
+def test_ranks_may_come_in_any_container() -> Any:
+    given: list[Any] = [
+        {1, 0},
+        np.array([1, 0]),
+        {0: "a", 1: "b"}.keys(),
+        (r for r in (1, 0)),
+        torch.tensor([0, 1]),
+    ]
+    return [dist.get_process_group_ranks(dist.new_group(ranks)) for ranks in given]
 
 
-def test_outside_the_group_a_root_that_is_not_in_it_is_an_error(run: Run, refused: Refused) -> None:
-    def rank() -> None:
-        group = dist.new_group([0])
-        if dist.get_rank() == 0:
-            return
-        one = torch.ones(1)
-        calls: list[Callable[[int], Any]] = [
-            lambda root: dist.broadcast(one, root, group),
-            lambda root: dist.reduce(one, root, group=group),
-            lambda root: dist.scatter(one, None, root, group),
-            lambda root: dist.gather_object(1, None, root, group),
-            lambda root: dist.broadcast_object_list([1], root, group),
-            lambda root: dist.scatter_object_list([1], None, root, group),
-        ]
-        for call in calls:
-            refused(ValueError, partial(call, 1), "Invalid process group specified")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                assert call(0) is None
-        for objects in (dist.send_object_list, dist.recv_object_list):
-            refused(ValueError, partial(objects, [1], 0, group), "Invalid process group specified")
-
-    run(rank, 2)
+@each_of(2)
+def test_outside_the_group_a_root_that_is_not_in_it_is_an_error(refused: Refused) -> None:
+    group = dist.new_group([0])
+    if dist.get_rank() == 0:
+        return
+    one = torch.ones(1)
+    calls: list[Callable[[int], Any]] = [
+        lambda root: dist.broadcast(one, root, group),
+        lambda root: dist.reduce(one, root, group=group),
+        lambda root: dist.scatter(one, None, root, group),
+        lambda root: dist.gather_object(1, None, root, group),
+        lambda root: dist.broadcast_object_list([1], root, group),
+        lambda root: dist.scatter_object_list([1], None, root, group),
+    ]
+    for call in calls:
+        refused(ValueError, partial(call, 1), "Invalid process group specified")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert call(0) is None
+    for objects in (dist.send_object_list, dist.recv_object_list):
+        refused(ValueError, partial(objects, [1], 0, group), "Invalid process group specified")
 
 
-def test_the_default_group_may_be_set_to_another(run: Run) -> None:
-    def rank() -> Any:
-        whole, part = dist.group.WORLD, dist.new_group([dist.get_rank()], use_local_synchronization=True)
-        dist.group.WORLD = part
-        dist.all_reduce(tensor := torch.ones(1))
-        found = dist.get_world_size(), dist.GroupMember.WORLD is part, tensor.item()
-        dist.group.WORLD = whole
-        return found, dist.get_world_size()
-
-    assert run(rank, 2) == [((1, True, 1.0), 2)] * 2
+@each_of(2, gives=[((1, True, 1.0), 2)] * 2)
+def test_the_default_group_may_be_set_to_another() -> Any:
+    whole, part = dist.group.WORLD, dist.new_group([dist.get_rank()], use_local_synchronization=True)
+    dist.group.WORLD = part
+    dist.all_reduce(tensor := torch.ones(1))
+    found = dist.get_world_size(), dist.GroupMember.WORLD is part, tensor.item()
+    dist.group.WORLD = whole
+    return found, dist.get_world_size()
 
 
-def test_a_group_counts_its_calls(run: Run) -> None:
-    def rank() -> Any:
-        whole: Any = dist.group.WORLD
-        whole._set_sequence_number_for_group()
-        dist.all_reduce(torch.ones(1))
-        dist.barrier()
-        return whole._get_sequence_number_for_group()
-
-    assert run(rank, 2) == [2, 2]
+@each_of(2, gives=[2, 2])
+def test_a_group_counts_its_calls() -> Any:
+    whole: Any = dist.group.WORLD
+    whole._set_sequence_number_for_group()
+    dist.all_reduce(torch.ones(1))
+    dist.barrier()
+    return whole._get_sequence_number_for_group()
 
 
-def test_torchs_private_questions_about_a_group_are_answered(run: Run) -> None:
-    def rank() -> Any:
-        whole = dist.distributed_c10d._group_or_default_group()
-        return dist.distributed_c10d._get_group_size(None), whole is dist.group.WORLD
-
-    assert run(rank, 2) == [(2, True)] * 2
+@each_of(2, gives=[(2, True)] * 2)
+def test_torchs_private_questions_about_a_group_are_answered() -> Any:
+    whole = dist.distributed_c10d._group_or_default_group()
+    return dist.distributed_c10d._get_group_size(None), whole is dist.group.WORLD
 
 
 @pytest.mark.filterwarnings("ignore:Device capability of nope")
-def test_what_new_group_refuses(run: Run, refused: Refused) -> None:
-    def rank() -> None:
-        refused(ValueError, lambda: dist.new_group([0, 0]), "must not contain duplicate entries")
-        refused(ValueError, lambda: dist.new_group([0, 9]), r"Rank 9 is out of range\. Valid ranks are 0 to 1")
-        refused(ValueError, lambda: dist.new_group([0, 1, 2]), "new group's world size should be less or equal")
-        refused(TypeError, lambda: dist.new_group([]), "at least one rank")
-        refused(TypeError, lambda: dist.new_group([0.5]), "ints")  # type: ignore[list-item]
-        refused(AssertionError, lambda: dist.new_group([0], backend="nope"), "Unknown backend type nope")
-        refused(TypeError, lambda: dist.new_group([0], timeout=3), "of type datetime.timedelta")  # type: ignore[arg-type]
-
-    run(rank, 2)
+@each_of(2)
+def test_what_new_group_refuses(refused: Refused) -> None:
+    refused(ValueError, lambda: dist.new_group([0, 0]), "must not contain duplicate entries")
+    refused(ValueError, lambda: dist.new_group([0, 9]), r"Rank 9 is out of range\. Valid ranks are 0 to 1")
+    refused(ValueError, lambda: dist.new_group([0, 1, 2]), "new group's world size should be less or equal")
+    refused(TypeError, lambda: dist.new_group([]), "at least one rank")
+    refused(TypeError, lambda: dist.new_group([0.5]), "ints")  # type: ignore[list-item]
+    refused(AssertionError, lambda: dist.new_group([0], backend="nope"), "Unknown backend type nope")
+    refused(TypeError, lambda: dist.new_group([0], timeout=3), "of type datetime.timedelta")  # type: ignore[arg-type]
 
 
-def test_backends_are_told_as_they_were_named(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        groups = [dist.new_group([0]), dist.new_group([0], backend="cpu:GLOO")]
-        refused(ValueError, lambda: dist.get_backend(-100), "Invalid process group specified")
-        refused(ValueError, lambda: dist.get_backend("gloo"), "not initialized in the world group map")  # type: ignore[arg-type]
-        return dist.get_backend(), *map(dist.get_backend, groups)
-
-    assert run(rank, 1) == [("gloo", "gloo", "cpu:gloo")]
+@each_of(1, gives=[("gloo", "gloo", "cpu:gloo")])
+def test_backends_are_told_as_they_were_named(refused: Refused) -> Any:
+    groups = [dist.new_group([0]), dist.new_group([0], backend="cpu:GLOO")]
+    refused(ValueError, lambda: dist.get_backend(-100), "Invalid process group specified")
+    refused(ValueError, lambda: dist.get_backend("gloo"), "not initialized in the world group map")  # type: ignore[arg-type]
+    return dist.get_backend(), *map(dist.get_backend, groups)
 
 
-def test_a_group_knows_its_place(run: Run) -> None:
-    def rank() -> Any:
-        group = dist.new_group([1, 0], group_desc="both", timeout=timedelta(seconds=5))
-        assert isinstance(group, dist.ProcessGroup)
-        world = dist.group.WORLD
-        assert world is not None
-        assert world is dist.GroupMember.WORLD
-        assert world.group_name == "0"
-        return group.rank(), group.size(), group.name(), group.group_desc, repr(group)[:14]
-
-    assert run(rank, 2) == [(rank, 2, "gloo", "both", "<ProcessGroup ") for rank in range(2)]
+@each_of(2, gives=[(rank, 2, "gloo", "both", "<ProcessGroup ") for rank in range(2)])
+def test_a_group_knows_its_place() -> Any:
+    group = dist.new_group([1, 0], group_desc="both", timeout=timedelta(seconds=5))
+    assert isinstance(group, dist.ProcessGroup)
+    world = dist.group.WORLD
+    assert world is not None
+    assert world is dist.GroupMember.WORLD
+    assert world.group_name == "0"
+    return group.rank(), group.size(), group.name(), group.group_desc, repr(group)[:14]
 
 
-def test_a_destroyed_group_is_no_group(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        group = dist.new_group([0, 1])
-        dist.all_reduce(torch.ones(1), group=group)
-        dist.destroy_process_group(group)
-        refused(ValueError, lambda: dist.all_reduce(torch.ones(1), group=group), "is not registered")
-        refused(ValueError, lambda: dist.destroy_process_group(group), "Invalid process group specified")
-        dist.destroy_process_group(-100)
-        dist.all_reduce(tensor := torch.ones(1))
-        return tensor.item()
-
-    assert run(rank, 2) == [2.0, 2.0]
+@each_of(2, gives=[2.0, 2.0])
+def test_a_destroyed_group_is_no_group(refused: Refused) -> Any:
+    group = dist.new_group([0, 1])
+    dist.all_reduce(torch.ones(1), group=group)
+    dist.destroy_process_group(group)
+    refused(ValueError, lambda: dist.all_reduce(torch.ones(1), group=group), "is not registered")
+    refused(ValueError, lambda: dist.destroy_process_group(group), "Invalid process group specified")
+    dist.destroy_process_group(-100)
+    dist.all_reduce(tensor := torch.ones(1))
+    return tensor.item()
 
 
 ALONE: dict[str, Callable[[Any], Any]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
@@ -13,10 +13,8 @@ import torch
 import collshim
 import collshim.torch.distributed as dist
 from collshim.world import peek
+from tests.adapters.conftest import Refused
 from tests.robustness.scripts import Script, ended, free_port, scripts
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused
 
 SECONDS = 60
 

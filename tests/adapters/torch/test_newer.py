@@ -6,15 +6,13 @@ import pickle
 import threading
 from datetime import timedelta
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
 
 
 def own() -> torch.Tensor:
@@ -23,25 +21,19 @@ def own() -> torch.Tensor:
 
 @pytest.mark.parametrize("shape", [(3, 2, 3), (6, 3), (18,)])
 @pytest.mark.parametrize("async_op", [False, True])
-def test_the_destination_has_all_ranks_tensors_in_whatever_shape(
-    run: Run, shape: tuple[int, ...], async_op: bool
-) -> None:
-    def rank() -> Any:
-        whole = torch.zeros(shape) if dist.get_rank() == 1 else None
-        work = dist.gather_single(own(), whole, group_dst=1, async_op=async_op)
-        assert work is None or work.wait()
-        return None if whole is None else whole.flatten()[::6].tolist()
-
-    assert run(rank, 3) == [None, [0.0, 1.0, 2.0], None]
+@each_of(3, gives=[None, [0.0, 1.0, 2.0], None])
+def test_the_destination_has_all_ranks_tensors_in_whatever_shape(shape: tuple[int, ...], async_op: bool) -> Any:
+    whole = torch.zeros(shape) if dist.get_rank() == 1 else None
+    work = dist.gather_single(own(), whole, group_dst=1, async_op=async_op)
+    assert work is None or work.wait()
+    return None if whole is None else whole.flatten()[::6].tolist()
 
 
-def test_its_other_name_gathers_on_global_rank_0_by_default(run: Run) -> None:
-    def rank() -> Any:
-        whole = torch.zeros(2, 2, 3)
-        dist.gather_into_tensor(own(), whole)
-        return whole[:, 0, 0].tolist()
-
-    assert run(rank, 2) == [[0.0, 1.0], [0.0, 0.0]]
+@each_of(2, gives=[[0.0, 1.0], [0.0, 0.0]])
+def test_its_other_name_gathers_on_global_rank_0_by_default() -> Any:
+    whole = torch.zeros(2, 2, 3)
+    dist.gather_into_tensor(own(), whole)
+    return whole[:, 0, 0].tolist()
 
 
 # What is wrong on the destination, and what is raised there before anything is sent.
@@ -108,44 +100,36 @@ def exchanged(value: Any, **there: bool) -> Any:
     return [*got, *held, *part, *message]
 
 
-def test_weights_only_brings_tensors_and_containers_through_every_function_of_objects(run: Run) -> None:
-    def rank() -> Any:
-        got = exchanged({"w": torch.arange(3), "n": (1, "a")}, weights_only=True)
-        return [(one["w"].tolist(), one["n"]) for one in got]
-
-    assert run(rank, 2) == [[([0, 1, 2], (1, "a"))] * 5, [([0, 1, 2], (1, "a"))] * 6]
+@each_of(2, gives=[[([0, 1, 2], (1, "a"))] * 5, [([0, 1, 2], (1, "a"))] * 6])
+def test_weights_only_brings_tensors_and_containers_through_every_function_of_objects() -> Any:
+    got = exchanged({"w": torch.arange(3), "n": (1, "a")}, weights_only=True)
+    return [(one["w"].tolist(), one["n"]) for one in got]
 
 
 def test_weights_only_refuses_a_class_of_the_senders(run: Run, refused: Refused) -> None:
     run(lambda: refused(pickle.UnpicklingError, lambda: dist.all_gather_object([0, 0], Mine(), weights_only=True)), 2)
 
 
-def test_weights_only_refuses_what_cannot_be_saved_before_anything_is_sent(run: Run, refused: Refused) -> None:
-    def rank() -> int:
-        every = [0, 0]
-        refused(Exception, lambda: dist.all_gather_object(every, lambda: 1, weights_only=True))
-        dist.all_gather_object(every, 1, weights_only=True)
-        return sum(every)
-
-    assert run(rank, 2) == [2, 2]
+@each_of(2, gives=[2, 2])
+def test_weights_only_refuses_what_cannot_be_saved_before_anything_is_sent(refused: Refused) -> int:
+    every = [0, 0]
+    refused(Exception, lambda: dist.all_gather_object(every, lambda: 1, weights_only=True))
+    dist.all_gather_object(every, 1, weights_only=True)
+    return sum(every)
 
 
-def test_ranks_that_disagree_on_weights_only_are_told(run: Run, refused: Refused) -> None:
-    def rank() -> None:
-        given = dist.get_rank() == 0
-        refused(RuntimeError, lambda: dist.all_gather_object([0, 0], 1, weights_only=given), "weights_only is")
-
-    run(rank, 2)
+@each_of(2)
+def test_ranks_that_disagree_on_weights_only_are_told(refused: Refused) -> None:
+    given = dist.get_rank() == 0
+    refused(RuntimeError, lambda: dist.all_gather_object([0, 0], 1, weights_only=given), "weights_only is")
 
 
-def test_a_groups_backend_has_a_method_for_each_collective(run: Run) -> None:
-    def rank() -> Any:
-        x, group = own(), dist.new_group([0, 1])
-        assert isinstance(group, dist.ProcessGroup)
-        dist.get_backend_impl(group.group_name).allreduce([x]).wait()
-        return x[0, 0].item(), dist.get_backend_impl() is dist.group.WORLD
-
-    assert run(rank, 2) == [(1.0, True)] * 2
+@each_of(2, gives=[(1.0, True)] * 2)
+def test_a_groups_backend_has_a_method_for_each_collective() -> Any:
+    x, group = own(), dist.new_group([0, 1])
+    assert isinstance(group, dist.ProcessGroup)
+    dist.get_backend_impl(group.group_name).allreduce([x]).wait()
+    return x[0, 0].item(), dist.get_backend_impl() is dist.group.WORLD
 
 
 def test_there_is_no_backend_of_a_group_that_is_unknown(run: Run, refused: Refused) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +13,7 @@ from torch import Tensor
 import collshim.torch.distributed as dist
 from collshim.torch.distributed import nn
 from collshim.torch.distributed.nn import functional as F
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
-
+from tests.adapters.conftest import Refused, Run, each_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated, use:FutureWarning")
 
@@ -32,39 +29,35 @@ def _tensor() -> Tensor:
     return torch.tensor([1.0, 2.0]) + dist.get_rank()
 
 
-def test_outputs_are_written_and_returned(run: Run) -> None:
-    def rank() -> Any:
-        x, mine = _tensor(), dist.get_rank()
-        wants = x.clone().requires_grad_()
-        for given in (x, wants):
-            part, base, single = torch.zeros(2), torch.zeros(2, 2), torch.zeros(4)
-            parts = [torch.zeros(2), torch.zeros(2)]
-            results = [
-                (part, F.reduce_scatter(part, [given, 2 * given])),
-                (base, F._all_gather_base(base, given)),
-                (single, F.all_to_all_single(single, torch.cat([given, 2 * given]))),
-                *zip(parts, F.all_to_all(parts, [given, 2 * given]), strict=True),
-            ]
-            assert all(one.data_ptr() == other.data_ptr() for one, other in results)
-            assert all(torch.equal(one, other) for one, other in results)
-            assert all(result.requires_grad == given.requires_grad for _, result in results)
-            assert not any(output.requires_grad for output, _ in results)
-            assert part.tolist() == [3 + 3 * mine, 5 + 5 * mine]
-            assert base.tolist() == [[1, 2], [2, 3]]
-            assert single.tolist() == torch.cat(parts).tolist() == [[1, 2, 2, 3], [2, 4, 4, 6]][mine]
-        return True
-
-    assert run(rank, 2) == [True, True]
+@each_of(2, gives=[True, True])
+def test_outputs_are_written_and_returned() -> Any:
+    x, mine = _tensor(), dist.get_rank()
+    wants = x.clone().requires_grad_()
+    for given in (x, wants):
+        part, base, single = torch.zeros(2), torch.zeros(2, 2), torch.zeros(4)
+        parts = [torch.zeros(2), torch.zeros(2)]
+        results = [
+            (part, F.reduce_scatter(part, [given, 2 * given])),
+            (base, F._all_gather_base(base, given)),
+            (single, F.all_to_all_single(single, torch.cat([given, 2 * given]))),
+            *zip(parts, F.all_to_all(parts, [given, 2 * given]), strict=True),
+        ]
+        assert all(one.data_ptr() == other.data_ptr() for one, other in results)
+        assert all(torch.equal(one, other) for one, other in results)
+        assert all(result.requires_grad == given.requires_grad for _, result in results)
+        assert not any(output.requires_grad for output, _ in results)
+        assert part.tolist() == [3 + 3 * mine, 5 + 5 * mine]
+        assert base.tolist() == [[1, 2], [2, 3]]
+        assert single.tolist() == torch.cat(parts).tolist() == [[1, 2, 2, 3], [2, 4, 4, 6]][mine]
+    return True
 
 
-def test_what_is_given_as_numpy_comes_back_as_numpy(run: Run) -> None:
-    def rank() -> Any:
-        x, output = np.array([1.0, 2.0]) + dist.get_rank(), np.zeros(2)
-        found = [F.all_reduce(x), F.broadcast(x, 0), F.reduce(x, 0), *F.all_gather(x), *F.gather(x, 0)]
-        assert F.reduce_scatter(output, [x, x]) is output
-        return {type(part) for part in found}, output.tolist()
-
-    assert run(rank, 2) == [({np.ndarray}, [3, 5])] * 2
+@each_of(2, gives=[({np.ndarray}, [3, 5])] * 2)
+def test_what_is_given_as_numpy_comes_back_as_numpy() -> Any:
+    x, output = np.array([1.0, 2.0]) + dist.get_rank(), np.zeros(2)
+    found = [F.all_reduce(x), F.broadcast(x, 0), F.reduce(x, 0), *F.all_gather(x), *F.gather(x, 0)]
+    assert F.reduce_scatter(output, [x, x]) is output
+    return {type(part) for part in found}, output.tolist()
 
 
 def test_a_rank_outside_the_group_is_warned_and_keeps_what_it_has(run: Run) -> None:
@@ -115,31 +108,29 @@ def test_what_torch_deprecates_warns_where_it_is_called(run: Run) -> None:
     ]
 
 
-def test_what_is_refused_is_refused_before_anything_is_sent(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        x = _tensor()
-        parts = [torch.zeros(2), torch.zeros(2)]
-        refused(TypeError, lambda: F.all_reduce(3), "type torch.Tensor")
-        refused(TypeError, lambda: F.all_reduce(x, 0), "should be a ReduceOp")
-        refused(ValueError, lambda: F.all_reduce(x + 1j, dist.ReduceOp.MAX), "complex")
-        refused(ValueError, lambda: F.broadcast(x, None), "Must specify")  # type: ignore[arg-type]
-        refused(RuntimeError, lambda: F.reduce_scatter(torch.zeros(3), [x, x]), "reduce_scatter: output is")
-        refused(ValueError, lambda: F.reduce_scatter(x.double(), [x, x]), "different dtypes")
-        refused(ValueError, lambda: F.all_to_all_single(x.long(), x.double()), "different dtypes")
-        refused(ValueError, lambda: F.scatter([x, x.double()], dist.get_rank()), "different dtypes")
-        refused(RuntimeError, lambda: F.reduce_scatter(x, [x]), "should be 2")
-        refused(RuntimeError, lambda: F._all_gather_base(torch.zeros(3), x), "output_tensor's shape")
-        refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(3), torch.zeros(4)), "divide equally")
-        refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(6), torch.zeros(4)), "output is")
-        refused(RuntimeError, lambda: F.all_to_all(parts[:1], parts), "should be 2")
-        refused(TypeError, lambda: F.all_to_all(5, parts), "`output_tensor_list` of type List")  # type: ignore[arg-type]
-        refused(ValueError, lambda: F.all_to_all([x, x[:1].expand(2)], parts), r"output_tensor_list\[1\] is expanded")
-        refused(ValueError, lambda: F.all_to_all_single(x[:1].expand(2), x), "all_to_all_single: output is expanded")
-        refused(ValueError, lambda: F.all_to_all([part.long() for part in parts], parts), "different dtypes")
-        refused(ValueError, lambda: F.all_reduce(x, group="a group"), "not registered")  # type: ignore[arg-type]
-        return F.all_reduce(x).tolist()
-
-    assert run(rank, 2) == [[3, 5]] * 2
+@each_of(2, gives=[[3, 5]] * 2)
+def test_what_is_refused_is_refused_before_anything_is_sent(refused: Refused) -> Any:
+    x = _tensor()
+    parts = [torch.zeros(2), torch.zeros(2)]
+    refused(TypeError, lambda: F.all_reduce(3), "type torch.Tensor")
+    refused(TypeError, lambda: F.all_reduce(x, 0), "should be a ReduceOp")
+    refused(ValueError, lambda: F.all_reduce(x + 1j, dist.ReduceOp.MAX), "complex")
+    refused(ValueError, lambda: F.broadcast(x, None), "Must specify")  # type: ignore[arg-type]
+    refused(RuntimeError, lambda: F.reduce_scatter(torch.zeros(3), [x, x]), "reduce_scatter: output is")
+    refused(ValueError, lambda: F.reduce_scatter(x.double(), [x, x]), "different dtypes")
+    refused(ValueError, lambda: F.all_to_all_single(x.long(), x.double()), "different dtypes")
+    refused(ValueError, lambda: F.scatter([x, x.double()], dist.get_rank()), "different dtypes")
+    refused(RuntimeError, lambda: F.reduce_scatter(x, [x]), "should be 2")
+    refused(RuntimeError, lambda: F._all_gather_base(torch.zeros(3), x), "output_tensor's shape")
+    refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(3), torch.zeros(4)), "divide equally")
+    refused(RuntimeError, lambda: F.all_to_all_single(torch.zeros(6), torch.zeros(4)), "output is")
+    refused(RuntimeError, lambda: F.all_to_all(parts[:1], parts), "should be 2")
+    refused(TypeError, lambda: F.all_to_all(5, parts), "`output_tensor_list` of type List")  # type: ignore[arg-type]
+    refused(ValueError, lambda: F.all_to_all([x, x[:1].expand(2)], parts), r"output_tensor_list\[1\] is expanded")
+    refused(ValueError, lambda: F.all_to_all_single(x[:1].expand(2), x), "all_to_all_single: output is expanded")
+    refused(ValueError, lambda: F.all_to_all([part.long() for part in parts], parts), "different dtypes")
+    refused(ValueError, lambda: F.all_reduce(x, group="a group"), "not registered")  # type: ignore[arg-type]
+    return F.all_reduce(x).tolist()
 
 
 def test_every_other_name_is_torchs() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
@@ -14,9 +14,7 @@ from torch import Tensor
 import collshim
 import collshim.torch.distributed as dist
 from collshim.torch.distributed.nn import functional as F
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 SIZE, ROOT = 3, 1
 Op = torchs.ReduceOp
@@ -100,15 +98,13 @@ def test_a_factor_counts_in_the_gradient(run: Run) -> None:
         assert all(graph == pytest.approx(slopes, rel=1e-6, abs=1e-8) for graph, slopes in found)
 
 
-def test_a_rank_whose_input_wants_no_gradient_joins_all_the_same(run: Run) -> None:
-    def rank() -> Any:
-        x = _own().requires_grad_(dist.get_rank() == 0)
-        for call in (F.all_reduce, lambda x: F.reduce(x, ROOT), lambda x: F.gather(x, ROOT)[0], F.all_gather):
-            found = call(x)
-            torch.stack([part.sum() for part in (found if isinstance(found, tuple) else (found,))]).sum().backward()
-        return None if x.grad is None else x.grad.tolist()
-
-    assert run(rank, SIZE) == [[3 + 1 + 1 + 3] * 2, None, None]
+@each_of(SIZE, gives=[[3 + 1 + 1 + 3] * 2, None, None])
+def test_a_rank_whose_input_wants_no_gradient_joins_all_the_same() -> Any:
+    x = _own().requires_grad_(dist.get_rank() == 0)
+    for call in (F.all_reduce, lambda x: F.reduce(x, ROOT), lambda x: F.gather(x, ROOT)[0], F.all_gather):
+        found = call(x)
+        torch.stack([part.sum() for part in (found if isinstance(found, tuple) else (found,))]).sum().backward()
+    return None if x.grad is None else x.grad.tolist()
 
 
 ALIKE = [*MOVING, "all_reduce SUM", "all_reduce AVG", "reduce SUM", "reduce_scatter SUM"]

@@ -3,107 +3,89 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import collshim
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, each_of
 
 
-def test_objects_of_unequal_size_meet_in_a_subgroup_under_its_own_ranks(run: Run) -> None:
-    def rank() -> Any:
-        group = dist.new_group([2, 0], sort_ranks=False)
-        text = "x" * 5000 * dist.get_rank()
-        if group == -100:
-            with pytest.warns(UserWarning, match="Running gather_object on global rank 1"):
-                return dist.gather_object(text, group=group)
-        dist.gather_object(text, found := [None] * 2 if dist.get_rank() == 2 else None, group=group, group_dst=0)
-        dist.broadcast_object_list(sent := [dist.get_rank()], src=2, group=group)
-        return [len(each) for each in found or []], sent  # type: ignore[arg-type]
-
-    assert run(rank, 3) == [([], [2]), None, ([10000, 0], [2])]
+@each_of(3, gives=[([], [2]), None, ([10000, 0], [2])])
+def test_objects_of_unequal_size_meet_in_a_subgroup_under_its_own_ranks() -> Any:
+    group = dist.new_group([2, 0], sort_ranks=False)
+    text = "x" * 5000 * dist.get_rank()
+    if group == -100:
+        with pytest.warns(UserWarning, match="Running gather_object on global rank 1"):
+            return dist.gather_object(text, group=group)
+    dist.gather_object(text, found := [None] * 2 if dist.get_rank() == 2 else None, group=group, group_dst=0)
+    dist.broadcast_object_list(sent := [dist.get_rank()], src=2, group=group)
+    return [len(each) for each in found or []], sent  # type: ignore[arg-type]
 
 
-def test_what_the_source_of_a_broadcast_gave_stays_its_own(run: Run) -> None:
-    def rank() -> bool:
-        lock = [threading.Event] if dist.get_rank() == 1 else [None]
-        before = lock[0]
-        dist.broadcast_object_list(lock, src=1)
-        return lock[0] is before and lock[0] is threading.Event
-
-    assert run(rank, 2) == [False, True]
+@each_of(2, gives=[False, True])
+def test_what_the_source_of_a_broadcast_gave_stays_its_own() -> bool:
+    lock = [threading.Event] if dist.get_rank() == 1 else [None]
+    before = lock[0]
+    dist.broadcast_object_list(lock, src=1)
+    return lock[0] is before and lock[0] is threading.Event
 
 
-def test_lists_of_unequal_length_are_an_error_where_they_are_received(run: Run) -> None:
-    def rank() -> str:
-        try:
-            dist.broadcast_object_list([1] * (2 + dist.get_rank()))
-        except RuntimeError as error:
-            return str(error)
-        return "sent"
-
-    assert run(rank, 2) == ["sent", "broadcast_object_list: the list's length is 3, the source's is 2"]
+@each_of(2, gives=["sent", "broadcast_object_list: the list's length is 3, the source's is 2"])
+def test_lists_of_unequal_length_are_an_error_where_they_are_received() -> str:
+    try:
+        dist.broadcast_object_list([1] * (2 + dist.get_rank()))
+    except RuntimeError as error:
+        return str(error)
+    return "sent"
 
 
-def test_any_source_will_do_and_is_told(run: Run) -> None:
-    def rank() -> Any:
-        if dist.get_rank() != 1:
-            return dist.send_object_list([dist.get_rank()], 1)
-        found = []
-        for _ in range(2):
-            source = dist.recv_object_list(received := [None])
-            found.append((source, received))
-        return sorted(found)
-
-    assert run(rank, 3) == [None, [(0, [0]), (2, [2])], None]
+@each_of(3, gives=[None, [(0, [0]), (2, [2])], None])
+def test_any_source_will_do_and_is_told() -> Any:
+    if dist.get_rank() != 1:
+        return dist.send_object_list([dist.get_rank()], 1)
+    found = []
+    for _ in range(2):
+        source = dist.recv_object_list(received := [None])
+        found.append((source, received))
+    return sorted(found)
 
 
-def test_what_cannot_be_pickled_is_refused_before_anything_is_sent(run: Run, refused: Refused) -> None:
-    def rank() -> Any:
-        refused(AttributeError, lambda: dist.all_gather_object([None] * 2, lambda: None), "pickle")
-        refused(TypeError, lambda: dist.all_gather_object([None] * 2, threading.Lock()), "pickle")
-        dist.all_gather_object(found := [None] * 2, dist.get_rank())
-        return found
-
-    assert run(rank, 2) == [[0, 1]] * 2
+@each_of(2, gives=[[0, 1]] * 2)
+def test_what_cannot_be_pickled_is_refused_before_anything_is_sent(refused: Refused) -> Any:
+    refused(AttributeError, lambda: dist.all_gather_object([None] * 2, lambda: None), "pickle")
+    refused(TypeError, lambda: dist.all_gather_object([None] * 2, threading.Lock()), "pickle")
+    dist.all_gather_object(found := [None] * 2, dist.get_rank())
+    return found
 
 
-def test_a_list_without_room_is_filled_as_far_as_it_goes(run: Run) -> None:
-    def rank() -> Any:
-        found: list[Any] = [None]
-        with pytest.raises(IndexError, match="list assignment index out of range") as caught:
-            dist.all_gather_object(found, dist.get_rank())
-        assert isinstance(caught.value, collshim.CollshimError)
-        return found
-
-    assert run(rank, 2) == [[0]] * 2
+@each_of(2, gives=[[0]] * 2)
+def test_a_list_without_room_is_filled_as_far_as_it_goes() -> Any:
+    found: list[Any] = [None]
+    with pytest.raises(IndexError, match="list assignment index out of range") as caught:
+        dist.all_gather_object(found, dist.get_rank())
+    assert isinstance(caught.value, collshim.CollshimError)
+    return found
 
 
-def test_a_dict_is_filled_as_a_list_is(run: Run) -> None:
-    def rank() -> Any:
-        gathered: Any = {}
-        dist.all_gather_object(gathered, 10 + dist.get_rank())
-        given: Any = {0: dist.get_rank()}
-        dist.broadcast_object_list(given, 1)
-        return gathered, given
-
-    assert run(rank, 2) == [({0: 10, 1: 11}, {0: 0}), ({0: 10, 1: 11}, {0: 1})]  # torch sends a dict's keys
+@each_of(2, gives=[({0: 10, 1: 11}, {0: 0}), ({0: 10, 1: 11}, {0: 1})])
+def test_a_dict_is_filled_as_a_list_is() -> Any:
+    gathered: Any = {}
+    dist.all_gather_object(gathered, 10 + dist.get_rank())
+    given: Any = {0: dist.get_rank()}
+    dist.broadcast_object_list(given, 1)
+    return gathered, given  # torch sends a dict's keys
 
 
-def test_what_the_object_functions_refuse(run: Run, refused: Refused) -> None:
-    def rank() -> None:
-        mine = dist.get_rank()
-        refused(ValueError, lambda: dist.scatter_object_list([], [1, 2]), "list of size at least 1")
-        refused(ValueError, lambda: dist.scatter_object_list([None], None, src=mine), "must provide non-None")
-        refused(RuntimeError, lambda: dist.scatter_object_list([None], [1], src=mine), "should be 2, one per rank")
-        refused(ValueError, lambda: dist.gather_object(1, None, dst=mine), "must be specified on destination")
-        refused(ValueError, lambda: dist.gather_object(1, [0, 0], dst=1 - mine), "must NOT be specified")
-        refused(ValueError, lambda: dist.send_object_list([1], mine), "Invalid destination rank")
-        refused(ValueError, lambda: dist.recv_object_list([1], mine), "Invalid source rank")
-        refused(ValueError, lambda: dist.send_object_list([1]), "Must specify global_rank or group_rank")
-
-    run(rank, 2)
+@each_of(2)
+def test_what_the_object_functions_refuse(refused: Refused) -> None:
+    mine = dist.get_rank()
+    refused(ValueError, lambda: dist.scatter_object_list([], [1, 2]), "list of size at least 1")
+    refused(ValueError, lambda: dist.scatter_object_list([None], None, src=mine), "must provide non-None")
+    refused(RuntimeError, lambda: dist.scatter_object_list([None], [1], src=mine), "should be 2, one per rank")
+    refused(ValueError, lambda: dist.gather_object(1, None, dst=mine), "must be specified on destination")
+    refused(ValueError, lambda: dist.gather_object(1, [0, 0], dst=1 - mine), "must NOT be specified")
+    refused(ValueError, lambda: dist.send_object_list([1], mine), "Invalid destination rank")
+    refused(ValueError, lambda: dist.recv_object_list([1], mine), "Invalid source rank")
+    refused(ValueError, lambda: dist.send_object_list([1]), "Must specify global_rank or group_rank")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 import collshim.torch.distributed as dist
 from collshim import ArgumentTypeError
-from tests.adapters.torch.calls.each import EACH
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
+from tests.adapters.torch.calls.collectives import EACH
 
 
 class _Plain(torch.Tensor):
@@ -42,18 +40,14 @@ def test_it_gets_the_call_with_the_function_that_was_called(run: Run, name: str)
     assert run(lambda: CALLS[name](_taking(), [torch.zeros(2)], torch.zeros(2))[0] is function, 1) == [True]
 
 
-def test_a_subclass_that_takes_nothing_over_is_a_tensor_like_any_other(run: Run) -> None:
-    def rank() -> Any:
-        dist.all_reduce(tensor := torch.ones(2).as_subclass(_Plain))
-        return tensor.tolist()
-
-    assert run(rank, 2) == [[2.0, 2.0]] * 2
+@each_of(2, gives=[[2.0, 2.0]] * 2)
+def test_a_subclass_that_takes_nothing_over_is_a_tensor_like_any_other() -> Any:
+    dist.all_reduce(tensor := torch.ones(2).as_subclass(_Plain))
+    return tensor.tolist()
 
 
-def test_the_class_itself_is_no_tensor(run: Run) -> None:
-    def rank() -> None:
-        wrong: Any = _Taking
-        with pytest.raises(ArgumentTypeError, match="Invalid function argument"):
-            dist.all_reduce(wrong)
-
-    run(rank, 1)
+@each_of(1)
+def test_the_class_itself_is_no_tensor() -> None:
+    wrong: Any = _Taking
+    with pytest.raises(ArgumentTypeError, match="Invalid function argument"):
+        dist.all_reduce(wrong)

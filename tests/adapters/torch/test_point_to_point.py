@@ -2,77 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
 
 LONG = 5000
 """Elements of a message that is not handed over at once."""
 
 
-def test_ranks_in_the_group_and_global_ranks(run: Run) -> None:
-    def rank() -> Any:
-        group = dist.new_group([2, 1], sort_ranks=False)
-        if dist.get_rank() == 2:
-            dist.send(torch.ones(1), group_dst=1, group=group)
-            return dist.recv(torch.zeros(1), 1, group)
-        if dist.get_rank() == 1:
-            source = dist.recv(torch.zeros(1), group=group, group_src=0)
-            dist.send(torch.ones(1), 2, group)
-            return source, dist.get_rank(group)
-        return group
-
-    assert run(rank, 3) == [-100, (2, 1), 1]
+@each_of(3, gives=[-100, (2, 1), 1])
+def test_ranks_in_the_group_and_global_ranks() -> Any:
+    group = dist.new_group([2, 1], sort_ranks=False)
+    if dist.get_rank() == 2:
+        dist.send(torch.ones(1), group_dst=1, group=group)
+        return dist.recv(torch.zeros(1), 1, group)
+    if dist.get_rank() == 1:
+        source = dist.recv(torch.zeros(1), group=group, group_src=0)
+        dist.send(torch.ones(1), 2, group)
+        return source, dist.get_rank(group)
+    return group
 
 
 @pytest.mark.parametrize("length", [3, LONG])
-def test_isend_to_the_rank_itself_meets_its_irecv(run: Run, length: int) -> None:
-    def rank() -> Any:
-        mine = dist.get_rank()
-        sending = dist.isend(torch.full((length,), 1.0 + mine), mine)
-        receiving = dist.irecv(tensor := torch.zeros(length))
-        assert sending is not None
-        assert receiving is not None
-        assert receiving.wait() is True
-        assert sending.wait() is True
-        return receiving.source_rank(), tensor.unique().tolist()
-
-    assert run(rank, 2) == [(0, [1.0]), (1, [2.0])]
+@each_of(2, gives=[(0, [1.0]), (1, [2.0])])
+def test_isend_to_the_rank_itself_meets_its_irecv(length: int) -> Any:
+    mine = dist.get_rank()
+    sending = dist.isend(torch.full((length,), 1.0 + mine), mine)
+    receiving = dist.irecv(tensor := torch.zeros(length))
+    assert sending is not None
+    assert receiving is not None
+    assert receiving.wait() is True
+    assert sending.wait() is True
+    return receiving.source_rank(), tensor.unique().tolist()
 
 
-def test_source_rank_is_asked_of_receives_alone(run: Run, refused: Refused) -> None:
-    def rank() -> None:
-        work = dist.barrier(async_op=True)
-        assert work is not None
-        work.wait()
-        refused(RuntimeError, work.source_rank, "recv-from-any call")
-
-    run(rank, 2)
+@each_of(2)
+def test_source_rank_is_asked_of_receives_alone(refused: Refused) -> None:
+    work = dist.barrier(async_op=True)
+    assert work is not None
+    work.wait()
+    refused(RuntimeError, work.source_rank, "recv-from-any call")
 
 
-def test_a_rank_is_said_once(run: Run, refused: Refused) -> None:
-    def rank() -> None:
-        tensor, both = torch.zeros(1), "Can't specify both group_rank and global_rank"
-        refused(ValueError, lambda: dist.send(tensor), "Must specify global_rank or group_rank")
-        refused(ValueError, lambda: dist.isend(tensor), "Must specify global_rank or group_rank")
-        refused(ValueError, lambda: dist.send(tensor, 1, group_dst=1), both)
-        refused(ValueError, lambda: dist.recv(tensor, 1, group_src=1), both)
-
-    run(rank, 2)
+@each_of(2)
+def test_a_rank_is_said_once(refused: Refused) -> None:
+    tensor, both = torch.zeros(1), "Can't specify both group_rank and global_rank"
+    refused(ValueError, lambda: dist.send(tensor), "Must specify global_rank or group_rank")
+    refused(ValueError, lambda: dist.isend(tensor), "Must specify global_rank or group_rank")
+    refused(ValueError, lambda: dist.send(tensor, 1, group_dst=1), both)
+    refused(ValueError, lambda: dist.recv(tensor, 1, group_src=1), both)
 
 
-def test_send_to_the_rank_itself_is_an_error(run: Run, refused: Refused) -> None:
-    def rank() -> None:
-        mine = dist.get_rank()
-        refused(ValueError, lambda: dist.send(torch.zeros(1), mine), "Invalid destination rank: destination rank")
-
-    run(rank, 2)
+@each_of(2)
+def test_send_to_the_rank_itself_is_an_error(refused: Refused) -> None:
+    mine = dist.get_rank()
+    refused(ValueError, lambda: dist.send(torch.zeros(1), mine), "Invalid destination rank: destination rank")
 
 
 @pytest.mark.parametrize("number", [2, 99, -1])

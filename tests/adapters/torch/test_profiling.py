@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
 
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Run
-
+from tests.adapters.conftest import each_of
 
 pytestmark = pytest.mark.skipif(
     not hasattr(torch.distributed, "record_comm"), reason="the events are torch 2.13's; 2.6's profiler hears of none"
@@ -29,48 +26,40 @@ def _profiled(call: Callable[[], Any]) -> list[tuple[str, bool, Any]]:
     ]
 
 
-def test_an_event_lasts_until_the_work_is_waited_for(run: Run) -> None:
-    def rank() -> Any:
-        def call() -> None:
-            works = [dist.all_reduce(torch.zeros(size), async_op=True) for size in (2, 3)]
-            for work in works:
-                assert work is not None
-                work.wait()
+@each_of(1, gives=[[("gloo:all_reduce", True, [[2]]), ("gloo:all_reduce", True, [[3]])]])
+def test_an_event_lasts_until_the_work_is_waited_for() -> Any:
+    def call() -> None:
+        works = [dist.all_reduce(torch.zeros(size), async_op=True) for size in (2, 3)]
+        for work in works:
+            assert work is not None
+            work.wait()
 
-        return sorted(_profiled(call))
-
-    assert run(rank, 1) == [[("gloo:all_reduce", True, [[2]]), ("gloo:all_reduce", True, [[3]])]]
+    return sorted(_profiled(call))
 
 
-def test_complex_numbers_are_seen_as_pairs_and_a_batch_one_by_one(run: Run) -> None:
-    def rank() -> Any:
-        def call() -> None:
-            ops = [
-                dist.P2POp(dist.isend, torch.zeros(2, dtype=torch.complex64), 0),
-                dist.P2POp(dist.irecv, torch.zeros(2, dtype=torch.complex64), 0),
-            ]
-            for work in dist.batch_isend_irecv(ops):
-                work.wait()
+@each_of(1, gives=[[("gloo:recv", True, [[2, 2]]), ("gloo:send", True, [[2, 2]])]])
+def test_complex_numbers_are_seen_as_pairs_and_a_batch_one_by_one() -> Any:
+    def call() -> None:
+        ops = [
+            dist.P2POp(dist.isend, torch.zeros(2, dtype=torch.complex64), 0),
+            dist.P2POp(dist.irecv, torch.zeros(2, dtype=torch.complex64), 0),
+        ]
+        for work in dist.batch_isend_irecv(ops):
+            work.wait()
 
-        return sorted(_profiled(call))
-
-    assert run(rank, 1) == [[("gloo:recv", True, [[2, 2]]), ("gloo:send", True, [[2, 2]])]]
+    return sorted(_profiled(call))
 
 
-def test_record_comm_names_the_event(run: Run) -> None:
-    def rank() -> Any:
-        with dist.record_comm("step:one"):
-            return _profiled(lambda: dist.all_reduce(torch.zeros(1)))
-
-    assert run(rank, 1) == [[("step:one", True, [[1]])]]
+@each_of(1, gives=[[("step:one", True, [[1]])]])
+def test_record_comm_names_the_event() -> Any:
+    with dist.record_comm("step:one"):
+        return _profiled(lambda: dist.all_reduce(torch.zeros(1)))
 
 
-def test_a_call_that_fails_ends_its_event(run: Run) -> None:
-    def rank() -> Any:
-        def call() -> None:
-            with pytest.raises(RuntimeError):
-                dist.all_gather([torch.zeros(3)], torch.zeros(2))
+@each_of(1, gives=[["gloo:all_gather"]])
+def test_a_call_that_fails_ends_its_event() -> Any:
+    def call() -> None:
+        with pytest.raises(RuntimeError):
+            dist.all_gather([torch.zeros(3)], torch.zeros(2))
 
-        return [name for name, *_ in _profiled(call)]
-
-    assert run(rank, 1) == [["gloo:all_gather"]]
+    return [name for name, *_ in _profiled(call)]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 import collshim.torch.distributed as dist
-from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
 
 
 def _rank() -> int:
@@ -61,18 +61,16 @@ def test_pieces_of_length_one_are_repeated(run: Run) -> None:
     assert run(_twice(calls), 2) == [([0.0, 10.0], [10.0]), ([1.0, 11.0], [12.0])]
 
 
-def test_a_repeated_call_of_a_group_has_its_ranks(run: Run) -> None:
-    def calls() -> Any:
-        group = dist.new_group([2, 0], sort_ranks=False)
-        if _rank() == 1:
-            return None
-        tensors = [torch.tensor([float(_rank())]) for _ in range(4)]
-        for tensor, other in (tensors[:2], tensors[2:]):
-            dist.broadcast(tensor, 2, group=group)
-            dist.broadcast(other, group=group, group_src=1)
-        return [tensor.item() for tensor in tensors]
-
-    assert run(calls, 3) == [[2.0, 0.0] * 2, None, [2.0, 0.0] * 2]
+@each_of(3, gives=[[2.0, 0.0] * 2, None, [2.0, 0.0] * 2])
+def test_a_repeated_call_of_a_group_has_its_ranks() -> Any:
+    group = dist.new_group([2, 0], sort_ranks=False)
+    if _rank() == 1:
+        return None
+    tensors = [torch.tensor([float(_rank())]) for _ in range(4)]
+    for tensor, other in (tensors[:2], tensors[2:]):
+        dist.broadcast(tensor, 2, group=group)
+        dist.broadcast(other, group=group, group_src=1)
+    return [tensor.item() for tensor in tensors]
 
 
 def test_a_strided_tensor_is_repeated_into_its_own_elements_alone(run: Run) -> None:
@@ -97,15 +95,13 @@ def test_what_is_held_back_for_a_coalesced_call_is_not_repeated_before(run: Run)
     assert run(_twice(calls), 2) == [([2.0, 2.0], [4.0, 4.0], [2.0, 2.0, 2.0])] * 2
 
 
-def test_inference_mode_is_no_obstacle(run: Run) -> None:
-    def calls() -> Any:
-        tensor = torch.ones(2)
-        dist.all_reduce(tensor)
-        with torch.inference_mode():
-            made = torch.ones(2)
-            for _ in range(2):
-                dist.all_reduce(made)
-        dist.all_reduce(made)
-        return made.tolist()
-
-    assert run(calls, 2) == [[8.0, 8.0]] * 2
+@each_of(2, gives=[[8.0, 8.0]] * 2)
+def test_inference_mode_is_no_obstacle() -> Any:
+    tensor = torch.ones(2)
+    dist.all_reduce(tensor)
+    with torch.inference_mode():
+        made = torch.ones(2)
+        for _ in range(2):
+            dist.all_reduce(made)
+    dist.all_reduce(made)
+    return made.tolist()

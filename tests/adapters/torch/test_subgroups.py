@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Refused, Run
+from tests.adapters.conftest import Refused, Run, each_of
 
 
 def test_the_world_in_groups_of_two(run: Run) -> None:
@@ -24,21 +22,17 @@ def test_the_world_in_groups_of_two(run: Run) -> None:
     assert run(rank, 4) == [first, first, second, second]
 
 
-def test_a_group_is_divided_by_the_ranks_that_are_in_it(run: Run) -> None:
-    def rank() -> Any:
-        half, _ = dist.new_subgroups_by_enumeration([[0, 2], [1, 3]])
-        mine, groups = dist.new_subgroups(1, group=half)
-        return dist.get_process_group_ranks(mine), len(groups), dist.get_world_size(half)
-
-    assert run(rank, 4) == [([r], 2, 2) for r in range(4)]
+@each_of(4, gives=[([r], 2, 2) for r in range(4)])
+def test_a_group_is_divided_by_the_ranks_that_are_in_it() -> Any:
+    half, _ = dist.new_subgroups_by_enumeration([[0, 2], [1, 3]])
+    mine, groups = dist.new_subgroups(1, group=half)
+    return dist.get_process_group_ranks(mine), len(groups), dist.get_world_size(half)
 
 
-def test_a_rank_may_be_in_no_subgroup(run: Run) -> None:
-    def rank() -> Any:
-        mine, groups = dist.new_subgroups_by_enumeration([[1, 2]])
-        return None if mine is None else dist.get_rank(mine), groups == [-100]
-
-    assert run(rank, 3) == [(None, True), (0, False), (1, False)]
+@each_of(3, gives=[(None, True), (0, False), (1, False)])
+def test_a_rank_may_be_in_no_subgroup() -> Any:
+    mine, groups = dist.new_subgroups_by_enumeration([[1, 2]])
+    return None if mine is None else dist.get_rank(mine), groups == [-100]
 
 
 def test_a_group_is_split_without_a_device(run: Run) -> None:
@@ -79,9 +73,7 @@ def test_what_the_makers_of_subgroups_refuse_before_they_make_any(run: Run, refu
     assert run(rank, 3) == [1, 1, 1]
 
 
-def test_groups_are_counted_by_those_outside_too(run: Run) -> None:
-    def rank() -> Any:
-        dist.new_group([0])
-        return dist.get_pg_count(), dist.get_backend_config()
-
-    assert run(rank, 2) == [(2, "cpu:gloo,cuda:gloo")] * 2
+@each_of(2, gives=[(2, "cpu:gloo,cuda:gloo")] * 2)
+def test_groups_are_counted_by_those_outside_too() -> Any:
+    dist.new_group([0])
+    return dist.get_pg_count(), dist.get_backend_config()

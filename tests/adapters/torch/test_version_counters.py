@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -10,12 +11,8 @@ from torch import Tensor
 
 import collshim
 import collshim.torch.distributed as dist
-from tests.adapters.torch.calls.each import EACH
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import Run, each_of
+from tests.adapters.torch.calls.collectives import EACH
 
 SECONDS = 60
 
@@ -119,13 +116,11 @@ def test_a_repeated_call_counts_as_a_change_where_it_does_over_gloo_without_the_
 
 @pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
 @pytest.mark.parametrize("name", CALLS)
-def test_tensors_made_in_inference_mode_are_outputs_outside_it(run: Run, name: str) -> None:
-    def rank() -> None:
-        with torch.inference_mode():
-            one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
-        CALLS[name](one, two, whole)
-
-    run(rank, 2)
+@each_of(2)
+def test_tensors_made_in_inference_mode_are_outputs_outside_it(name: str) -> None:
+    with torch.inference_mode():
+        one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
+    CALLS[name](one, two, whole)
 
 
 def _left_before_the_wait() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
@@ -12,121 +12,102 @@ import torch
 import collshim
 import collshim.errors
 import collshim.torch.distributed as dist
-
-if TYPE_CHECKING:
-    from tests.adapters.conftest import Run
+from tests.adapters.conftest import each_of
 
 
-def test_a_work_is_torchs_too(run: Run) -> None:
-    def rank() -> Any:
-        work = dist.all_reduce(torch.ones(1), async_op=True)
-        assert isinstance(work, torch.distributed.Work)
-        assert isinstance(work, dist.Work)
-        assert isinstance(dist.group.WORLD, torch.distributed.ProcessGroup)
-        return work.wait(), work.synchronize(), work.is_success()  # type: ignore[func-returns-value]
-
-    assert run(rank, 2) == [(True, None, True)] * 2
+@each_of(2, gives=[(True, None, True)] * 2)
+def test_a_work_is_torchs_too() -> Any:
+    work = dist.all_reduce(torch.ones(1), async_op=True)
+    assert isinstance(work, torch.distributed.Work)
+    assert isinstance(work, dist.Work)
+    assert isinstance(dist.group.WORLD, torch.distributed.ProcessGroup)
+    return work.wait(), work.synchronize(), work.is_success()  # type: ignore[func-returns-value]
 
 
-def test_the_result_is_the_tensors_that_were_given(run: Run) -> None:
-    def rank() -> bool:
-        parts, tensor = [torch.zeros(1), torch.zeros(1)], torch.ones(1)
-        gathered = dist.all_gather(parts, torch.ones(1), async_op=True)
-        reduced = dist.all_reduce(tensor, async_op=True)
-        assert gathered is not None
-        assert reduced is not None
-        results = [*gathered.result(), *reduced.result(), *reduced.get_future().wait()]
-        gathered.wait()
-        reduced.wait()
-        return all(one is two for one, two in zip(results, [*parts, tensor, tensor], strict=True))
-
-    assert run(rank, 2) == [True, True]
+@each_of(2, gives=[True, True])
+def test_the_result_is_the_tensors_that_were_given() -> bool:
+    parts, tensor = [torch.zeros(1), torch.zeros(1)], torch.ones(1)
+    gathered = dist.all_gather(parts, torch.ones(1), async_op=True)
+    reduced = dist.all_reduce(tensor, async_op=True)
+    assert gathered is not None
+    assert reduced is not None
+    results = [*gathered.result(), *reduced.result(), *reduced.get_future().wait()]
+    gathered.wait()
+    reduced.wait()
+    return all(one is two for one, two in zip(results, [*parts, tensor, tensor], strict=True))
 
 
-def test_a_futures_callbacks_run_without_anybody_waiting_and_in_the_ranks_world(run: Run) -> None:
-    def rank() -> Any:
-        over, found = threading.Event(), []
+@each_of(2, gives=[[0, 3.0], [1, 3.0]])
+def test_a_futures_callbacks_run_without_anybody_waiting_and_in_the_ranks_world() -> Any:
+    over, found = threading.Event(), []
 
-        def note(future: Any) -> None:
-            found.extend([dist.get_rank(), future.value()[0].item()])
-            over.set()
+    def note(future: Any) -> None:
+        found.extend([dist.get_rank(), future.value()[0].item()])
+        over.set()
 
-        work = dist.all_reduce(torch.tensor(1.0 + dist.get_rank()), async_op=True)
+    work = dist.all_reduce(torch.tensor(1.0 + dist.get_rank()), async_op=True)
+    assert work is not None
+    assert work.get_future() is work.get_future()
+    work.get_future().then(note)
+    assert over.wait(20)
+    return found
+
+
+@each_of(2)
+def test_a_failure_reaches_the_future_and_the_wait() -> Any:
+    group = dist.new_group(timeout=timedelta(seconds=0.3))
+    if dist.get_rank() == 0:
+        work = dist.all_reduce(torch.ones(1), group=group, async_op=True)
         assert work is not None
-        assert work.get_future() is work.get_future()
-        work.get_future().then(note)
-        assert over.wait(20)
-        return found
-
-    assert run(rank, 2) == [[0, 3.0], [1, 3.0]]
-
-
-def test_a_failure_reaches_the_future_and_the_wait(run: Run) -> None:
-    def rank() -> Any:
-        group = dist.new_group(timeout=timedelta(seconds=0.3))
-        if dist.get_rank() == 0:
-            work = dist.all_reduce(torch.ones(1), group=group, async_op=True)
-            assert work is not None
-            with pytest.raises(RuntimeError, match="rank 1"):
-                work.get_future().wait()
-            with pytest.raises(collshim.errors.DeadlineError, match=r"rank 1.* Timed out waiting 300ms"):
-                work.wait()
-            assert isinstance(work.exception(), collshim.CollshimError)
-        dist.barrier()
-
-    run(rank, 2)
+        with pytest.raises(RuntimeError, match="rank 1"):
+            work.get_future().wait()
+        with pytest.raises(collshim.errors.DeadlineError, match=r"rank 1.* Timed out waiting 300ms"):
+            work.wait()
+        assert isinstance(work.exception(), collshim.CollshimError)
+    dist.barrier()
 
 
-def test_waiting_less_long_than_the_group_allows(run: Run) -> None:
-    def rank() -> Any:
-        if dist.get_rank() == 0:
-            work = dist.barrier(dist.new_group(), async_op=True)
-            assert work is not None
-            with pytest.raises(RuntimeError, match=" Timed out waiting 100ms"):
-                work.wait(timedelta(seconds=0.1))
-        else:
-            dist.new_group()
-        dist.barrier()
-
-    run(rank, 2)
+@each_of(2)
+def test_waiting_less_long_than_the_group_allows() -> Any:
+    if dist.get_rank() == 0:
+        work = dist.barrier(dist.new_group(), async_op=True)
+        assert work is not None
+        with pytest.raises(RuntimeError, match=" Timed out waiting 100ms"):
+            work.wait(timedelta(seconds=0.1))
+    else:
+        dist.new_group()
+    dist.barrier()
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 2)])
-def test_what_all_gather_single_has_gathered_is_one_view_per_rank(run: Run, shape: tuple[int, ...]) -> None:
-    def rank() -> Any:
-        work = dist.all_gather_single(whole := torch.zeros(shape), torch.ones(2) * dist.get_rank(), async_op=True)
-        assert work is not None
-        parts = work.get_future().wait()
-        assert parts[0].data_ptr() == whole.data_ptr()
-        return [part.flatten().tolist() for part in work.result()]
-
-    assert run(rank, 2) == [[[0.0, 0.0], [1.0, 1.0]]] * 2
+@each_of(2, gives=[[[0.0, 0.0], [1.0, 1.0]]] * 2)
+def test_what_all_gather_single_has_gathered_is_one_view_per_rank(shape: tuple[int, ...]) -> Any:
+    work = dist.all_gather_single(whole := torch.zeros(shape), torch.ones(2) * dist.get_rank(), async_op=True)
+    assert work is not None
+    parts = work.get_future().wait()
+    assert parts[0].data_ptr() == whole.data_ptr()
+    return [part.flatten().tolist() for part in work.result()]
 
 
 @pytest.mark.parametrize("count", [2, 5000])
-def test_a_tensor_that_is_changed_before_the_wait_is_told_of(run: Run, count: int) -> None:
-    def rank() -> list[str]:
-        tensor = torch.ones(count)
-        for _ in range(2):
-            work = dist.all_reduce(tensor, async_op=True)
-            assert work is not None
-            tensor += 1
-            with pytest.raises(collshim.errors.UsageWarning, match="its input was changed before the wait"):
-                work.wait()
-        unchanged = dist.all_reduce(tensor, async_op=True)
-        assert unchanged is not None
-        return [str(unchanged.wait())]
-
-    assert run(rank, 2) == [["True"]] * 2
-
-
-def test_a_change_of_what_is_empty_is_none(run: Run) -> None:
-    """All that is empty seems to lie at the same place, the result and the input."""
-
-    def rank() -> list[str]:
-        work = dist.all_gather_single(whole := torch.zeros(2, 0), torch.ones(0), async_op=True)
+@each_of(2, gives=[["True"]] * 2)
+def test_a_tensor_that_is_changed_before_the_wait_is_told_of(count: int) -> list[str]:
+    tensor = torch.ones(count)
+    for _ in range(2):
+        work = dist.all_reduce(tensor, async_op=True)
         assert work is not None
-        whole += 1
-        return [str(work.wait())]
+        tensor += 1
+        with pytest.raises(collshim.errors.UsageWarning, match="its input was changed before the wait"):
+            work.wait()
+    unchanged = dist.all_reduce(tensor, async_op=True)
+    assert unchanged is not None
+    return [str(unchanged.wait())]
 
-    assert run(rank, 2) == [["True"]] * 2
+
+@each_of(2, gives=[["True"]] * 2)
+def test_a_change_of_what_is_empty_is_none() -> list[str]:
+    """All that is empty seems to lie at the same place, the result and the input."""
+    work = dist.all_gather_single(whole := torch.zeros(2, 0), torch.ones(0), async_op=True)
+    assert work is not None
+    whole += 1
+    return [str(work.wait())]

@@ -1,12 +1,43 @@
-"""Calls that torch over gloo answers: works, groups, and what is warned of outside of them."""
+"""Calls of collectives, and what they are given; of ``CALLS`` torch over gloo answers the same."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from tests.adapters.torch.calls.given import SIZE, Call, tensor_of
+import collshim.torch.distributed as dist
+
+SIZE = 3
+Op = torch.distributed.ReduceOp
+Call = Callable[[Any, int], Any]
+
+
+def tensor_of(rank: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """[1, 2, 3] on rank 0, [2, 3, 4] on rank 1."""
+    return (torch.arange(SIZE) + 1 + rank).to(dtype)
+
+
+def _on_root(parts: Any) -> Any:
+    return parts if dist.get_rank() == 0 else None
+
+
+EACH: dict[str, Callable[..., Any]] = {
+    "all_reduce": lambda t, two, whole, group=None: dist.all_reduce(t, group=group),
+    "reduce": lambda t, two, whole, group=None: dist.reduce(t, 0, group=group),
+    "broadcast": lambda t, two, whole, group=None: dist.broadcast(t, 0, group),
+    "all_gather": lambda t, two, whole, group=None: dist.all_gather(two, t, group),
+    "all_gather_single": lambda t, two, whole, group=None: dist.all_gather_single(whole, t, group),
+    "gather": lambda t, two, whole, group=None: dist.gather(t, _on_root(two), 0, group),
+    "scatter": lambda t, two, whole, group=None: dist.scatter(t, _on_root(two), 0, group),
+    "reduce_scatter": lambda t, two, whole, group=None: dist.reduce_scatter(t, two, group=group),
+    "reduce_scatter_single": lambda t, two, whole, group=None: dist.reduce_scatter_single(two[0][:1], t, group=group),
+    "all_to_all": lambda t, two, whole, group=None: dist.all_to_all(two, [t, t], group),
+    "all_to_all_single": lambda t, two, whole, group=None: dist.all_to_all_single(two[0], t, group=group),
+}
+"""Each once, on a rank of two: ``EACH[name](t, two, whole, group)``, with two tensors like ``t``, and one of both."""
 
 
 def _groups(d: Any, rank: int) -> Any:

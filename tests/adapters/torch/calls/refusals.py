@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import torch
 
-from tests.adapters.torch.calls.given import SIZE, Call, Op, tensor_of
+from tests.adapters.torch.calls.collectives import SIZE, Call, Op, tensor_of
 
 F, INT, C = torch.zeros(2), torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.complex64)
 CALLS: dict[str, Call] = {

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as gloo
 
-from tests.adapters.torch.calls.given import SIZE, Call, Op, tensor_of
+from tests.adapters.torch.calls.collectives import SIZE, Call, Op, tensor_of
 
 
 def _objects(d: Any, rank: int) -> Any:

@@ -1,4 +1,4 @@
-"""Waits that a signal's handler breaks off by an exception of its own, on rank 0 of two processes."""
+"""Waits that a signal's handler breaks off, that a peer ends at the end of their slice, or after the deadline."""
 
 from __future__ import annotations
 
@@ -8,18 +8,29 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from collshim import Communicator
-from tests.engine.worlds import attempt, world
+from collshim.transports.waiting import FIRST_SLICE
+from tests.engine.worlds import Outcome, attempt, fresh, world
 
 APART = 0.4
 """Seconds from the signal until the other rank comes."""
 
 LARGE = 300_000
 """Elements of what is offered, and follows when it is accepted."""
+
+
+SHORT, LONG = 1.0, 60.0
+"""Seconds of a deadline that is to pass, and of one that is not."""
+
+ROUNDS = 20
+STEP = 0.0002
+"""Seconds by which the moments differ at which a peer comes."""
+
+LENGTHS = (3, 300_000)
 
 
 class MineError(RuntimeError):
@@ -113,3 +124,45 @@ def awaits_any() -> Any:
         return attempt(lambda: comm.recv(None, like=torch.zeros(3)).wait())
     time.sleep(1.5)
     return None
+
+
+def meets_at_the_end_of_a_slice() -> Any:
+    """How many calls went right; rank 1 comes a little before the end, at it, and a little after it."""
+    comm, right = world(), 0
+    for place in range(ROUNDS):
+        length = LENGTHS[place % 2]
+        comm.barrier().wait()
+        if comm.rank:
+            time.sleep(FIRST_SLICE + (place // 2 % 15 - 8) * STEP)
+        total = comm.all_reduce(torch.full((length,), comm.rank + place)).wait()
+        right += bool((total == 2 * place + 1).all())
+    return right
+
+
+class Seen(NamedTuple):
+    """What a rank was told at its wait and at another one after the late rank had called; where the result was to go.
+
+    The late rank calls twice.
+    """
+
+    first: Outcome
+    again: Outcome
+    place: list[float]
+
+
+def late(length: int) -> Seen:
+    """Rank 2 calls when the others have given up."""
+    control, comm = fresh(), fresh()
+    control.timeout, comm.timeout = LONG, SHORT
+    place = torch.full((length,), -1.0)
+    if comm.rank == 2:
+        control.barrier().wait()
+        first, again = (attempt(lambda: comm.all_reduce(torch.ones(length), out=place).wait()) for _ in range(2))
+        control.barrier().wait()
+    else:
+        work = comm.all_reduce(torch.ones(length), out=place)
+        first = attempt(work.wait)
+        control.barrier().wait()
+        control.barrier().wait()
+        again = attempt(work.wait)
+    return Seen(first, again, place[:3].tolist())

@@ -1,0 +1,20 @@
+"""A test that asks for a transport is run over each, where it does not say over which."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.worlds import TRANSPORTS
+
+
+@pytest.fixture(params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture(params=TRANSPORTS[:2])
+def checked(request: pytest.FixtureRequest) -> str:
+    """A transport over which ranks compare their calls."""
+    found: str = request.param
+    return found
