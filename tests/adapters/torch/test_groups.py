@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import collshim.torch.distributed as dist
-from tests.adapters.conftest import Refused, each_of
+from tests.adapters.conftest import Refused, Run, each_of
 
 
 @each_of(3, gives=[([2, 0], 1), None, ([2, 0], 1)])
