@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from collshim.conformance.reference import BITWISE
+
 FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 DIFFERENTIATED = ("float32", "float64")
-BITWISE = ("band", "bor", "bxor")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ loses a rank to a signal; torch's own ways, which are there to be compared with,
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +18,7 @@ from collshim.conformance.faults.rank import FACES, face_of
 from collshim.conformance.faults.report import record, show
 from collshim.conformance.faults.scorer import Result, reached, score
 from collshim.conformance.report import readiness
+from collshim.conformance.reporting.files import write, write_json
 from collshim.conformance.subject import over
 
 
@@ -41,11 +41,10 @@ def start(options: argparse.Namespace) -> int:
         _print_texts(results)
     show(results, faces)
     if options.json is not None:
-        options.json.write_text(json.dumps(list(map(record, results)), indent=1), encoding="utf-8")
+        write_json(options.json, list(map(record, results)))
     if options.write is not None:
         before = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
-        options.write.write_text(merged(page(results, faces), before), encoding="utf-8")
-        print(f"written: {options.write}")
+        write(options.write, merged(page(results, faces), before))
     return 0 if reached(results, faces) else 1
 
 

@@ -17,6 +17,7 @@ from collshim.conformance.mutants.mechanical import mechanical
 from collshim.conformance.mutants.mutant import Mutant, PatchError
 from collshim.conformance.mutants.page import line, page, total
 from collshim.conformance.mutants.runner import CAUGHT, SECONDS, Verdict, run_mutants
+from collshim.conformance.reporting.files import write
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,8 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"not caught: {line(verdict)}")
     print(total(verdicts))
     if asked.write is not None:
-        asked.write.write_text(page(verdicts, (time.monotonic() - start) / 60), encoding="utf-8")
-        print(f"written: {asked.write}")
+        write(asked.write, page(verdicts, (time.monotonic() - start) / 60))
     return 0 if all(verdict.outcome == CAUGHT for verdict in verdicts) else 1
 
 

@@ -27,7 +27,8 @@ class Sweep:
 
     Attributes:
         shapes, sizes: shapes of arrays, by name.
-        dtypes, dtype_sizes, dtype_shape, dtype_root: dtypes, and the call that they are asked in.
+        dtypes: None for those that the spelling admits.
+        dtype_sizes, dtype_shape, dtype_root: the call that they are asked in.
         layout_sizes: of every layout.
         roots: each in every world that has it.
         default_root: whether rank 0 is not said where nothing is asked of the root.
@@ -36,7 +37,7 @@ class Sweep:
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=lambda: SHAPES)
     sizes: Sequence[int] = SIZES
-    dtypes: Sequence[str] = ()
+    dtypes: Sequence[str] | None = None
     dtype_sizes: Sequence[int] = (2, 3)
     dtype_shape: Sequence[int] = (3,)
     dtype_root: int = 0
@@ -52,23 +53,23 @@ def swept(module: Module, sweeps: Mapping[str, Sweep]) -> list[Asked]:
     for name, sweep in sweeps.items():
         spelling = find(module.path + name)
         assert isinstance(spelling, Spelling)
-        for what, sizes, root, arrays in _asked(sweep, spelling.collective):
+        for what, sizes, root, arrays in _asked(sweep, spelling):
             arguments = ", ".join((*_arguments(spelling, root), *sweep.group))
             found += module(name, what, arguments, inputs_of(spelling, **arrays), sizes)
     return found
 
 
-def _asked(sweep: Sweep, collective: str) -> Iterator[tuple[str, Sequence[int], int | None, dict[str, Any]]]:
+def _asked(sweep: Sweep, spelling: Spelling) -> Iterator[tuple[str, Sequence[int], int | None, dict[str, Any]]]:
     """What is special, the sizes of worlds, the root where it is said, and what the arrays are like."""
     usual = None if sweep.default_root else 0
     for name, shape in sweep.shapes.items():
         yield name, sweep.sizes, usual, {"shape": shape}
-    for dtype in sweep.dtypes:
+    for dtype in spelling.admits.dtypes if sweep.dtypes is None else sweep.dtypes:
         yield dtype, sweep.dtype_sizes, sweep.dtype_root or usual, {"shape": sweep.dtype_shape, "dtype": dtype}
     for layout in LAYOUTS:
         yield layout, sweep.layout_sizes, usual, {"layout": layout}
     for root in sweep.roots:
-        yield f"{_TOWARDS[collective]} {root}", range(root + 1, SIZES[-1] + 1), root, {}
+        yield f"{_TOWARDS[spelling.collective]} {root}", range(root + 1, SIZES[-1] + 1), root, {}
 
 
 def _arguments(spelling: Spelling, root: int | None) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys
@@ -30,6 +29,7 @@ from collshim.conformance.report.real import version
 from collshim.conformance.report.results import Grid
 from collshim.conformance.report.runner import fill
 from collshim.conformance.report.terminal import show
+from collshim.conformance.reporting.files import write, write_json
 from collshim.conformance.subject import Subject, adapter, module, over, real
 from collshim.frameworks import FRAMEWORKS
 
@@ -188,8 +188,6 @@ def _require_place(path: Path) -> None:
 
 def _write(grid: Grid, options: argparse.Namespace) -> None:
     if options.json:
-        options.json.write_text(json.dumps(grid.as_json(), separators=(",", ":")), encoding="utf-8")
+        write_json(options.json, grid.as_json())
     if options.html:
-        options.html.write_text(page(grid), encoding="utf-8")
-    for path in filter(None, (options.json, options.html)):
-        print(f"written: {path}")
+        write(options.html, page(grid))

@@ -1,1 +1,1 @@
-"""Tables: as Markdown for the pages, as text for a terminal. The grid of ``collshim conformance`` has its own form."""
+"""Tables as Markdown and for a terminal, and files. The grid of ``collshim conformance`` has its own form."""

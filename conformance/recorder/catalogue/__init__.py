@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 
 from collshim.conformance.recorder.asked import Asked
-from collshim.frameworks import FRAMEWORKS
-
-RECORDED = tuple(name for name in FRAMEWORKS if (Path(__file__).parent / f"{name}.py").exists())
-"""The frameworks that are asked: those that have a module here."""
 
 _MODULES = {
     "mindspore": ("mindspore_comm", "mindspore_inplace"),
     "oneflow": ("oneflow_reductions", "oneflow_moves"),
+    "tensorflow": ("tensorflow",),
     "torch": ("torch_reductions", "torch_moves", "torch_groups"),
 }
-"""Of a framework that is asked in several."""
+RECORDED = tuple(_MODULES)
+"""The frameworks that are asked."""
 
 
 @cache
@@ -28,7 +25,7 @@ def calls(framework: str) -> tuple[Asked, ...]:
     Raises:
         ValueError: two calls have one name.
     """
-    modules = [import_module(f"{__name__}.{name}") for name in _MODULES.get(framework, (framework,))]
+    modules = [import_module(f"{__name__}.{name}") for name in _MODULES[framework]]
     found: tuple[Asked, ...] = tuple(asked for module in modules for asked in module.CALLS)
     names = Counter((one.id, one.world, one.size) for one in found)
     twice = sorted(str(name) for name, count in names.items() if count > 1)

@@ -215,5 +215,5 @@ def _primitives() -> Iterator[list[Asked]]:
     yield OPS("Broadcast", "gradient", "0", graded(), (1, 2, 3), text="gradient(lambda x: {}((x,))[0], x, dy)")
 
 
-_BROADCAST = Sweep(sizes=(1, 2), dtypes=DTYPES, roots=(1, 2, 3), group=(W,))
+_BROADCAST = Sweep(sizes=(1, 2), roots=(1, 2, 3), group=(W,))
 CALLS = swept(FUNC, {"broadcast": _BROADCAST}) + joined(_comm_func, _refused, _ranks, _groups, _odd_groups, _primitives)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from collshim.conformance.recorder.asked import Asked, Calls, Inputs, ask, blank, joined, part
-from collshim.conformance.recorder.catalogue.oneflow_reductions import COMM, MOVED, REDUCED
+from collshim.conformance.recorder.catalogue.oneflow_reductions import COMM
 from collshim.conformance.recorder.catalogue.torch_moves import exchanged, outs, ragged_exchange
 from collshim.conformance.recorder.catalogue.torch_reductions import MISSING, graded, listed, one
 from collshim.conformance.recorder.sweep import SHAPES, Sweep, swept
+
+_DTYPES = ("bool", "uint8", "int8", "int32", "int64", "float32", "float64")
 
 
 def _broadcast() -> Iterator[list[Asked]]:
@@ -98,7 +99,7 @@ def _all_to_all() -> Iterator[list[Asked]]:
 
 def _point_to_point() -> Iterator[list[Asked]]:
     recv, pair = (COMM.path + "recv",), "{} if rank == 0 else flow.comm.recv(0)"
-    for dtype in REDUCED:
+    for dtype in _DTYPES:
         text = f"{pair} if rank == 1 else None"
         yield COMM("send", dtype, "x, 1", one((3,), dtype), (2, 3), text=text, also=recv)
     for name, shape in SHAPES.items():
@@ -124,12 +125,12 @@ def _point_to_point() -> Iterator[list[Asked]]:
     yield ask("env/ranks", ("oneflow.env.get_rank", "oneflow.env.get_world_size"), ranks)
 
 
-_TO_LISTS = Sweep(sizes=(1, 2, 3), dtypes=MOVED, dtype_sizes=(2,), roots=range(2), default_root=True)
+_TO_LISTS = Sweep(sizes=(1, 2, 3), dtype_sizes=(2,), roots=range(2), default_root=True)
 _SWEPT = {
-    "broadcast": Sweep(sizes=(2, 3), dtypes=REDUCED, dtype_root=1, layout_sizes=(2,), roots=range(4)),
-    "all_gather": Sweep(dtypes=MOVED, layout_sizes=(2,)),
+    "broadcast": Sweep(sizes=(2, 3), dtype_root=1, layout_sizes=(2,), roots=range(4)),
+    "all_gather": Sweep(layout_sizes=(2,)),
     "gather": _TO_LISTS,
-    "scatter": replace(_TO_LISTS, dtypes=REDUCED),
-    "all_to_all": Sweep(dtypes=REDUCED, dtype_sizes=(2,)),
+    "scatter": _TO_LISTS,
+    "all_to_all": Sweep(dtypes=_DTYPES, dtype_sizes=(2,)),
 }
 CALLS = swept(COMM, _SWEPT) + joined(_broadcast, _all_gather, _gather, _scatter, _all_to_all, _point_to_point)

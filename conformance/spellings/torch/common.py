@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from collshim.conformance.bindings import invalid
-from collshim.conformance.bindings.admits import BITWISE, COMPLEX, FLOATS, Admits
+from collshim.conformance.bindings.admits import COMPLEX, FLOATS, Admits
 from collshim.conformance.bindings.binding import Framework, Refused, refuses
 from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.bindings.spelling import Spelling
+from collshim.conformance.reference import BITWISE
 
 PATH = "torch.distributed."
 DTYPES = ("bool", "uint8", "int8", "int32", "int64", *FLOATS, *COMPLEX)
