@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
@@ -86,11 +86,11 @@ def of_adapter(name: str) -> str:
     Raises:
         ArgumentValueError: the environment has none of its values.
     """
-    for chosen, value in get().of_adapters:
-        if chosen == name:
-            return value
     values = _values(name) or ()
-    return _required(name, os.environ.get(f"COLLSHIM_{name.upper()}", values[0]), values)
+    block = _current.get()
+    chosen = () if block is None else (value for option, value in block.of_adapters if option == name)
+    value = next(iter(chosen), None) or os.environ.get(f"COLLSHIM_{name.upper()}", values[0])
+    return value if value in values else _required(name, value, values)
 
 
 @contextmanager
@@ -122,6 +122,7 @@ def in_force(chosen: Options) -> Iterator[None]:
         _current.reset(token)
 
 
+@cache
 def _values(name: str) -> tuple[str, ...] | None:
     """Those of an adapter's option, the default first; None where no framework has it."""
     from collshim.frameworks import known  # looks at what is installed: nothing for the import of the package

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from zlib import crc32
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from collshim.conformance.effort import THOROUGH
-from tests.robustness.drawing import TRANSPORTS, Bad, bad_calls
+from tests.robustness.drawing import TRANSPORTS, Bad, bad_calls, callable_badly
 from tests.robustness.surfaces import SURFACES
 
 CALLS = 10_000 if THOROUGH else 1_000
 OF_EACH = -(-CALLS // (len(TRANSPORTS) * len(SURFACES)))
 
 _FIRST = 1  # hypothesis's first is the plainest of all, whatever the function
-_DRAWN = settings(
-    derandomize=not THOROUGH,
+_SETTINGS = settings(
     deadline=None,
     database=None,
     phases=[Phase.generate],  # they are small as they are drawn
@@ -30,16 +30,24 @@ _DRAWN = settings(
 @cache
 def drawn(surface: str, transport: str) -> tuple[Bad, ...]:
     """The bad calls through one surface, over one transport."""
-    rounds: list[tuple[Bad, ...]] = []
-    many = -(-OF_EACH // len(SURFACES[surface].spellings))
+    places = callable_badly(surface, transport)
+    many = -(-OF_EACH // len(places))
+    return tuple(bad for place in places for bad in _drawn(surface, place, transport, many))
 
-    @settings(_DRAWN, max_examples=_FIRST + many)
-    @given(calls=bad_calls(surface, transport))
-    def collect(calls: tuple[Bad, ...]) -> None:
-        rounds.append(calls)
 
+def _drawn(surface: str, place: int, transport: str, many: int) -> list[Bad]:
+    """So many of one function; what is drawn of one says nothing of what is drawn of another."""
+    found: list[Bad] = []
+
+    @settings(_SETTINGS, max_examples=_FIRST + many)
+    @given(bad=bad_calls(surface, place, transport))
+    def collect(bad: Bad) -> None:
+        found.append(bad)
+
+    if not THOROUGH:
+        collect = seed(crc32(f"{surface} {place} {transport}".encode()))(collect)
     collect()
-    return tuple(bad for calls in rounds[_FIRST:] for bad in calls)
+    return found[_FIRST:]
 
 
 def counted(calls: tuple[Bad, ...]) -> Counter[str]:

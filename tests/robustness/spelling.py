@@ -32,6 +32,7 @@ class Spelling:
         result: the argument that holds the result afterwards; empty where the result is returned.
         call: how it is called, where it is not by its path.
         before, after: what completes a good call, on every rank; ``after`` returns what is compared then.
+        takes: what is bad for arrays elsewhere, by its name in ``unsupported``, and not for this function.
         groups: whether it has a group.
         anywhere: whether it answers in any state.
     """
@@ -46,6 +47,7 @@ class Spelling:
     call: Call | None = None
     before: Callable[[RankContext], Any] | None = None
     after: Callable[[RankContext], Any] | None = None
+    takes: tuple[str, ...] = ()
     groups: bool = False
     anywhere: bool = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from collshim.torch import distributed as dist
@@ -37,10 +38,12 @@ def _dist(name: str, op: str = "", **more: Any) -> Spelling:
     )
 
 
+_SPARSE = ("a sparse tensor",)
+
 SURFACE = Surface(
     _enter,
     (
-        *every("torch"),
+        *(replace(one, takes=_SPARSE) if one.path == "torch.distributed.all_reduce" else one for one in every("torch")),
         spelled("torch.distributed.broadcast[group_src]"),
         *every_message("torch"),
         # monitored_barrier is made of messages: what a rank calls in its place leaves the communicator broken
