@@ -176,7 +176,8 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
     _require_alike([*parts, *targets])
     own, source = outputs[comm.rank], sources[comm.rank]
     require_target("all_to_all", "output_tensor_list", own)
-    targets[comm.rank] = torch.empty_like(parts[comm.rank])
+    part = parts[comm.rank]
+    targets[comm.rank] = torch.empty(part.shape, dtype=part.dtype, device=part.device)
     comm.all_to_all(parts, out=targets).wait()
     rebind(own, source)
 
