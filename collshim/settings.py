@@ -84,9 +84,11 @@ def of_adapter(name: str) -> str:
     """The value in force here of an option in a framework's entry.
 
     Raises:
-        ArgumentValueError: the environment has none of its values.
+        ArgumentTypeError: no entry has it. ArgumentValueError: the environment has none of its values.
     """
-    values = _values(name) or ()
+    values = _values(name)
+    if values is None:
+        raise ArgumentTypeError(f"option {name} is in no framework's entry")
     block = _current.get()
     chosen = () if block is None else (value for option, value in block.of_adapters if option == name)
     value = next(iter(chosen), None) or os.environ.get(f"COLLSHIM_{name.upper()}", values[0])

@@ -113,6 +113,8 @@ def test_an_adapters_option_is_what_its_block_then_the_environment_says(monkeypa
     with options(mindspore_gather="concatenated"), options(timeout=5.0):
         found.append(of_adapter("mindspore_gather"))
     assert found == ["concatenated", "stacked", "concatenated"]
+    with pytest.raises(ArgumentTypeError, match="mindspore_nothing is in no framework's entry"):
+        of_adapter("mindspore_nothing")
 
 
 def test_an_adapters_option_has_one_of_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
