@@ -129,8 +129,8 @@ def _values(name: str) -> tuple[str, ...] | None:
     """Those of an adapter's option, the default first; None where no framework has it."""
     from collshim.frameworks import known  # looks at what is installed: nothing for the import of the package
 
-    owner = next((framework for framework in known() if name.startswith(f"{framework}_")), None)
-    return None if owner is None else known()[owner].options.get(name)
+    owners = (framework for framework in known() if name.startswith(f"{framework}_"))
+    return next((options[name] for owner in owners if name in (options := known()[owner].options)), None)
 
 
 def _names_of_adapters() -> Iterator[str]:

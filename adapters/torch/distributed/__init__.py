@@ -27,9 +27,9 @@ flow through these functions, as in torch; those of ``nn.functional`` are differ
 
 Every other name, such as ``FileStore``, ``DeviceMesh`` or ``fsdp``, is torch's own, submodules included.
 
-Where it differs from torch on purpose: expanded tensors are refused, and sparse ones but by ``all_reduce``; a wait's
-default deadline is ``collshim.options``' and not 30 minutes, and a group of ``new_group`` without a timeout has the
-default group's.
+Where it differs from torch on purpose: expanded tensors are refused; sparse ones are refused by all functions except
+``all_reduce``; a wait's default deadline is ``collshim.options``' and not 30 minutes; a group of ``new_group`` without
+a timeout has the default group's.
 """
 
 from __future__ import annotations
