@@ -88,7 +88,7 @@ def _of_file(path: Path) -> Iterator[Program]:
     marked = [number for number, line in enumerate(source.splitlines(), 1) if line.endswith(_MARK)]
     functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     for name, function in functions.items():
-        if not name.endswith(_TWIN):
+        if not name.endswith(_TWIN) and not name.startswith("_"):  # a helper of several programs
             lines = range(function.lineno, (function.end_lineno or 0) + 1)
             program = _program(path.name, function, tuple(number for number in marked if number in lines))
             if program.twin not in functions:

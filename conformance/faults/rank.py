@@ -120,10 +120,12 @@ def _mute() -> None:
 def _run_threads(task: Task, program: Program, send: Send) -> int:
     import collshim.torch.distributed as dist
 
+    function = program.function(task.part)
+
     def rank() -> None:
         number = collshim.current().rank
         dist.init_process_group("gloo", timeout=timedelta(seconds=task.deadline))
-        _execute(dist, program, task, number, send)
+        _execute(dist, function, program, task, number, send)
 
     try:
         collshim.launch(rank, SIZE)
@@ -139,9 +141,10 @@ def _run_process(task: Task, program: Program, send: Send) -> int:
     deadline = timedelta(seconds=task.deadline)
     prefix_store = PrefixStore("world", store)
     dist.init_process_group(backend, store=prefix_store, rank=task.rank, world_size=SIZE, timeout=deadline)
-    _barrier(store, "started")
+    function = program.function(task.part)
+    _barrier(store, "started")  # behind the program's imports, which may take seconds
     try:
-        _execute(dist, program, task, task.rank, send)
+        _execute(dist, function, program, task, task.rank, send)
     except BaseException as error:  # sent already
         sys.last_value = error  # as the interpreter keeps what nobody caught
         return 1
@@ -174,9 +177,10 @@ def _barrier(store: Store, name: str) -> None:
     store.wait([name], PATIENCE)
 
 
-def _execute(dist: Any, program: Program, task: Task, rank: int, send: Send) -> None:
+def _execute(
+    dist: Any, function: Callable[[Any], None], program: Program, task: Task, rank: int, send: Send
+) -> None:
     """Run the function; an exception is sent to the scorer and goes on its way, as out of a script."""
-    function = program.function(task.part)
     send((rank, None))
     start = time.monotonic()
     try:
@@ -192,7 +196,15 @@ def _execute(dist: Any, program: Program, task: Task, rank: int, send: Send) -> 
 def _ending(error: BaseException, program: Program, task: Task, start: float) -> Ending:
     end = time.monotonic()
     frames = traceback.extract_tb(error.__traceback__)
-    is_from_library = isinstance(error, collshim.CollshimError) or task.face not in OURS
+    is_from_library = _is_ours(error) or task.face not in OURS
     is_told = is_from_library and frames[-1].filename != program.file
     lines = tuple(frame.lineno or 0 for frame in frames if frame.filename == program.file)
     return Ending(type(error).__name__, str(error), is_told, lines, start, end)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether collshim raised it; torch's C++ hands an error on as a RuntimeError with the error's class in its text."""
+    if isinstance(error, collshim.CollshimError):
+        return True
+    kinds = (collshim.MismatchError, collshim.DeadlineError, collshim.PeerError, collshim.BrokenCommunicatorError)
+    return isinstance(error, RuntimeError) and any(f"{kind.__name__}: " in str(error) for kind in kinds)

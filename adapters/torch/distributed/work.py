@@ -6,6 +6,7 @@ import atexit
 import contextvars
 import threading
 import weakref
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
@@ -43,6 +44,7 @@ class Work(torch.distributed.Work):
     _event: Event | None = None
     _over: threading.Event | None = None
     _future: Future[list[Any]] | None = None
+    _failure: Exception | None = None
     _size: int | None = None
     """Ranks whose parts the one output has, where these are the results: they are cut when somebody asks."""
 
@@ -101,11 +103,18 @@ class Work(torch.distributed.Work):
         self.wait()
 
     def get_future(self) -> Future[list[Any]]:
-        """A future of ``result()``, whose callbacks run as soon as the call is complete, with this rank's world."""
+        """A future of ``result()``, whose callbacks run as soon as the call is complete, with this rank's world.
+
+        If the call fails the future fails too, for C++ as for Python: waiting for it raises a RuntimeError that has the
+        call's error as text.
+        """
         if self._future is None:
-            self._future, self._over = Future(devices=_devices(self._outputs)), threading.Event()
+            # A future fails for C++ only if a callback that makes its value raises: ``set_exception`` makes the
+            # exception the value, and DDP's reducer would take that for tensors.
+            completion: Future[None] = Future(devices=_devices(self._outputs))
+            self._future, self._over = completion.then(lambda _: self._outcome()), threading.Event()
             context, place = contextvars.copy_context(), world.peek()
-            thread = threading.Thread(target=context.run, args=(self._fulfil, place), name="collshim-future")
+            thread = threading.Thread(target=context.run, args=(self._fulfil, completion, place), name="collshim-future")
             thread.daemon = True
             _join_at_exit()
             _completing.add(thread)
@@ -146,23 +155,22 @@ class Work(torch.distributed.Work):
             tell_change(self._work)
         complete(self._work, limit, event)
 
-    def _fulfil(self, current_world: world.World | None) -> None:
-        """Complete the future, on a thread of its own."""
-        future, completion = self._future, self._over
-        if future is None or completion is None:
-            return
-        try:
-            self._finish(self._deadline)
-        except Exception as failure:
-            completion.set()
-            future.set_exception(failure)  # type: ignore[arg-type]  # torch types it as the value
-            return
-        completion.set()
-        if current_world is None:
-            future.set_result(self._results())
-        else:
-            with world.use(current_world):
-                future.set_result(self._results())
+    def _outcome(self) -> list[Any]:
+        """The results of a call that is over; raises what it failed with."""
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)  # C++ puts the frames into its text
+        return self._results()
+
+    def _fulfil(self, completion: Future[None], current_world: world.World | None) -> None:
+        """Wait for the call on a thread of its own, and run the future's callbacks."""
+        with nullcontext() if current_world is None else world.use(current_world):
+            try:
+                self._finish(self._deadline)
+            except Exception as failure:
+                self._failure = failure
+            if self._over is not None:
+                self._over.set()
+            completion.set_result(None)
 
 
 def parts_of(output: Any, size: int) -> list[Any]:
