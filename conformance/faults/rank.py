@@ -177,9 +177,7 @@ def _barrier(store: Store, name: str) -> None:
     store.wait([name], PATIENCE)
 
 
-def _execute(
-    dist: Any, function: Callable[[Any], None], program: Program, task: Task, rank: int, send: Send
-) -> None:
+def _execute(dist: Any, function: Callable[[Any], None], program: Program, task: Task, rank: int, send: Send) -> None:
     """Run the function; an exception is sent to the scorer and goes on its way, as out of a script."""
     send((rank, None))
     start = time.monotonic()
