@@ -26,7 +26,7 @@ from collshim.log import LOG, show_as_asked
 from collshim.settings import get as current_options
 from collshim.transports import Transport
 from collshim.transports.processes.nccl import LAUNCH_WATCH
-from collshim.transports.processes.progress import PROGRESS
+from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.processes.store import ProcessWorld, nccl_is_there, reach_store
 from collshim.transports.threads.group import ThreadWorld
 from collshim.transports.threads.transport import ThreadTransport
@@ -209,6 +209,7 @@ def _leave_at_exit() -> None:
     if shared is not None:
         shared.abandon()
     PROGRESS.stop()
+    LEFTOVERS.stop()
     LAUNCH_WATCH.stop()
     warn_of_leaks()  # last: a warning may be an error
 

@@ -201,7 +201,7 @@ def _ending(error: BaseException, program: Program, task: Task, start: float) ->
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether collshim raised it; torch's C++ hands an error on as a RuntimeError with the error's class in its text."""
+    """Whether collshim raised it; torch's C++ hands an error on as a RuntimeError with its class in the text."""
     if isinstance(error, collshim.CollshimError):
         return True
     kinds = (collshim.MismatchError, collshim.DeadlineError, collshim.PeerError, collshim.BrokenCommunicatorError)

@@ -114,7 +114,9 @@ class Work(torch.distributed.Work):
             completion: Future[None] = Future(devices=_devices(self._outputs))
             self._future, self._over = completion.then(lambda _: self._outcome()), threading.Event()
             context, place = contextvars.copy_context(), world.peek()
-            thread = threading.Thread(target=context.run, args=(self._fulfil, completion, place), name="collshim-future")
+            thread = threading.Thread(
+                target=context.run, args=(self._fulfil, completion, place), name="collshim-future"
+            )
             thread.daemon = True
             _join_at_exit()
             _completing.add(thread)

@@ -204,7 +204,8 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:
-            if target.shape[:1] == (taken,) and source.shape[:1] == (given,):  # the parts lie along axis 0
+            lie_along_axis_0 = target.shape[:1] == (taken,) and source.shape[:1] == (given,)
+            if lie_along_axis_0:
                 return target, exchange(group, target, source, *rows, options), None
         target = _parts(target, call.expects) or end.fresh()
         source = _parts(source, call.sends)

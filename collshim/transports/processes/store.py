@@ -26,7 +26,7 @@ from collshim.transports.processes.addresses import is_loopback, listening_host,
 from collshim.transports.processes.backend import accelerators_backend, accelerators_backend_type
 from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
 from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
+from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making, require_descriptors
 from collshim.transports.processes.stalls import StallInspector
 
 _LONGEST = 1e7
@@ -40,7 +40,6 @@ _SHORTEST = 0.1
 """Seconds that a step of the making gets in any case: the store may well answer."""
 
 _BACKLOG = 4096
-_SPARE_DESCRIPTORS = 8
 
 LEAVE_SECONDS = 10.0
 """Seconds that the process which serves the store waits for the others when it leaves."""
@@ -84,6 +83,7 @@ class ProcessWorld:
     ) -> None:
         prefix = f"collshim/{name}/{hmac.digest(secret, name.encode(), 'sha256').hex()}"
         self.store: Any = PrefixStore(prefix, store)
+        self._given, self._prefix, self._making = store, prefix, threading.Lock()
         self.rank = rank
         self.secret = secret
         self.timeout = min(timeout, _LONGEST)
@@ -99,6 +99,7 @@ class ProcessWorld:
         self.connections = Connections(rank, host, secret)
         self.client.post(f"address/{rank}", f"{host} {self.connections.port}")
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._opening = threading.RLock()  # threads of the rank make groups while others look through them
         self.ending: list[list[ProcessGroup]] = []  # which threads let go of
         self.ending_nccl: dict[threading.Thread, ProcessGroup] = {}  # by the thread that ends it
 
@@ -119,12 +120,18 @@ class ProcessWorld:
 
     def register(self, transport: Any) -> None:
         """``transport`` is closed with the world, where it was not before."""
-        self._open.add(transport)
+        with self._opening:
+            self._open.add(transport)
+
+    def _transports(self) -> list[Any]:
+        """The ends of groups that are open."""
+        with self._opening:
+            return list(self._open)
 
     def close(self) -> None:
         """End all groups and let go of the store, which frees its port where this process serves it."""
-        in_order = sorted(self._open, key=lambda transport: str(transport.key), reverse=True)
-        self.store = None
+        in_order = sorted(self._transports(), key=lambda transport: str(transport.key), reverse=True)
+        self.store = self._given = None
         with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
             others.callback(self.client.close)
             others.callback(self.connections.close)
@@ -147,7 +154,7 @@ class ProcessWorld:
 
     def abandon(self) -> None:
         """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
-        for transport in self._open:
+        for transport in self._transports():
             transport.abandon()
         for groups in self.ending:
             never_free(groups)
@@ -156,17 +163,43 @@ class ProcessWorld:
 
     def warn_of_leaks(self) -> None:
         """Warn of what is left of groups that were not closed."""
-        for transport in self._open:
+        for transport in self._transports():
             warn_of(transport.leaks(), f"group {transport.key}")
         warn_of(self._never_closed(), "the world")
 
     def _never_closed(self) -> list[str]:
-        return never_closed(transport for transport in self._open if transport.is_usable())
+        return never_closed(transport for transport in self._transports() if transport.is_usable())
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
-        _require_descriptors(len(ranks))
-        store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
+        require_descriptors(len(ranks))
+        with self._store_to_make_by() as whole:
+            return self._made(PrefixStore(key, whole), key, ranks, cuda)
+
+    @contextmanager
+    def _store_to_make_by(self) -> Iterator[Any]:
+        """The store that gloo makes a group by; of threads that make groups at once each has a connection of its own.
+
+        gloo waits in the store for the other ranks, and lets no other question through meanwhile: two threads would
+        wait for each other if another rank's threads came in another order.
+        """
+        if not self._making.acquire(blocking=False):
+            yield self._another_connection()
+            return
+        try:
+            yield self.store
+        finally:
+            self._making.release()
+
+    def _another_connection(self) -> Any:
+        if hasattr(self.store, "clone"):
+            return self.store.clone()
+        given = self._given
+        return PrefixStore(self._prefix, reach_store(given.host, given.port)) if type(given) is TCPStore else self.store
+
+    def _made(self, store: Any, key: str, ranks: Sequence[int], cuda: bool) -> ProcessGroup:
+        """See ``group``."""
+        rank, size = list(ranks).index(self.rank), len(ranks)
         group = ProcessGroup(store, rank, size)
         limit = self._made_by
         self.stalls.post_making(ranks, caller().site())
@@ -225,7 +258,7 @@ class ProcessWorld:
 
     def tell_launches(self) -> None:
         """Say in the store to which calls over NCCL this process has come, in all its groups."""
-        for transport in self._open:
+        for transport in self._transports():
             transport.launches.tell()
 
     def left(self, key: str, size: int, more: Sequence[str] = ()) -> None:
@@ -287,20 +320,6 @@ class ProcessWorld:
             else:
                 self._device = ProcessGroupGloo.create_default_device()
         return self._device
-
-
-def _require_descriptors(size: int) -> None:
-    """Refuse to make a group for which gloo has too few file descriptors left: it would end the process."""
-    needed, held = size + _SPARE_DESCRIPTORS, list[int]()
-    try:
-        for _ in range(needed):
-            held.append(os.dup(2))
-    except OSError as error:
-        text = f"{len(held)} file descriptors are free, should be {needed} to make a group of {size} ranks"
-        raise WorldError(f"{text}: {error.strerror}") from error
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
 
 
 def serve_store(host: str) -> TCPStore:

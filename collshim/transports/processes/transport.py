@@ -34,7 +34,7 @@ from collshim.transports.processes.fingerprint import (
 )
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.progress import PROGRESS
+from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.processes.store import ProcessWorld, end_nccl, nccl_is_there, never_free
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
@@ -69,6 +69,7 @@ class ProcessTransport:
     """
 
     made_at = ""
+    _has_leftovers = False
     gpu_port: Any = None
 
     def __init__(
@@ -151,6 +152,9 @@ class ProcessTransport:
                 return exchange
             self._queue.append(exchange)
         if plan.call.op == "barrier" or (plan.on_cpu and travels_inline(plan.call, inputs)):
+            if not self._has_leftovers:  # who waits moves it on; a thread does if nobody comes to wait
+                self._has_leftovers = True
+                LEFTOVERS.watch(self)
             return exchange
         self._start_without_wait(exchange)
         return exchange
@@ -225,6 +229,13 @@ class ProcessTransport:
         except CollshimError as failure:
             self.break_(failure)
         return self._failure is None and bool(self._queue)
+
+    def advance_leftovers(self) -> bool:
+        """See ``Group``."""
+        self._has_leftovers = False  # what is posted from here on asks to be watched again
+        has_more = self.advance()
+        self._has_leftovers = self._has_leftovers or has_more
+        return has_more
 
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.message``."""

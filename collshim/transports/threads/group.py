@@ -42,6 +42,11 @@ class ThreadWorld(Stalls):
                 self._groups.add(group)
             return group
 
+    def opened(self, transport: Any) -> None:
+        """A rank has this end of a group."""
+        with self.lock:
+            self.open.add(transport)
+
     def forget(self, key: str) -> None:
         """Drop a group that its ranks have closed."""
         with self.lock:
@@ -49,7 +54,9 @@ class ThreadWorld(Stalls):
 
     def close(self) -> None:
         """Close all groups."""
-        transports = sorted(self.open, key=lambda transport: (transport.key, transport.rank))
+        with self.lock:
+            transports = list(self.open)
+        transports.sort(key=lambda transport: (transport.key, transport.rank))
         with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
             for transport in transports:
                 others.callback(transport.close)
