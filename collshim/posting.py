@@ -275,7 +275,8 @@ class Posting:
         if out is not None:
             work._out = out
         else:
-            work._join = self._join if parts is None else partial(self._join, parts=parts)
+            if plan.collective is not SEND:  # which has no result, and may be kept for long
+                work._join = self._join if parts is None else partial(self._join, parts=parts)
             if kind is not None or parts is not None:
                 work._kind, work._is_simple = kind, False
         if earlier is not None:

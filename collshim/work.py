@@ -141,8 +141,13 @@ class Work(Generic[T]):
                     raise
                 self._keep(failure)
             self._settled = True
-        if self._pending is not None:
-            self.free()
+        pending, self._pending = self._pending, None
+        if pending is not None:  # as in ``free``
+            with pending.lock:
+                if pending.latest is not None and pending.latest[0] is self:
+                    pending.latest = None
+                else:
+                    pending.entries.pop(self._number, None)
         if self._failure is not None:
             self._raise(self._failure)
         return self._result  # type: ignore[no-any-return]

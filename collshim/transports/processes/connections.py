@@ -50,6 +50,9 @@ _KEPT = 1024
 _STRANGERS = 256
 """Connections that may not have said yet who they are from."""
 
+CLOSED = "its receiver has closed the group"
+"""Why larger data is not taken."""
+
 _LONGEST_FLUSH = 5.0
 """Seconds that a process which leaves waits until what it sent is on its way."""
 
@@ -95,7 +98,7 @@ class Connections:
         self._from: dict[int, Connection] = {}
         self._unreachable: dict[int, str] = {}
         self._ended: dict[int, str] = {}
-        self._inboxes: dict[int, Inbox] = {}
+        self._inboxes: dict[int, weakref.ref[Inbox]] = {}  # a group that the program dropped is not kept
         self._early: dict[int, list[tuple[int, Frame]]] = {}
         self._closed_groups: dict[int, None] = {}
         self._numbers = 0
@@ -114,7 +117,7 @@ class Connections:
         """The number of the group of this name, whose messages ``inbox`` takes; those that came before, first."""
         group = _number(key)
         with self.lock:
-            self._inboxes[group] = inbox
+            self._inboxes[group] = weakref.ref(inbox)
             for source, frame in self._early.pop(group, []):
                 inbox.take(source, frame.header, frame.number, frame.data)
         return group
@@ -170,12 +173,12 @@ class Connections:
             self._destinations[source, number] = Destination(place, request)
             self._answer(connection, ACCEPT, number)
 
-    def release(self, source: int, number: int) -> None:
-        """The sender is done with an offer: its data went along and was taken, or is not wanted."""
+    def release(self, source: int, number: int, why: str = "") -> None:
+        """Tell the sender that it is done with an offer: its data went along and was taken; or ``why`` it never is."""
         with self.lock:
             connection = self._from.get(source)
             if connection is not None:
-                self._answer(connection, RELEASE, number)
+                self._answer(connection, RELEASE, number, why.encode())
 
     def end_of(self, rank: int) -> str:
         """How the connection to or from a rank ended, which sends nothing any more; "" where it stands."""
@@ -204,7 +207,7 @@ class Connections:
             if offer.peer != source:
                 raise ConnectionAbortedError(errno.ECONNABORTED, "it answers what it was not offered")
             if frame.kind == RELEASE:
-                offer.request.end("")
+                offer.request.end(frame.header.decode(errors="replace"))
                 return
             offer.request.begin()
             connection.write(framed(DATA, number=frame.number, nbytes=offer.data.nbytes), offer.data, offer.request)
@@ -226,13 +229,14 @@ class Connections:
             self._poller.await_room(connection.sock, awaits=False)
 
     def _deliver(self, source: int, frame: Frame) -> None:
-        inbox = self._inboxes.get(frame.group)
+        found = self._inboxes.get(frame.group)
+        inbox = None if found is None else found()
         if inbox is not None:
             inbox.take(source, frame.header, frame.number, frame.data)
-        elif frame.group not in self._closed_groups:
+        elif found is None and frame.group not in self._closed_groups:
             self._early.setdefault(frame.group, []).append((source, frame._replace(data=memoryview(bytes(frame.data)))))
         elif frame.number:
-            self.release(source, frame.number)
+            self.release(source, frame.number, CLOSED)
 
     def _greet(self, connection: Connection, frame: Frame) -> None:
         """Learn which rank a connection is from; whoever cannot sign is no rank."""
@@ -260,9 +264,9 @@ class Connections:
                 self._lose(connection, error)
                 raise
 
-    def _answer(self, connection: Connection, kind: int, number: int) -> None:
+    def _answer(self, connection: Connection, kind: int, number: int, header: bytes = b"") -> None:
         try:
-            connection.write(framed(kind, number=number))
+            connection.write(framed(kind, header, number=number))
         except OSError as error:
             self._lose(connection, error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import deque
@@ -310,7 +311,8 @@ class ProcessTransport:
         self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
         self.deferred.clear()
         self._messages.close()
-        ending = self._let_go(partial(self.world.left, self.key, self.size, self.launches.keys()))
+        more = [self.stalls.end_key(self.key), *self.launches.keys()]
+        ending = self._let_go(partial(self.world.left, self.key, self.size, more))
         if ending is not None and self.launches.are_used:
             ending.join(FIRST_SLICE)  # no longer: the other ranks may close this group later, behind another one
         warn_of(leaks, f"group {self.key}")
@@ -334,7 +336,11 @@ class ProcessTransport:
             never_free(self._groups())
 
     def __del__(self) -> None:
-        if getattr(self, "_fingerprint_group", None) is not None:
+        if getattr(self, "_fingerprint_group", None) is None:
+            return
+        if sys.is_finalizing():  # no thread can be started any more
+            never_free(self._groups())
+        else:
             self._let_go()
 
     def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
@@ -349,7 +355,8 @@ class ProcessTransport:
         with self._ending:  # of two threads, a caller's that closes and the one that watches NCCL, one ends them
             groups = self._groups()
             self.data_group = self.gpu_port = self._fingerprint_group = self._fingerprint_backend = None
-        if not groups:
+        if not groups:  # the group has failed, or the collector came before its owner's close
+            then()
             return None
         has_failed = not isinstance(self._failure, BrokenCommunicatorError | type(None))
         is_nccl_left = self.launches.are_used and not has_failed

@@ -42,15 +42,14 @@ class ThreadWorld(Stalls):
                 self._groups.add(group)
             return group
 
-    def opened(self, transport: Any) -> None:
-        """A rank has this end of a group."""
+    def join(self, transport: Any) -> None:
+        """Note a rank's end of a group; nobody asks for a group by its key once all its ranks have joined."""
+        group = transport.group
         with self.lock:
             self.open.add(transport)
-
-    def forget(self, key: str) -> None:
-        """Drop a group that its ranks have closed."""
-        with self.lock:
-            self._registry.pop(key, None)
+            group.joined += 1
+            if group.joined == group.size:
+                self._registry.pop(group.key, None)
 
     def close(self) -> None:
         """Close all groups."""
@@ -93,6 +92,7 @@ class ThreadGroup(Members):
         lock: of what follows.
         exchanges: the collectives that not all ranks have come to yet, by their number.
         queues: by receiver, the sends and receives that wait for each other.
+        joined: how many ranks have their end.
         closed: the ranks that have closed their end.
         failure: what ended the group; None.
     """
@@ -106,6 +106,7 @@ class ThreadGroup(Members):
         self.lock = threading.RLock()
         self.exchanges: dict[int, Exchange] = {}
         self.queues = [MessageQueues[Arrival, Arrival](_fits) for _ in ranks]
+        self.joined = 0
         self.closed: set[int] = set()
         self.failure: CommunicationError | None = None
 
@@ -135,8 +136,6 @@ class ThreadGroup(Members):
             if self.failure is not None:
                 leaks = []
             self.closed.add(rank)
-            if len(self.closed) == self.size:
-                self.world.forget(self.key)
         self.fail_the_hopeless()
         warn_of(leaks, f"group {self.key}")
 
