@@ -262,6 +262,7 @@ class Posting:
             site = caller()
             if pending.latest is not None or pending.entries:
                 pending.compare(plan, inputs, outputs, site)
+        pending.last = plan, site
         if self._logs_calls:
             self._log("%s", plan.call._replace(site=(site or caller()).site()), level=logging.DEBUG)
         work = start(plan, inputs, outputs, site)
@@ -275,8 +276,8 @@ class Posting:
         if out is not None:
             work._out = out
         else:
-            if plan.collective is not SEND:  # which has no result, and may be kept for long
-                work._join = self._join if parts is None else partial(self._join, parts=parts)
+            join = self._join if parts is None else partial(self._join, parts=parts)
+            work._join = None if plan.collective is SEND else join  # it has no result, and may be kept for long
             if kind is not None or parts is not None:
                 work._kind, work._is_simple = kind, False
         if earlier is not None:

@@ -14,10 +14,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
+from weakref import WeakMethod
 
 from torch.distributed import HashStore
 
-from collshim.calls.site import how_it_failed
+from collshim.calls.site import activity_of, how_it_failed
 from collshim.communicator import Communicator
 from collshim.environment import LaunchedRank, read
 from collshim.errors import WorldError
@@ -54,6 +55,12 @@ class World:
         self.communicator = Communicator(transport, ranks, "world")
         self.state: dict[str, Any] = {}
         self.store: Any = None
+        self._threads: list[int] = []
+
+    def activity(self) -> str:
+        """What this rank does while it waits in no collective, in words: its line of the program, and its last call."""
+        threads = self._threads or [threading.main_thread().ident or 0]
+        return activity_of(threads, self.communicator._pending.last_call())
 
     def __repr__(self) -> str:
         return f"<World: rank {self.rank} of {self.size}>"
@@ -248,10 +255,12 @@ os.register_at_fork(after_in_child=_forget)
 def use(world: World) -> Iterator[World]:
     """This thread is a rank of ``world`` for a block of code."""
     before, _thread.world = _thread.world, world
+    world._threads.append(threading.get_ident())
     try:
         yield world
     finally:
         _thread.world = before
+        world._threads.remove(threading.get_ident())
 
 
 def local_worlds(size: int, turns: Turns | None = None) -> LocalWorlds:
@@ -274,6 +283,7 @@ class LocalWorlds(Sequence[World]):
         ranks = range(size)
         group = self._shared.group(tuple(ranks), f"world{next(_Process.generations)}")
         self._worlds = [World(ThreadTransport(group, rank), rank, size, ranks) for rank in ranks]
+        self._shared.activities = [WeakMethod(world.activity) for world in self._worlds]
         self._open = True
         with _Process.lock:
             _Process.local_worlds += 1
@@ -335,12 +345,13 @@ def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str 
         shared.meet(place.size)
     except BaseException as error:
         _Process.shared = None
-        shared.stalls.leave(how_it_failed(error))  # others wait for this rank perhaps
+        shared.leave(how_it_failed(error))  # others wait for this rank perhaps
         shared.close()
         raise
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
     world.store = shared.store
+    shared.connections.activity = world.activity
     return world
 
 

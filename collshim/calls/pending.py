@@ -34,18 +34,27 @@ class PendingCalls:
         lock: held while what follows changes; by one thread twice if the collector closes a group meanwhile.
         latest: the last call that was posted: its work, its group's key, its plan, and where it was called; None where
             it was waited for.
+        last: the plan of the last call, and where it was made if the ranks tell each other; None before the first.
         entries: those before it, by number, with a reference to the work that does not keep it.
     """
 
-    __slots__ = ("_dropped", "_most", "_numbers", "entries", "latest", "lock")
+    __slots__ = ("_dropped", "_most", "_numbers", "entries", "last", "latest", "lock")
 
     def __init__(self) -> None:
         self.lock = RLock()
         self.latest: tuple[Work[Any], str, Plan, Caller] | None = None
+        self.last: tuple[Plan, Caller | None] | None = None
         self.entries: dict[int, Entry] = {}
         self._numbers = count()
         self._dropped: dict[str, Counter[str]] = {}
         self._most = 2 * _COMPARED
+
+    def last_call(self) -> str:
+        """The last call that was posted, with its line; empty before the first."""
+        if self.last is None:
+            return ""
+        plan, caller = self.last
+        return str(plan.call if caller is None else plan.call._replace(site=caller.site()))
 
     def compare(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> None:
         """Warn where a call that is to be posted writes what a pending one writes or reads, or reads what one writes.

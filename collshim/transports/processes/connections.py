@@ -12,38 +12,39 @@ does.
 from __future__ import annotations
 
 import errno
-import hmac
 import os
 import socket
-import struct
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import NamedTuple, Protocol
 
 from collshim.transports.processes.connection import (
     ACCEPT,
+    ASK,
     DATA,
     HELLO,
     INLINE_BYTES,
+    LONGEST_HEADER,
     MESSAGE,
     NOTHING,
     OFFER,
     RELEASE,
+    TELL,
     Connection,
     Destination,
     Frame,
+    Inbox,
+    Offer,
     Request,
     framed,
 )
+from collshim.transports.processes.hello import hello, source_of
 from collshim.transports.processes.listener import Listener, family_of
 from collshim.transports.processes.poller import Poller
 
-_RANKS = struct.Struct("<II")
-_SIGNATURE_BYTES = 32
 _KEPT = 1024
 """Groups that have ended that are remembered."""
 
@@ -57,21 +58,6 @@ _LONGEST_FLUSH = 5.0
 """Seconds that a process which leaves waits until what it sent is on its way."""
 
 
-class Inbox(Protocol):
-    """A group, as its messages come in; called with ``Connections.lock`` held."""
-
-    def take(self, source: int, header: bytes, number: int, data: memoryview) -> None:
-        """A message of rank ``source`` in the world; its data, or with a ``number`` the offer of it."""
-
-
-class Offer(NamedTuple):
-    """Data that is sent when its receiver accepts it."""
-
-    peer: int
-    data: memoryview
-    request: Request
-
-
 class Connections:
     """One process's, in one world.
 
@@ -82,7 +68,10 @@ class Connections:
 
     Attributes:
         port: where it listens.
+        addresses: host and port of each rank, once the ranks know them.
         lock: held while a message is taken, sent, or matched.
+        activity: says what this rank does, for others that ask; called with the lock held.
+        answers: what other ranks said of themselves, by the number of the question.
     """
 
     def __init__(self, rank: int, host: str, secret: bytes) -> None:
@@ -90,7 +79,7 @@ class Connections:
         self._secret = secret
         self._poller = Poller()
         self.lock = self._poller.lock
-        self._addresses: list[tuple[str, int]] = []
+        self.addresses: list[tuple[str, int]] = []
         self._listener = Listener(host)
         self.port = self._listener.port
         self._all: set[Connection] = set()
@@ -105,13 +94,15 @@ class Connections:
         self._offers: dict[int, Offer] = {}
         self._destinations: dict[tuple[int, int], Destination] = {}
         self._strangers: dict[Connection, None] = {}
+        self.activity: Callable[[], str] = lambda: ""
+        self.answers: dict[int, str] = {}
         self._is_closed = False
         self._poller.add(self._listener.socket, self._accept_connections)
         _LIVING.add(self)
 
     def open(self, addresses: list[tuple[str, int]]) -> None:
         """Where each rank of the world listens."""
-        self._addresses = addresses
+        self.addresses = addresses
 
     def register(self, key: str, inbox: Inbox) -> int:
         """The number of the group of this name, whose messages ``inbox`` takes; those that came before, first."""
@@ -190,6 +181,15 @@ class Connections:
             if rank not in self._to and rank not in self._ended:
                 self._connection(rank)
 
+    def ask(self, rank: int) -> int | None:
+        """Ask a rank what it does; the number of the answer. None before it is known where the ranks listen."""
+        with self.lock:
+            if not self.addresses:
+                return None
+            self._numbers += 1
+            self._write(rank, framed(ASK, number=self._numbers))
+            return self._numbers
+
     def wait(self, over: Callable[[], bool], seconds: float) -> bool:
         """Take what comes until ``over``; whether it is, after at most that long, or sooner when a rank has ended."""
         ended = len(self._ended)
@@ -202,6 +202,10 @@ class Connections:
             self._greet(connection, frame)
         elif frame.kind in (MESSAGE, OFFER):
             self._deliver(source, frame)
+        elif frame.kind == ASK:
+            self._answer(connection, TELL, frame.number, self.activity().encode()[:LONGEST_HEADER])
+        elif frame.kind == TELL:
+            self.answers[frame.number] = frame.header.decode(errors="replace")
         elif frame.kind in (ACCEPT, RELEASE) and frame.number in self._offers:
             offer = self._offers.pop(frame.number)
             if offer.peer != source:
@@ -240,20 +244,11 @@ class Connections:
 
     def _greet(self, connection: Connection, frame: Frame) -> None:
         """Learn which rank a connection is from; whoever cannot sign is no rank."""
-        header = frame.header
-        if frame.kind != HELLO or len(header) != _RANKS.size + _SIGNATURE_BYTES:
-            raise ConnectionAbortedError(errno.ECONNABORTED, "it said no hello")
-        source, to = _RANKS.unpack_from(header)
-        if to != self._rank or not hmac.compare_digest(header, self._hello(source, to, self.port)):
-            raise ConnectionAbortedError(errno.ECONNABORTED, "it knows no secret")
+        source = source_of(frame, self._secret, self._rank, self.port)
         if source in self._from or source in self._ended:
             raise ConnectionAbortedError(errno.ECONNABORTED, "it is connected already")
         connection.rank = source
         self._from[source] = connection
-
-    def _hello(self, source: int, to: int, port: int) -> bytes:
-        ranks = _RANKS.pack(source, to)
-        return ranks + hmac.digest(self._secret, b"hello" + ranks + str(port).encode(), "sha256")
 
     def _write(self, peer: int, frame: bytes, data: memoryview = NOTHING, request: Request | None = None) -> None:
         with self.lock:
@@ -275,7 +270,7 @@ class Connections:
         why = self._unreachable.get(rank) or self._ended.get(rank)
         if why:
             raise ConnectionResetError(errno.ECONNRESET, why)
-        host, port = self._addresses[rank]
+        host, port = self.addresses[rank]
         sock = socket.socket(family_of(host))
         sock.setblocking(False)
         code = sock.connect_ex((host, port))
@@ -287,7 +282,7 @@ class Connections:
             error = OSError(code, os.strerror(code))
             self._lose(connection, error)
             raise error
-        connection.write(framed(HELLO, self._hello(self._rank, rank, port)))
+        connection.write(framed(HELLO, hello(self._secret, self._rank, rank, port)))
         if code:
             self.await_room(connection)
         return connection

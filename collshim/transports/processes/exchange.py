@@ -64,7 +64,6 @@ class Exchange(GroupWork):
     started = True
     fingerprints: tuple[Any, Tensor, int] | None = None
     _first_slice = FIRST_SLICE
-    _saw_left = False
     _on_gpu = False
 
     def __init__(
@@ -339,15 +338,11 @@ class Exchange(GroupWork):
             self._end(PeerError, f"the connection broke: {without_source(error)}", error)
 
     def look(self) -> None:
-        """Raise where the group has ended or a rank of it has left.
-
-        A rank that left has sent all that it will; what it sent before may still be on its way for one slice.
-        """
+        """Raise if the group has ended, or a rank has left, or has closed it, before it came to this call."""
         self.raise_if_ended()
-        left = self.group.stalls.any_left(self.group.ranks)
-        if left and self._saw_left:
+        group = self.group
+        if group.stalls.never_come(group.key, group.ranks, self.sequence):
             self._end(PeerError, "nobody else will come", None)
-        self._saw_left = left
 
     def expire(self) -> None:
         """See ``Watched``."""

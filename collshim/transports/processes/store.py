@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
 from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
+from collshim.transports.processes.asking import activities
 from collshim.transports.processes.backend import accelerators_backend, accelerators_backend_type
 from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
 from collshim.transports.processes.connections import Connections
@@ -97,6 +99,7 @@ class ProcessWorld:
         self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
         host = listening_host(address, self._interface)
         self.connections = Connections(rank, host, secret)
+        self.stalls.places = partial(activities, self.connections)
         self.client.post(f"address/{rank}", f"{host} {self.connections.port}")
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
         self._opening = threading.RLock()  # threads of the rank make groups while others look through them
@@ -256,10 +259,11 @@ class ProcessWorld:
         with self._told([self.rank]):
             self.client.ask(tell, self._left())
 
-    def tell_launches(self) -> None:
-        """Say in the store to which calls over NCCL this process has come, in all its groups."""
+    def leave(self, why: str) -> None:
+        """Tell the other ranks that this one makes no further call in any group, and how far it has come in each."""
         for transport in self._transports():
             transport.launches.tell()
+        self.stalls.leave(why, {transport.key: transport.sequence for transport in self._transports()})
 
     def left(self, key: str, size: int, more: Sequence[str] = ()) -> None:
         """This rank has closed its end of the group; the last one clears the store of it, and of ``more`` keys."""

@@ -35,7 +35,8 @@ from collshim.transports.processes.fingerprint import (
 )
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
+from collshim.transports.processes.progress import DROPPED, LEFTOVERS, PROGRESS
+from collshim.transports.processes.stalls import keys_of
 from collshim.transports.processes.store import ProcessWorld, end_nccl, nccl_is_there, never_free
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
@@ -70,7 +71,7 @@ class ProcessTransport:
     """
 
     made_at = ""
-    _has_leftovers = False
+    _has_leftovers = _is_closed = False
     gpu_port: Any = None
 
     def __init__(
@@ -106,6 +107,7 @@ class ProcessTransport:
         self._failure: CommunicationError | None = None
         self._messages = Messages(self, world.connections)
         world.register(self)
+        DROPPED.start()
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
@@ -291,8 +293,7 @@ class ProcessTransport:
 
     def leave(self, why: str) -> None:
         """See ``Transport.leave``."""
-        self.world.tell_launches()
-        self.stalls.leave(why)
+        self.world.leave(why)
 
     def is_usable(self) -> bool:
         """Whether it has neither failed nor been closed."""
@@ -304,14 +305,19 @@ class ProcessTransport:
 
     def close(self) -> None:
         """See ``Transport.close``; what NCCL was given is over before, or is given up at its deadline."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         while self._failure is None and not self.launches.are_over():
             time.sleep(_PAUSE)
         leaks = self.leaks()
+        if self._failure is None:
+            self.stalls.close(self.key, self.sequence)
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
         self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
         self.deferred.clear()
         self._messages.close()
-        more = [self.stalls.end_key(self.key), *self.launches.keys()]
+        more = [*keys_of(self.key, self.ranks), *self.launches.keys()]
         ending = self._let_go(partial(self.world.left, self.key, self.size, more))
         if ending is not None and self.launches.are_used:
             ending.join(FIRST_SLICE)  # no longer: the other ranks may close this group later, behind another one
@@ -319,10 +325,7 @@ class ProcessTransport:
 
     def drop(self) -> None:
         """See ``Transport.drop``."""
-        if self._queue or self.launches.are_used:  # the collector may be who asks
-            threading.Thread(target=self._close_when_over, name="collshim-ending", daemon=True).start()
-        else:
-            self.close()
+        DROPPED.drop(self._close_when_over)
 
     def _close_when_over(self) -> None:
         limit = time.monotonic() + self.world.timeout
@@ -336,12 +339,8 @@ class ProcessTransport:
             never_free(self._groups())
 
     def __del__(self) -> None:
-        if getattr(self, "_fingerprint_group", None) is None:
-            return
-        if sys.is_finalizing():  # no thread can be started any more
-            never_free(self._groups())
-        else:
-            self._let_go()
+        if getattr(self, "_fingerprint_group", None) is not None:  # no thread can be started while Python ends
+            never_free(self._groups()) if sys.is_finalizing() else self._let_go()
 
     def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
         """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.

@@ -110,6 +110,11 @@ class ThreadGroup(Members):
         self.closed: set[int] = set()
         self.failure: CommunicationError | None = None
 
+    def whereabouts(self, rank: int) -> str:
+        """See ``Members``."""
+        has_closed = rank in self.closed and self.ranks[rank] not in self.stalls.left
+        return f"{'has closed this group and ' if has_closed else ''}{super().whereabouts(rank)}"
+
     def fail(self, failure: CommunicationError) -> None:
         """End this group: every rank that waits in it, or calls later, gets ``failure``."""
         with self.lock:
