@@ -249,12 +249,9 @@ class Posting:
         waits: bool = False,
     ) -> Work[Any]:
         """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
-        if (
-            waits
-            and plan.in_line is not None
-            and not (self._deferred or self._logs_calls or (out is None and plan.gets))
-        ):
-            return plan.in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
+        in_line = plan.in_line if waits else None
+        if in_line is not None and not (self._deferred or self._logs_calls or (out is None and plan.gets)):
+            return in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
         earlier = self._earlier() if self._deferred else None
         start = plan.start or (self._transport.message if plan.is_message else self._transport.start)
         pending, site = self._pending, None

@@ -23,7 +23,7 @@ from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError
 from collshim.settings import Options, in_force
 from collshim.settings import get as current_options
-from collshim.transports.processes.store import reach_store, serve_store
+from collshim.transports.processes.serving import reach_store, serve_store
 
 _HOST = "127.0.0.1"
 _UNGUARDED = 112
@@ -224,7 +224,7 @@ def _run(task: Task) -> Any:
     world.init(task.rank, task.size, store=reach_store(_HOST, task.port), address=_HOST, secret=task.secret)
     fn, args = pickle.loads(task.work)
     result = fn(*args)
-    world.announce_leaving("has returned from its function")
+    world.announce_leaving("has returned from its function", stays=True)
     return result
 
 

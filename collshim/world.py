@@ -28,7 +28,8 @@ from collshim.settings import get as current_options
 from collshim.transports import Transport
 from collshim.transports.processes.nccl import LAUNCH_WATCH
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
-from collshim.transports.processes.store import ProcessWorld, nccl_is_there, reach_store
+from collshim.transports.processes.serving import reach_store
+from collshim.transports.processes.store import ProcessWorld, nccl_is_there
 from collshim.transports.threads.group import ThreadWorld
 from collshim.transports.threads.transport import ThreadTransport
 from collshim.transports.threads.turns import Turns
@@ -227,10 +228,13 @@ def warn_of_leaks() -> None:
         _Process.shared.warn_of_leaks()
 
 
-def announce_leaving(why: str) -> None:
-    """Tell the other processes that this one makes no further call; ranks that wait for it get an error soon."""
+def announce_leaving(why: str, *, stays: bool = False) -> None:
+    """Tell the other processes that this one makes no further call; ranks that wait for it get an error soon.
+
+    Its process ``stays`` until their calls are over, if so.
+    """
     if _Process.world is not None:
-        _Process.world.communicator.announce_leaving(why)
+        _Process.world.communicator.announce_leaving(why, stays=stays)
 
 
 def _forget() -> None:
@@ -333,26 +337,33 @@ def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str 
     if store is None:
         server = "the launcher's agent" if place.agent_store else "rank 0" if place.rank else ""
         store = reach_store(place.address, place.port, serves=not server, timeout=seconds, server=server)
-    name = f"world{next(_Process.processes_worlds)}"
-    shared = ProcessWorld(store, place.rank, seconds, place.address, server=server, name=name, secret=_secret(secret))
+    chosen = {"server": server, "name": _name(), "secret": _secret(secret)}
+    shared = ProcessWorld(store, place.rank, seconds, place.address, **chosen)
     _Process.shared = shared
     atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
     atexit.register(_leave_at_exit)
     from collshim.transports.processes.transport import ProcessTransport
 
     try:
+        shared.enrol(place.size)
         transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
         shared.meet(place.size)
+        shared.refuse()
     except BaseException as error:
         _Process.shared = None
-        shared.leave(how_it_failed(error))  # others wait for this rank perhaps
-        shared.close()
+        shared.withdraw(how_it_failed(error))
         raise
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
     world.store = shared.store
-    shared.connections.activity = world.activity
+    shared.connections.talk.activity = world.activity
     return world
+
+
+def _name() -> str:
+    """The world's: apart from those that the process had before, and from those of ranks that an agent restarted."""
+    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return f"world{next(_Process.processes_worlds)}" + (f".{restarts}" if restarts != "0" else "")
 
 
 def _secret(given: str | None) -> bytes:

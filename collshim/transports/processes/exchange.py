@@ -57,12 +57,14 @@ class Exchange(GroupWork):
             compared.
         calls: every rank's call once they agreed, None where they were not asked.
         started: whether the data is on its way, or the call has failed.
+        posted: when a call that is compared was; ``may_be_late``: whether this rank stayed away for long before.
     """
 
     outputs: Parts | None
     calls: Sequence[Call] | None = None
     started = True
     fingerprints: tuple[Any, Tensor, int] | None = None
+    posted, may_be_late = 0.0, False
     _first_slice = FIRST_SLICE
     _on_gpu = False
 
@@ -184,9 +186,8 @@ class Exchange(GroupWork):
             raise self.group.end(PeerError, f"{self.call}: {error}") from error
         self.calls = [fingerprint.call for fingerprint in fingerprints]
         self.joint = any(call.needs_grad for call in self.calls)
-        posted = [fingerprint.posted for fingerprint in fingerprints]
-        if max(posted) - min(posted) > FIRST_SLICE:
-            self.raise_if_ended()  # the others may have given this call up before its last rank came
+        if self._may_be_given_up([fingerprint.posted for fingerprint in fingerprints]):
+            self.raise_if_ended()
         mismatch = objection(self.calls, self.group.ranks)
         if mismatch is not None:
             self.fail(mismatch)
@@ -200,6 +201,17 @@ class Exchange(GroupWork):
             self._compute(fingerprints)
         except Exception as error:
             self.fail(self._local_failure(error))
+
+    def _may_be_given_up(self, posted: Sequence[float]) -> bool:
+        """Whether some rank came so much later than another that this one may have given the call up.
+
+        Each rank's clock is its own. So it looks at how long it stayed away itself, and how long it waits already; and
+        at how far apart the ranks' posts are, beyond what they were in the call that they came to most together.
+        """
+        spread = max(posted) - min(posted)
+        self.group.least_spread = least = min(spread, self.group.least_spread)
+        has_waited = time.monotonic() - self.posted > FIRST_SLICE
+        return self.may_be_late or has_waited or spread - least > FIRST_SLICE
 
     def _compute(self, fingerprints: Sequence[Fingerprint]) -> None:
         """All data came with the fingerprints."""

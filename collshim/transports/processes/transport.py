@@ -24,6 +24,7 @@ from collshim.layout import Parts
 from collshim.transports.matching import warn_of
 from collshim.transports.processes import gpu
 from collshim.transports.processes.backend import OF_GROUP, Transfer
+from collshim.transports.processes.dropping import DROPPED
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.fingerprint import (
     encode,
@@ -35,7 +36,7 @@ from collshim.transports.processes.fingerprint import (
 )
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.progress import DROPPED, LEFTOVERS, PROGRESS
+from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.processes.stalls import keys_of
 from collshim.transports.processes.store import ProcessWorld, end_nccl, nccl_is_there, never_free
 from collshim.transports.waiting import FIRST_SLICE
@@ -51,8 +52,7 @@ _FEW = 32
 class ProcessTransport:
     """See ``Transport``.
 
-    Fingerprints and data travel in two ProcessGroups, so that the order in each is the same on every rank however soon
-    a rank learns that the others agree.
+    Fingerprints and data travel in two ProcessGroups: in each all ranks keep one order of calls.
 
     Args:
         world: what this process's groups share.
@@ -66,13 +66,18 @@ class ProcessTransport:
             it, from the first call on a GPU on.
         latest: the last of torch's works that were given data, of gloo. NCCL's need no remembering: its groups are
             ended in a way of their own, and a work that was captured into a graph must not be asked.
+        least_spread: seconds between the first and the last rank's post of the call that they came to most together.
         sequence: how many collectives were posted; ``posting`` is held while one is numbered and sent.
         signing_key: what the group's fingerprints are signed with.
     """
 
     made_at = ""
-    _has_leftovers = _is_closed = False
+    sequence = _fingerprints = 0
+    least_spread = float("inf")
     gpu_port: Any = None
+    latest: Any = None
+    _latest_fingerprints: Any = None
+    _has_leftovers = _is_closed = False
 
     def __init__(
         self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool | Literal["sites"] | None
@@ -92,16 +97,12 @@ class ProcessTransport:
         self.launches = Launches(self, world)
         self._agreeing, self._ending = threading.RLock(), threading.Lock()
         self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
-        self.sequence = 0
-        self.latest: Any = None
         self._fingerprint_group: Any = world.group(f"{key}/fingerprints", ranks, cuda=False)
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
-        self._latest_fingerprints: Any = None
         self._header_bytes = header_bytes(self.size)
-        self._fingerprints = 0
         self.signing_key = signing_key(world.secret, key)
-        self._last_barrier = float("-inf")
         world.made(key, self.ranks)
+        self._made_at = self._last_post = time.monotonic()
         self._queue: deque[Exchange] = deque()
         self.posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
         self._failure: CommunicationError | None = None
@@ -165,24 +166,26 @@ class ProcessTransport:
     def _start_barrier(self, plan: Plan) -> Exchange:
         """At once, where fingerprints travel: their order is that of the posts, on all ranks.
 
-        A rank that comes late may be the last one that gloo waits for, though the others gave up; so a rank that made
-        no barrier for a while asks whether the group has ended.
+        A rank that comes late may be the last that gloo waits for, though the others gave up: it asks.
         """
-        last, self._last_barrier = self._last_barrier, time.monotonic()
+        last, self._last_post = self._last_post, time.monotonic()
         exchange = Exchange(self, plan, self.sequence, None)
         self.sequence += 1
         try:
             exchange.work = self._latest_fingerprints = self._fingerprint_backend.barrier()
         except Exception as error:
             exchange.fail_to_start(error)
-        if self._last_barrier - last > FIRST_SLICE:
+        if self._last_post - last > FIRST_SLICE:
             exchange.finish = exchange.raise_if_ended
         return exchange
 
     def _exchange_fingerprints(self, exchange: Exchange) -> None:
         header = header_for(exchange.plan, exchange.caller, self._header_bytes)
         number, self._fingerprints = self._fingerprints, self._fingerprints + 1
-        fingerprint = encode(header, exchange.inputs, self.size, self.signing_key, self.rank, number)
+        last, self._last_post = self._last_post, time.monotonic()
+        exchange.posted, exchange.may_be_late = self._last_post, self._last_post - last > FIRST_SLICE
+        posted = self._last_post - self._made_at
+        fingerprint = encode(header, exchange.inputs, self.size, self.signing_key, self.rank, number, posted)
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
         if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
             own = fingerprint.expand_as(gathered).contiguous()
@@ -291,9 +294,14 @@ class ProcessTransport:
         key = self.world.fresh(f"{self.key}/{key}")
         return ProcessTransport(self.world, members, key, checks=self._chosen)
 
-    def leave(self, why: str) -> None:
+    def leave(self, why: str, *, stays: bool = False) -> None:
         """See ``Transport.leave``."""
-        self.world.leave(why)
+        self.world.leave(why, stays=stays)
+
+    def completed(self) -> int:
+        """How many of the calls that were posted are complete, as far as their order tells."""
+        first = self._queue[0].sequence if self._queue else self.sequence
+        return first if self._is_idle() else min(first, self.sequence - 1)
 
     def is_usable(self) -> bool:
         """Whether it has neither failed nor been closed."""
@@ -343,13 +351,10 @@ class ProcessTransport:
             never_free(self._groups()) if sys.is_finalizing() else self._let_go()
 
     def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
-        """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.
+        """Drop the groups once gloo has ended their calls, however long that takes, and call ``then``.
 
-        In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
-        ranks, and fails where one of them ends meanwhile. And where NCCL was used: its end may wait for the other
-        ranks, which may end their groups in another order, or now be told to by the collector. ``then`` is called at
-        the end: not before, since the last rank that has left the group clears the store of what says whether it is
-        made.
+        In a thread if calls are left; if another rank still makes the group, which fails if one of gloo's connections
+        ends meanwhile; and if NCCL was used, whose end may wait for ranks that end their groups in another order.
         """
         with self._ending:  # of two threads, a caller's that closes and the one that watches NCCL, one ends them
             groups = self._groups()

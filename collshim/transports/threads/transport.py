@@ -135,7 +135,7 @@ class ThreadTransport:
         group = self.group.world.group(members, f"{self.group.key}/{key}")
         return ThreadTransport(group, list(ranks).index(self.rank), self.pending)
 
-    def leave(self, why: str) -> None:
+    def leave(self, why: str, *, stays: bool = False) -> None:
         """See ``Transport.leave``."""
         self.group.world.leave(self.group.ranks[self.rank], why)
 
