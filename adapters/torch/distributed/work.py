@@ -111,7 +111,7 @@ class Work(torch.distributed.Work):
         if self._future is None:
             # A future fails for C++ only if a callback that makes its value raises: ``set_exception`` makes the
             # exception the value, and DDP's reducer would take that for tensors.
-            completion: Future[None] = Future(devices=_devices(self._outputs))
+            completion: Future[list[Any]] = Future(devices=_devices(self._outputs))
             self._future, self._over = completion.then(lambda _: self._outcome()), threading.Event()
             context, place = contextvars.copy_context(), world.peek()
             thread = threading.Thread(target=context.run, args=(self._fulfil, completion, place), name="collshim-future")
@@ -161,7 +161,7 @@ class Work(torch.distributed.Work):
             raise self._failure.with_traceback(None)  # C++ puts the frames into its text
         return self._results()
 
-    def _fulfil(self, completion: Future[None], current_world: world.World | None) -> None:
+    def _fulfil(self, completion: Future[list[Any]], current_world: world.World | None) -> None:
         """Wait for the call on a thread of its own, and run the future's callbacks."""
         with nullcontext() if current_world is None else world.use(current_world):
             try:
@@ -170,7 +170,7 @@ class Work(torch.distributed.Work):
                 self._failure = failure
             if self._over is not None:
                 self._over.set()
-            completion.set_result(None)
+            completion.set_result([] if self._failure is not None else self._outputs)  # streams follow what is in it
 
 
 def parts_of(output: Any, size: int) -> list[Any]:
