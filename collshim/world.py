@@ -17,10 +17,11 @@ from typing import Any, Literal
 
 from torch.distributed import HashStore
 
+from collshim import exit_status
 from collshim.calls.site import how_it_failed
 from collshim.communicator import Communicator
 from collshim.environment import LaunchedRank, read
-from collshim.errors import WorldError
+from collshim.errors import CommunicationError, WorldError
 from collshim.forks import INHERITED, no_rank
 from collshim.log import LOG, show_as_asked
 from collshim.settings import get as current_options
@@ -207,10 +208,28 @@ def _leave_at_exit() -> None:
         _announce_and_wait(_Process.world, why)
     shared = _Process.shared
     if shared is not None:
+        _fail_if_untold(shared, waits=error is None)
         shared.abandon()
     PROGRESS.stop()
     LAUNCH_WATCH.stop()
     warn_of_leaks()  # last: a warning may be an error
+
+
+def _fail_if_untold(shared: ProcessWorld, *, waits: bool) -> None:
+    """The process does not end well if a call on a GPU was aborted and the program does not know."""
+    try:
+        shared.settle(waits=waits)
+    except CommunicationError as failure:
+        name = f"{type(failure).__module__}.{type(failure).__qualname__}"
+        exit_status.fail(f"{name}: {failure} (the program ended and was not told before)")
+    except KeyboardInterrupt:
+        exit_status.fail("KeyboardInterrupt: calls on the GPU were not over")
+
+
+def settle() -> None:
+    """Wait until the GPU is done with the process's calls; raise a failure that the program was not told of."""
+    if _Process.shared is not None:
+        _Process.shared.settle()
 
 
 def warn_of_leaks() -> None:

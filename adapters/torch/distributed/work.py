@@ -106,15 +106,17 @@ class Work(torch.distributed.Work):
         """A future of ``result()``, whose callbacks run as soon as the call is complete, with this rank's world.
 
         If the call fails the future fails too, for C++ as for Python: waiting for it raises a RuntimeError that has the
-        call's error as text.
+        call's error as text. On CUDA a call may fail after its future was complete; then this gives another one.
         """
-        if self._future is None:
+        if self._future is None or (self._future.done() and self._failure is None and not self.is_success()):
             # A future fails for C++ only if a callback that makes its value raises: ``set_exception`` makes the
             # exception the value, and DDP's reducer would take that for tensors.
             completion: Future[list[Any]] = Future(devices=_devices(self._outputs))
             self._future, self._over = completion.then(lambda _: self._outcome()), threading.Event()
             context, place = contextvars.copy_context(), world.peek()
-            thread = threading.Thread(target=context.run, args=(self._fulfil, completion, place), name="collshim-future")
+            thread = threading.Thread(
+                target=context.run, args=(self._fulfil, completion, place), name="collshim-future"
+            )
             thread.daemon = True
             _join_at_exit()
             _completing.add(thread)

@@ -96,8 +96,12 @@ class Exchange(GroupWork):
             start = self._prepared()
             if self._on_gpu:
                 group.launches.meet(self, self._place(self.calls or [self.plan.call] * group.size))
+                group.launches.mark()
             port = group.connected_gpu_port() if self._on_gpu else group.data_group
             self.outputs, work, finish = start(port, self.inputs, self.outputs)
+        except (DeadlineError, PeerError) as failure:  # of the ranks that meet before NCCL connects them
+            self.fail(failure)
+            return
         except Exception as error:
             self.fail_to_start(error)
             return
@@ -304,12 +308,17 @@ class Exchange(GroupWork):
         by this wait, and torch itself copies on it. The work's own event covers none of that.
         """
         stream = self.stream or torch.accelerator.current_stream()
+        if self.group.launches.blocks:
+            self.group.launches.stand(self)
+            if self.failure is not None:
+                return
         with on_stream(stream):
             try:
                 self.work.wait()
             except RuntimeError as error:
                 self.fail(self._local_failure(error))
                 return
+            self.nccl = self.work
             self._finish()
             self.mark_behind()
         follow(stream, self.outputs)

@@ -28,6 +28,7 @@ from collshim.transports.processes.client import StoreClient, StoreSilentError, 
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
 from collshim.transports.processes.stalls import StallInspector
+from collshim.transports.processes.untold import Untold
 
 _LONGEST = 1e7
 """Seconds: what a store and gloo take for a deadline has an end, also where ours has none."""
@@ -68,6 +69,7 @@ class ProcessWorld:
         client: asks the store.
         connections: those that messages travel on.
         pending: this rank's calls that were not waited for.
+        untold: failures that ended groups on GPUs, and that the program was not told of.
         store: for torch itself, which asks it where gloo's processes are.
     """
 
@@ -92,6 +94,7 @@ class ProcessWorld:
         self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)
         self.stalls = StallInspector(self.client, rank)
         self.pending = PendingCalls()
+        self.untold = Untold()
         self._address = address
         self._device: Any = None
         self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
@@ -126,6 +129,7 @@ class ProcessWorld:
         in_order = sorted(self._open, key=lambda transport: str(transport.key), reverse=True)
         self.store = None
         with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
+            others.callback(self.untold.raise_any)
             others.callback(self.client.close)
             others.callback(self.connections.close)
             others.callback(self._await_nccl)
@@ -134,16 +138,25 @@ class ProcessWorld:
             warn_of(self._never_closed(), "the world")
 
     def _await_nccl(self) -> None:
-        """NCCL's ends are over, which may wait for the other ranks; at the deadline they are broken off."""
+        """NCCL's ends are over, which may wait for the other ranks.
+
+        What has not ended at the deadline is left to its thread: torch would wait for that before it aborts, and then
+        abort what is no more.
+        """
         limit = time.monotonic() + self.timeout
         for thread in list(self.ending_nccl):
             thread.join(max(0.0, limit - time.monotonic()))
         late = list(self.ending_nccl.values())
-        for group in late:
-            end_nccl(group, failed=True)
+        never_free(late)
         if late:
             text = f"closing the world: NCCL did not end {len(late)} of its groups within {self.timeout:g} s"
             raise DeadlineError(f"{text}, which other ranks have not closed perhaps")
+
+    def settle(self, *, waits: bool = True) -> None:
+        """Wait until the GPU is done with this process's calls; raise a failure that the program was not told of."""
+        for transport in list(self._open) if waits else ():
+            transport.await_gpu()
+        self.untold.raise_any()
 
     def abandon(self) -> None:
         """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
@@ -161,6 +174,8 @@ class ProcessWorld:
         warn_of(self._never_closed(), "the world")
 
     def _never_closed(self) -> list[str]:
+        for transport in list(self._open):
+            transport.launches.let_go_of_works()
         return never_closed(transport for transport in self._open if transport.is_usable())
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
