@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -52,10 +52,21 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     may call again), and its work's ``wait`` raises a ``CommunicationError`` for what goes wrong between ranks.
     """
 
+    _closes_if_dropped = False
+
     def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
         super().__init__(transport, ranks, name, timeout)
         self._subgroups: dict[tuple[int, ...], int] = {}
         remember(self)
+
+    def __del__(self) -> None:
+        """Close a subgroup that the program dropped.
+
+        A finalizer of its own would keep the transport, and with it this communicator if calls are in flight: the
+        collector ends that circle.
+        """
+        if self._closes_if_dropped and not sys.is_finalizing():
+            self._transport.drop()
 
     def __repr__(self) -> str:
         return f"<Communicator {self.name}: rank {self.rank} of {self.size}>"
@@ -243,7 +254,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         transport.made_at = "" if kept else caller().site()
         name = f"{self.name}/{key}"
         communicator = Communicator(transport, [self.ranks[rank] for rank in members], name, self.timeout)
-        weakref.finalize(communicator, transport.drop).atexit = False
+        communicator._closes_if_dropped = True
         return communicator
 
     def _split(self, ranks: Sequence[int]) -> tuple[Transport, tuple[int, ...], str] | None:

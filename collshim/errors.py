@@ -138,7 +138,7 @@ def also(ours: type[CollshimError], theirs: type[Exception]) -> type[CollshimErr
     if (ours, theirs) not in _BOTH:
         name = f"{ours.__name__}As{theirs.__name__}"
         members = {"__module__": __name__, "__reduce__": lambda self: (_revived, (ours, theirs, self.args))}
-        _BOTH[ours, theirs] = type(name, (ours, theirs), members)
+        _BOTH.setdefault((ours, theirs), type(name, (ours, theirs), members))  # the first thread's, for all
     return _BOTH[ours, theirs]
 
 

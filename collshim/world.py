@@ -14,11 +14,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
+from weakref import WeakMethod
 
 from torch.distributed import HashStore
 
 from collshim import exit_status
-from collshim.calls.site import how_it_failed
+from collshim.calls.site import activity_of, how_it_failed
 from collshim.communicator import Communicator
 from collshim.environment import LaunchedRank, read
 from collshim.errors import CommunicationError, WorldError
@@ -26,9 +27,10 @@ from collshim.forks import INHERITED, no_rank
 from collshim.log import LOG, show_as_asked
 from collshim.settings import get as current_options
 from collshim.transports import Transport
+from collshim.transports.processes.gpu_group import nccl_is_there
 from collshim.transports.processes.nccl import LAUNCH_WATCH
-from collshim.transports.processes.progress import PROGRESS
-from collshim.transports.processes.store import ProcessWorld, nccl_is_there, reach_store
+from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
+from collshim.transports.processes.store import ProcessWorld, reach_store
 from collshim.transports.threads.group import ThreadWorld
 from collshim.transports.threads.transport import ThreadTransport
 from collshim.transports.threads.turns import Turns
@@ -55,6 +57,12 @@ class World:
         self.communicator = Communicator(transport, ranks, "world")
         self.state: dict[str, Any] = {}
         self.store: Any = None
+        self._threads: list[int] = []
+
+    def activity(self) -> str:
+        """What this rank does while it waits in no collective, in words: its line of the program, and its last call."""
+        threads = self._threads or [threading.main_thread().ident or 0]
+        return activity_of(threads, self.communicator._pending.last_call())
 
     def __repr__(self) -> str:
         return f"<World: rank {self.rank} of {self.size}>"
@@ -211,6 +219,7 @@ def _leave_at_exit() -> None:
         _fail_if_untold(shared, waits=error is None)
         shared.abandon()
     PROGRESS.stop()
+    LEFTOVERS.stop()
     LAUNCH_WATCH.stop()
     warn_of_leaks()  # last: a warning may be an error
 
@@ -266,10 +275,12 @@ os.register_at_fork(after_in_child=_forget)
 def use(world: World) -> Iterator[World]:
     """This thread is a rank of ``world`` for a block of code."""
     before, _thread.world = _thread.world, world
+    world._threads.append(threading.get_ident())
     try:
         yield world
     finally:
         _thread.world = before
+        world._threads.remove(threading.get_ident())
 
 
 def local_worlds(size: int, turns: Turns | None = None) -> LocalWorlds:
@@ -292,6 +303,7 @@ class LocalWorlds(Sequence[World]):
         ranks = range(size)
         group = self._shared.group(tuple(ranks), f"world{next(_Process.generations)}")
         self._worlds = [World(ThreadTransport(group, rank), rank, size, ranks) for rank in ranks]
+        self._shared.activities = [WeakMethod(world.activity) for world in self._worlds]
         self._open = True
         with _Process.lock:
             _Process.local_worlds += 1
@@ -353,12 +365,13 @@ def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str 
         shared.meet(place.size)
     except BaseException as error:
         _Process.shared = None
-        shared.stalls.leave(how_it_failed(error))  # others wait for this rank perhaps
+        shared.leave(how_it_failed(error))  # others wait for this rank perhaps
         shared.close()
         raise
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
     world.store = shared.store
+    shared.connections.activity = world.activity
     return world
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ def _folders() -> tuple[str, ...]:
 
 
 _NOT_A_USERS = _folders()
+_OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
 _passed_by: set[int] = set()
 _warned: dict[str, dict[Any, Any]] = {}
 
@@ -59,6 +61,36 @@ def _is_passed_by(code: CodeType) -> bool:
     if passed:
         _passed_by.add(id(code))  # these functions live as long as the process
     return passed
+
+
+def line_of(thread: int) -> str:
+    """The line of a user's program that a thread runs, and its function: ``train.py:12 in main``; empty if it has none.
+
+    ``thread`` is what ``threading.get_ident`` returns in it.
+    """
+    frame = sys._current_frames().get(thread)
+    while frame is not None and not _is_a_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    code = frame.f_code
+    site = Caller(code, frame.f_lineno).site()
+    return site if code.co_name == "<module>" else f"{site} in {code.co_name}"
+
+
+def _is_a_users(path: str) -> bool:
+    """Whether a file is neither Python's own, nor collshim's or torch's."""
+    is_of_python = path.startswith(_OF_PYTHON) and "-packages" not in path
+    return not (is_of_python or path.startswith((*_NOT_A_USERS, "<frozen")))
+
+
+def activity_of(threads: Sequence[int], last: str) -> str:
+    """What a rank does that waits in no collective, in words: the lines that its threads run, and its last call."""
+    lines = list(dict.fromkeys(filter(None, map(line_of, threads))))
+    runs = f"it runs {' and '.join(lines)}" if lines else ""
+    after = f"its last call was {last}" if last else ""
+    details = ", ".join(filter(None, (runs, after)))
+    return "is in no collective" + (f": {details}" if details else "")
 
 
 def warn_at(caller: Caller, text: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from collshim import Communicator
-from collshim.transports.processes import ending, store, transport
+from collshim.transports.processes import ending, gpu_group, transport
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import DEADLINE, SHORT, SLACK, Setting, among_gpus, ones, values
@@ -80,7 +80,7 @@ def test_a_group_that_one_rank_drops_holds_nobody_up() -> None:
 
 @pytest.mark.parametrize("pending", [False, True], ids=["at rest", "with a call on its way"])
 def test_the_collector_calls_nothing_of_nccl(monkeypatch: pytest.MonkeyPatch, pending: bool) -> None:
-    callers, end = list[Any](), store.end_nccl
+    callers, end = list[Any](), gpu_group.end_nccl
 
     def told(group: Any, *, failed: bool) -> None:
         callers.append(threading.current_thread().name)

@@ -54,7 +54,7 @@ LEVELS = (
     ("transports.processes.connection", "transports.processes.listener"),
     ("transports.processes.poller", "transports.processes.stalls"),
     ("transports.processes.backend", "transports.processes.connections", "transports.processes.fingerprint"),
-    ("transports.processes.making", "transports.processes.reductions"),
+    ("transports.processes.gpu_group", "transports.processes.making", "transports.processes.reductions"),
     ("transports.processes.untold",),
     ("transports.processes.store",),
     ("transports.processes.gloo", "transports.processes.group", "rendezvous"),

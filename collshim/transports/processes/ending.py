@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import deque
@@ -16,10 +17,12 @@ from collshim.errors import BrokenCommunicatorError, CollshimError, Communicatio
 from collshim.log import LOG
 from collshim.transports.matching import warn_of
 from collshim.transports.processes.exchange import Exchange
+from collshim.transports.processes.gpu_group import end_nccl, never_free
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.stalls import StallInspector
-from collshim.transports.processes.store import ProcessWorld, end_nccl, never_free
+from collshim.transports.processes.progress import DROPPED
+from collshim.transports.processes.stalls import StallInspector, keys_of
+from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors
 
@@ -34,6 +37,8 @@ class GroupEnd:
     stalls: StallInspector
     key: str
     size: int
+    ranks: tuple[int, ...]
+    sequence: int
     made_at = ""
     deferred: DeferredErrors
     launches: Launches
@@ -44,6 +49,7 @@ class GroupEnd:
     _queue: deque[Exchange]
     _ending: threading.Lock
     _failure: CommunicationError | None
+    _is_closed = False
     _fingerprint_group: Any
     _fingerprint_backend: Any
     _latest_fingerprints: Any
@@ -115,18 +121,24 @@ class GroupEnd:
     def close(self) -> None:
         """See ``Transport.close``."""
         try:
-            self._close()
+            if not self._is_closed:
+                self._close()
         finally:  # a warning of what is left may be an error
             self.world.untold.raise_of(self.key)
 
     def _close(self) -> None:
+        self._is_closed = True
         self.await_gpu()
         leaks = self.leaks()
+        if self._failure is None:
+            self.launches.tell()  # first: a rank that has closed comes to no other call
+            self.stalls.close(self.key, self.sequence)
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
         self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
         self.deferred.clear()
         self._messages.close()
-        ending = self._let_go(partial(self.world.left, self.key, self.size, self.launches.keys()))
+        more = [*keys_of(self.key, self.ranks), *self.launches.keys()]
+        ending = self._let_go(partial(self.world.left, self.key, self.size, more))
         if ending is not None and self.launches.are_used:
             ending.join(FIRST_SLICE)  # no longer: the other ranks may close this group later, behind another one
         warn_of(leaks, f"group {self.key}")
@@ -134,16 +146,14 @@ class GroupEnd:
     def drop(self) -> None:
         """See ``Transport.drop``; no warning says that it was never closed, however late the thread is."""
         self.made_at = ""
-        if self._queue or self.launches.are_used:  # the collector may be who asks
-            threading.Thread(target=self._close_when_over, name="collshim-ending", daemon=True).start()
-        else:
-            self._close()
+        DROPPED.drop(self._close_when_over)
 
     def _close_when_over(self) -> None:
         limit = time.monotonic() + self.world.timeout
         while self.advance() and time.monotonic() < limit:
             time.sleep(0.01)
-        self._close()  # the world tells of a failure that the program was not told of
+        if not self._is_closed:
+            self._close()  # the world tells of a failure that the program was not told of
 
     def abandon(self) -> None:
         """The process ends: see ``ProcessWorld.abandon``."""
@@ -151,8 +161,8 @@ class GroupEnd:
             never_free(self._groups())
 
     def __del__(self) -> None:
-        if getattr(self, "_fingerprint_group", None) is not None:
-            self._let_go()
+        if getattr(self, "_fingerprint_group", None) is not None:  # no thread can be started while Python ends
+            never_free(self._groups()) if sys.is_finalizing() else self._let_go()
 
     def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
         """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.
@@ -166,7 +176,8 @@ class GroupEnd:
         with self._ending:  # of two threads, a caller's that closes and the one that watches NCCL, one ends them
             groups = self._groups()
             self.data_group = self.gpu_port = self._fingerprint_group = self._fingerprint_backend = None
-        if not groups:
+        if not groups:  # the group has failed, or the collector came before its owner's close
+            then()
             return None
         has_failed = not isinstance(self._failure, BrokenCommunicatorError | type(None))
         is_nccl_left = self.launches.are_used and not has_failed

@@ -20,6 +20,7 @@ from collshim.accelerator import ACCELERATOR
 from collshim.calls.agreement import objection, unlike_sites
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
+from collshim.calls.collective import ALL_TO_ALL
 from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller, warn_at
@@ -63,7 +64,6 @@ class Exchange(GroupWork):
     started = True
     fingerprints: tuple[Any, Tensor, int] | None = None
     _first_slice = FIRST_SLICE
-    _saw_left = False
     _on_gpu = False
 
     def __init__(
@@ -134,7 +134,7 @@ class Exchange(GroupWork):
         if self.calls is None and plan.prepared is not None:
             return cast(Transfer, plan.prepared)
         call, calls = plan.call, self.calls or [plan.call] * size
-        place, ragged = self._place(calls), any(other.is_ragged for other in calls)
+        place, ragged = self._place(calls), self._is_ragged(calls)
         self._on_gpu = place.type == ACCELERATOR
         is_known = plan.shape is not None and not ragged
         fresh = _fresh(plan) if is_known else partial(allocate, calls, rank, place)
@@ -142,6 +142,10 @@ class Exchange(GroupWork):
         if call.dtype is None:  # the others' calls say it
             dtype = next((other.dtype for other in calls if other.dtype is not None), None)
             return transfer(call._replace(dtype=dtype, device=place.type), end)
+        if ragged and call.collective is ALL_TO_ALL:
+            parts = range(size)
+            expects = tuple(call.expected(peer) or calls[peer].sent(rank) or () for peer in parts)
+            call = call._replace(sends=tuple(call.sent(peer) or () for peer in parts), expects=expects)
         if ragged and self.calls is not None:
             return transfer(call, end)
         if plan.prepared is None:
@@ -151,6 +155,16 @@ class Exchange(GroupWork):
                 self.group.starts(plan, transfer(call, end._replace(is_in_line=True)) if takes_place else None)
             plan.takes_lists = self.calls is None and call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
         return cast(Transfer, plan.prepared)
+
+    def _is_ragged(self, calls: Sequence[Call]) -> bool:
+        """Whether some rank's parts are unequal: the same answer on every rank if the ranks know each other's calls."""
+        if not any(call.is_ragged for call in calls):
+            return False
+        if self.plan.collective is not ALL_TO_ALL:
+            return True
+        if self.calls is None:
+            return not self.plan.call.is_uniform
+        return len({shape for call in calls for shape in call.sends or (call.shape,)}) > 1
 
     def _start_behind(self) -> None:
         """``start`` from whatever thread, behind the stream that the call was posted on."""
@@ -333,15 +347,11 @@ class Exchange(GroupWork):
             self._end(PeerError, f"the connection broke: {without_source(error)}", error)
 
     def look(self) -> None:
-        """Raise where the group has ended or a rank of it has left.
-
-        A rank that left has sent all that it will; what it sent before may still be on its way for one slice.
-        """
+        """Raise if the group has ended, or a rank has left, or has closed it, before it came to this call."""
         self.raise_if_ended()
-        left = self.group.stalls.any_left(self.group.ranks)
-        if left and self._saw_left:
+        group = self.group
+        if group.stalls.never_come(group.key, group.ranks, self.sequence):
             self._end(PeerError, "nobody else will come", None)
-        self._saw_left = left
 
     def expire(self) -> None:
         """See ``Watched``."""

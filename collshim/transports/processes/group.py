@@ -65,6 +65,10 @@ class Group(Protocol):
         """Let what can start do so, without waiting; whether there is more to come."""
         ...
 
+    def advance_leftovers(self) -> bool:
+        """``advance`` of calls that nobody has waited for since they were posted; whether there is more to come."""
+        ...
+
     def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
         """End the group on all ranks; the failure to raise."""
         ...

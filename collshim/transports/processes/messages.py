@@ -29,7 +29,7 @@ from collshim.layout import Parts, as_bytes, buffer
 from collshim.transports.matching import MessageQueues
 from collshim.transports.processes.backend import MOVABLE, coalesced
 from collshim.transports.processes.connection import LONGEST_HEADER
-from collshim.transports.processes.connections import Connections
+from collshim.transports.processes.connections import CLOSED, Connections
 from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.fingerprint import call_from, header_for
 from collshim.transports.processes.group import Group
@@ -294,7 +294,11 @@ class Messages:
     def close(self) -> None:
         """Take no message any more."""
         self._connections.forget(self._number)
-        self._queues.unexpected.clear()
+        with self._lock:
+            for envelope in self._queues.unexpected:
+                if envelope.number:
+                    self._connections.release(self._group.ranks[envelope.source], envelope.number, CLOSED)
+            self._queues.unexpected.clear()
 
     def fail(self, failure: CollshimError) -> None:
         """Every recv that still waits fails."""

@@ -271,7 +271,7 @@ class Launches:
             self._group.end(PeerError, failure[1])
             return
         _, absent = self._awaiting(first, self._sharing(first))
-        left = any(self._group.stalls.any_left([self._group.ranks[rank]]) for rank in absent)
+        left = any(self._group.stalls.any_left([self._group.ranks[rank]], self._group.key) for rank in absent)
         if left and not first.is_over():  # who leaves tells before how far it came
             launch, absent = self._awaiting(first, self._sharing(first))
             if absent:
@@ -322,7 +322,7 @@ class Launches:
 
     def _text(self, first: Launch, absent: Sequence[int], why: str) -> str:
         group = self._group
-        where = [(rank, group.stalls.whereabouts(group.ranks[rank])) for rank in absent]
+        where = [(rank, group.stalls.whereabouts(group.ranks[rank], group.key)) for rank in absent]
         if first.peers:
             peers = "; ".join(f"rank {rank} {place}" for rank, place in where)
             text = f"{first.text()} on rank {group.rank}: the data did not move, {why}: {peers}"

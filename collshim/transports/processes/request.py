@@ -158,7 +158,8 @@ class MessageRequest(GroupWork):
                 self.connections.watch(owner)
         if all(map(self.connections.end_of, peers)):
             raise self._end(PeerError, "nobody else will come")
-        left = all(self.connections.end_of(owner) or self.group.stalls.any_left([owner]) for owner in peers)
+        stalls, key = self.group.stalls, self.group.key
+        left = all(self.connections.end_of(owner) or stalls.any_left([owner], key) for owner in peers)
         if left and self._saw_left:  # what a rank sent before it left may be on its way for one slice
             raise self._end(PeerError, "nobody else will come")
         self._saw_left = left
@@ -180,7 +181,8 @@ class MessageRequest(GroupWork):
     def _text(self, what: str) -> str:
         """The call, and whose it is, since the failure ends the group on all ranks; and where its peers are."""
         stalls, ranks = self.group.stalls, self.group.ranks
-        peers = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank])}" for rank in self._peers())
+        key = self.group.key
+        peers = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank], key)}" for rank in self._peers())
         chain = stalls.chain(self.awaited(), ranks)
         return f"{self.call} on rank {self.group.rank}: {what}: {peers}{in_the_world(ranks)}{chain}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import hmac
 import os
 import socket
@@ -12,6 +11,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,10 +23,12 @@ from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
 from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
-from collshim.transports.processes.backend import accelerators_backend, accelerators_backend_type
+from collshim.transports.processes.asking import activities
+from collshim.transports.processes.backend import accelerators_backend_type
 from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
 from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
+from collshim.transports.processes.gpu_group import made_nccl, nccl_is_there, never_free
+from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making, require_descriptors
 from collshim.transports.processes.stalls import StallInspector
 from collshim.transports.processes.untold import Untold
 
@@ -41,7 +43,6 @@ _SHORTEST = 0.1
 """Seconds that a step of the making gets in any case: the store may well answer."""
 
 _BACKLOG = 4096
-_SPARE_DESCRIPTORS = 8
 
 LEAVE_SECONDS = 10.0
 """Seconds that the process which serves the store waits for the others when it leaves."""
@@ -86,6 +87,7 @@ class ProcessWorld:
     ) -> None:
         prefix = f"collshim/{name}/{hmac.digest(secret, name.encode(), 'sha256').hex()}"
         self.store: Any = PrefixStore(prefix, store)
+        self._given, self._prefix, self._making = store, prefix, threading.Lock()
         self.rank = rank
         self.secret = secret
         self.timeout = min(timeout, _LONGEST)
@@ -100,8 +102,10 @@ class ProcessWorld:
         self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
         host = listening_host(address, self._interface)
         self.connections = Connections(rank, host, secret)
+        self.stalls.places = partial(activities, self.connections)
         self.client.post(f"address/{rank}", f"{host} {self.connections.port}")
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._opening = threading.RLock()  # threads of the rank make groups while others look through them
         self.ending: list[list[ProcessGroup]] = []  # which threads let go of
         self.ending_nccl: dict[threading.Thread, ProcessGroup] = {}  # by the thread that ends it
 
@@ -122,12 +126,18 @@ class ProcessWorld:
 
     def register(self, transport: Any) -> None:
         """``transport`` is closed with the world, where it was not before."""
-        self._open.add(transport)
+        with self._opening:
+            self._open.add(transport)
+
+    def _transports(self) -> list[Any]:
+        """The ends of groups that are open."""
+        with self._opening:
+            return list(self._open)
 
     def close(self) -> None:
         """End all groups and let go of the store, which frees its port where this process serves it."""
-        in_order = sorted(self._open, key=lambda transport: str(transport.key), reverse=True)
-        self.store = None
+        in_order = sorted(self._transports(), key=lambda transport: str(transport.key), reverse=True)
+        self.store = self._given = None
         with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
             others.callback(self.untold.raise_any)
             others.callback(self.client.close)
@@ -154,13 +164,13 @@ class ProcessWorld:
 
     def settle(self, *, waits: bool = True) -> None:
         """Wait until the GPU is done with this process's calls; raise a failure that the program was not told of."""
-        for transport in list(self._open) if waits else ():
+        for transport in self._transports() if waits else ():
             transport.await_gpu()
         self.untold.raise_any()
 
     def abandon(self) -> None:
         """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
-        for transport in self._open:
+        for transport in self._transports():
             transport.abandon()
         for groups in self.ending:
             never_free(groups)
@@ -169,19 +179,45 @@ class ProcessWorld:
 
     def warn_of_leaks(self) -> None:
         """Warn of what is left of groups that were not closed."""
-        for transport in self._open:
+        for transport in self._transports():
             warn_of(transport.leaks(), f"group {transport.key}")
         warn_of(self._never_closed(), "the world")
 
     def _never_closed(self) -> list[str]:
-        for transport in list(self._open):
+        for transport in self._transports():
             transport.launches.let_go_of_works()
-        return never_closed(transport for transport in self._open if transport.is_usable())
+        return never_closed(transport for transport in self._transports() if transport.is_usable())
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
-        _require_descriptors(len(ranks))
-        store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
+        require_descriptors(len(ranks))
+        with self._store_to_make_by() as whole:
+            return self._made(PrefixStore(key, whole), key, ranks, cuda)
+
+    @contextmanager
+    def _store_to_make_by(self) -> Iterator[Any]:
+        """The store that gloo makes a group by; of threads that make groups at once each has a connection of its own.
+
+        gloo waits in the store for the other ranks, and lets no other question through meanwhile: two threads would
+        wait for each other if another rank's threads came in another order.
+        """
+        if not self._making.acquire(blocking=False):
+            yield self._another_connection()
+            return
+        try:
+            yield self.store
+        finally:
+            self._making.release()
+
+    def _another_connection(self) -> Any:
+        if hasattr(self.store, "clone"):
+            return self.store.clone()
+        given = self._given
+        return PrefixStore(self._prefix, reach_store(given.host, given.port)) if type(given) is TCPStore else self.store
+
+    def _made(self, store: Any, key: str, ranks: Sequence[int], cuda: bool) -> ProcessGroup:
+        """See ``group``."""
+        rank, size = list(ranks).index(self.rank), len(ranks)
         group = ProcessGroup(store, rank, size)
         limit = self._made_by
         self.stalls.post_making(ranks, caller().site())
@@ -199,7 +235,7 @@ class ProcessWorld:
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():
-            nccl = _nccl(PrefixStore("nccl", store), key, ranks, rank, self.timeout)
+            nccl = made_nccl(PrefixStore("nccl", store), key, ranks, rank, self.timeout)
             group._register_backend(torch.device(ACCELERATOR), accelerators_backend_type(), nccl)
             named: Any = group  # its stubs have a type for names that older releases lack
             named._set_group_name(key)
@@ -238,10 +274,11 @@ class ProcessWorld:
         with self._told([self.rank]):
             self.client.ask(tell, self._left())
 
-    def tell_launches(self) -> None:
-        """Say in the store to which calls over NCCL this process has come, in all its groups."""
-        for transport in self._open:
+    def leave(self, why: str) -> None:
+        """Tell the other ranks that this one makes no further call in any group, and how far it has come in each."""
+        for transport in self._transports():
             transport.launches.tell()
+        self.stalls.leave(why, {transport.key: transport.sequence for transport in self._transports()})
 
     def left(self, key: str, size: int, more: Sequence[str] = ()) -> None:
         """This rank has closed its end of the group; the last one clears the store of it, and of ``more`` keys."""
@@ -304,20 +341,6 @@ class ProcessWorld:
         return self._device
 
 
-def _require_descriptors(size: int) -> None:
-    """Refuse to make a group for which gloo has too few file descriptors left: it would end the process."""
-    needed, held = size + _SPARE_DESCRIPTORS, list[int]()
-    try:
-        for _ in range(needed):
-            held.append(os.dup(2))
-    except OSError as error:
-        text = f"{len(held)} file descriptors are free, should be {needed} to make a group of {size} ranks"
-        raise WorldError(f"{text}: {error.strerror}") from error
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
-
-
 def serve_store(host: str) -> TCPStore:
     """A store served by this process at a free port of ``host``."""
     return _served(host, 0, 60.0)
@@ -354,34 +377,3 @@ def _served(host: str, port: int, seconds: float) -> TCPStore:
         return TCPStore(host, port, is_master=True, **options)
     except NotImplementedError:  # in torch 2.6 libuv's server takes no socket
         return TCPStore(host, port, is_master=True, use_libuv=False, **options)
-
-
-def nccl_is_there() -> bool:
-    """Whether torch has NCCL, or its like for another accelerator, and sees a GPU."""
-    return accelerators_backend() is not None
-
-
-def _nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: float) -> Any:
-    """NCCL's ProcessGroup; torch's log, its flight recorder and its profiler name it by ``key``."""
-    kind = accelerators_backend()
-    options = kind.Options()
-    options.group_name, options.global_ranks_in_group = key, [*ranks]
-    options._timeout = timedelta(seconds=_PATIENCE * timeout)  # then torch's watchdog ends the process: ours is first
-    return kind(store, rank, len(ranks), options)
-
-
-def never_free(groups: Sequence[ProcessGroup]) -> None:
-    """Let no destructor run, also when the interpreter takes down what it holds."""
-    for group in groups:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
-
-
-def end_nccl(group: ProcessGroup, *, failed: bool) -> None:
-    """End the group's NCCL: once what is on its way is done or, where a rank has failed, at once.
-
-    Left to its destructor it would end what is on its way in either case.
-    """
-    if not nccl_is_there():
-        return
-    nccl: Any = group._get_backend(torch.device(ACCELERATOR))
-    nccl.abort() if failed else nccl.shutdown()

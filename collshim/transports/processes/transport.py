@@ -31,10 +31,11 @@ from collshim.transports.processes.fingerprint import (
     signing_key,
     travels_inline,
 )
+from collshim.transports.processes.gpu_group import nccl_is_there
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.progress import PROGRESS
-from collshim.transports.processes.store import ProcessWorld, nccl_is_there
+from collshim.transports.processes.progress import DROPPED, LEFTOVERS, PROGRESS
+from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
 
@@ -63,6 +64,8 @@ class ProcessTransport(GroupEnd):
         sequence: how many collectives were posted; ``posting`` is held while one is numbered and sent.
         signing_key: what the group's fingerprints are signed with.
     """
+
+    _has_leftovers = False
 
     def __init__(
         self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool | Literal["sites"] | None
@@ -97,6 +100,7 @@ class ProcessTransport(GroupEnd):
         self._failure: CommunicationError | None = None
         self._messages = Messages(self, world.connections)
         world.register(self)
+        DROPPED.start()
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
@@ -144,6 +148,9 @@ class ProcessTransport(GroupEnd):
                 return exchange
             self._queue.append(exchange)
         if plan.call.op == "barrier" or (plan.on_cpu and travels_inline(plan.call, inputs)):
+            if not self._has_leftovers:  # who waits moves it on; a thread does if nobody comes to wait
+                self._has_leftovers = True
+                LEFTOVERS.watch(self)
             return exchange
         self._start_without_wait(exchange)
         return exchange
@@ -220,6 +227,13 @@ class ProcessTransport(GroupEnd):
             self._keep_untold(self._failure or failure)  # nobody gets this error
         return self._failure is None and bool(self._queue)
 
+    def advance_leftovers(self) -> bool:
+        """See ``Group``."""
+        self._has_leftovers = False  # what is posted from here on asks to be watched again
+        has_more = self.advance()
+        self._has_leftovers = self._has_leftovers or has_more
+        return has_more
+
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.message``."""
         self.refuse_if_broken()
@@ -245,5 +259,4 @@ class ProcessTransport(GroupEnd):
 
     def leave(self, why: str) -> None:
         """See ``Transport.leave``."""
-        self.world.tell_launches()
-        self.stalls.leave(why)
+        self.world.leave(why)

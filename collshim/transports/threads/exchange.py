@@ -102,7 +102,7 @@ class Arrival(Work[Any], Watched):
             exchange.group.stalls.wait_in_turn(self, timeout)
         if not exchange.finished:
             self._limit = timeout
-            exchange.group.stalls.waiting[exchange.group.ranks[self.rank]] = self
+            exchange.group.stalls.waiting[exchange.group.ranks[self.rank]][self] = None
             over = partial(exchange.over, self.rank)
             watch(self, over, None if timeout is None else time.monotonic() + timeout)
         if self.deferred:
@@ -124,7 +124,7 @@ class Arrival(Work[Any], Watched):
         if exchange is not None:
             group, rank = exchange.group, exchange.group.ranks[self.rank]
             group.stalls.gave_up[rank] = None if exchange.failure is None else self
-            group.stalls.waiting[rank] = None
+            group.stalls.waiting[rank].pop(self, None)
 
     def look(self) -> None:
         """The whole group fails where a rank that computed for the others has left."""
@@ -339,7 +339,7 @@ class Exchange:
     def missing_text(self, missing: Sequence[int]) -> str:
         """The error text that names the missing ranks and where they are instead."""
         stalls, ranks, arrivals = self.group.stalls, self.group.ranks, self._present()
-        absent = [(rank, stalls.whereabouts(ranks[rank])) for rank in missing]
+        absent = [(rank, self.group.whereabouts(rank)) for rank in missing]
         present = [(arrival.rank, str(arrival)) for arrival in arrivals]
         own = ranks[arrivals[0].rank] if arrivals else -1
         chain = chain_of([ranks[rank] for rank in missing], stalls.awaited, stalls.whereabouts, own, ranks)
@@ -347,8 +347,8 @@ class Exchange:
 
     def _silence_text(self) -> str:
         """The error text of a receive from whichever rank sends first: where all of them are."""
-        stalls, ranks = self.group.stalls, self.group.ranks
-        details = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank])}" for rank in self.candidates())
+        ranks = self.group.ranks
+        details = "; ".join(f"rank {rank} {self.group.whereabouts(rank)}" for rank in self.candidates())
         return f"{_first_call(self._present())}: no rank sent anything: {details}{in_the_world(ranks)}"
 
     def _present(self) -> list[Arrival]:

@@ -39,7 +39,7 @@ class ThreadTransport:
         self.deferred = DeferredErrors()
         self._sequence = 0
         self._closed = False
-        group.world.open.add(self)
+        group.world.join(self)
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""

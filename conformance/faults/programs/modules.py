@@ -40,7 +40,9 @@ def _sharded() -> nn.Module:
 
 def _rows(dist: Any) -> Any:
     """A DTensor whose rows lie on the ranks."""
-    return distribute_tensor(torch.arange(18.0).view(6, 3), init_device_mesh("cpu", (dist.get_world_size(),)), [Shard(0)])
+    return distribute_tensor(
+        torch.arange(18.0).view(6, 3), init_device_mesh("cpu", (dist.get_world_size(),)), [Shard(0)]
+    )
 
 
 def ddp_dead(dist: Any) -> None:
