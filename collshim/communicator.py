@@ -272,8 +272,21 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         self._subgroups[members] = count  # not before: ranks that try again must meet
         return None if transport is None else (transport, members, key)
 
+    def settle(self) -> None:
+        """Wait until the GPU is done with this rank's calls.
+
+        Raises:
+            DeadlineError, PeerError: one of them was aborted, and no error has told of it yet. On CUDA a wait orders
+                streams, so a call may fail after it.
+        """
+        self._transport.settle()
+
     def close(self) -> None:
-        """Leave the group; later calls raise ``BrokenCommunicatorError``."""
+        """Leave the group; later calls raise ``BrokenCommunicatorError``.
+
+        Raises:
+            DeadlineError, PeerError: as ``settle``; the group is left all the same.
+        """
         self._log("closed")
         self._plans.clear()
         self._transport.close()

@@ -252,9 +252,8 @@ class Posting:
         in_line = plan.in_line if waits else None
         if in_line is not None and not (self._deferred or self._logs_calls or (out is None and plan.gets)):
             return in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
-        earlier = self._earlier() if self._deferred else None
         start = plan.start or (self._transport.message if plan.is_message else self._transport.start)
-        pending, site = self._pending, None
+        pending, site, earlier = self._pending, None, self._earlier() if self._deferred else None
         if self._tells_site:
             site = caller()
             if pending.latest is not None or pending.entries:
@@ -274,7 +273,7 @@ class Posting:
             work._out = out
         else:
             join = self._join if parts is None else partial(self._join, parts=parts)
-            work._join = None if plan.collective is SEND else join  # it has no result, and may be kept for long
+            work._join = join if plan.collective is not SEND else None  # of a send, which may be kept for long
             if kind is not None or parts is not None:
                 work._kind, work._is_simple = kind, False
         if earlier is not None:

@@ -225,6 +225,7 @@ def _run(task: Task) -> Any:
     fn, args = pickle.loads(task.work)
     result = fn(*args)
     world.announce_leaving("has returned from its function", stays=True)
+    world.settle()
     return result
 
 

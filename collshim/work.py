@@ -306,6 +306,13 @@ class Together(Work[list[Any]]):
         super().__init__()
         self._works = works
 
+    def wait(self, timeout: float | None = None) -> list[Any]:
+        """See ``Work.wait``; again each part is asked, since a call on CUDA may fail after its wait."""
+        if self._settled and self._failure is None:
+            for work in self._works:
+                work.wait(timeout)
+        return super().wait(timeout)
+
     def _complete(self, timeout: float | None) -> list[Any]:
         """All results; where some failed, the first failure, once every work has been waited for."""
         limit = math.inf if timeout is None else time.monotonic() + timeout

@@ -13,23 +13,23 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakMethod
 
 from torch.distributed import HashStore
 
+from collshim import exit_status
 from collshim.calls.site import activity_of, how_it_failed
 from collshim.communicator import Communicator
 from collshim.environment import LaunchedRank, read
-from collshim.errors import WorldError
+from collshim.errors import CommunicationError, WorldError
 from collshim.forks import INHERITED, no_rank
-from collshim.log import LOG, show_as_asked
+from collshim.joining import join
 from collshim.settings import get as current_options
 from collshim.transports import Transport
 from collshim.transports.processes.nccl import LAUNCH_WATCH
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
-from collshim.transports.processes.serving import reach_store
-from collshim.transports.processes.store import ProcessWorld, nccl_is_there
+from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.threads.group import ThreadWorld
 from collshim.transports.threads.transport import ThreadTransport
 from collshim.transports.threads.turns import Turns
@@ -92,7 +92,6 @@ class _Process:
     shared: ProcessWorld | None = None
     local_worlds = 0
     generations = itertools.count()
-    processes_worlds = itertools.count()
     forked_off = ""
 
 
@@ -215,11 +214,29 @@ def _leave_at_exit() -> None:
         _announce_and_wait(_Process.world, why)
     shared = _Process.shared
     if shared is not None:
+        _fail_if_untold(shared, waits=error is None)
         shared.abandon()
     PROGRESS.stop()
     LEFTOVERS.stop()
     LAUNCH_WATCH.stop()
     warn_of_leaks()  # last: a warning may be an error
+
+
+def _fail_if_untold(shared: ProcessWorld, *, waits: bool) -> None:
+    """The process does not end well if a call on a GPU was aborted and the program does not know."""
+    try:
+        shared.settle(waits=waits)
+    except CommunicationError as failure:
+        name = f"{type(failure).__module__}.{type(failure).__qualname__}"
+        exit_status.fail(f"{name}: {failure} (the program ended and was not told before)")
+    except KeyboardInterrupt:
+        exit_status.fail("KeyboardInterrupt: calls on the GPU were not over")
+
+
+def settle() -> None:
+    """Wait until the GPU is done with the process's calls; raise a failure that the program was not told of."""
+    if _Process.shared is not None:
+        _Process.shared.settle()
 
 
 def warn_of_leaks() -> None:
@@ -331,28 +348,7 @@ def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str 
         alone = World(ThreadTransport(ThreadWorld(1).group((0,), "world"), 0), 0, 1, (0,))
         alone.store = HashStore() if store is None else store
         return alone
-    show_as_asked()
-    LOG.info("rank %d of %d joins %s:%d, deadline %g s", place.rank, place.size, place.address, place.port, seconds)
-    server = "another process"
-    if store is None:
-        server = "the launcher's agent" if place.agent_store else "rank 0" if place.rank else ""
-        store = reach_store(place.address, place.port, serves=not server, timeout=seconds, server=server)
-    chosen = {"server": server, "name": _name(), "secret": _secret(secret)}
-    shared = ProcessWorld(store, place.rank, seconds, place.address, **chosen)
-    _Process.shared = shared
-    atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
-    atexit.register(_leave_at_exit)
-    from collshim.transports.processes.transport import ProcessTransport
-
-    try:
-        shared.enrol(place.size)
-        transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
-        shared.meet(place.size)
-        shared.refuse()
-    except BaseException as error:
-        _Process.shared = None
-        shared.withdraw(how_it_failed(error))
-        raise
+    transport, shared = join(place, store, seconds, secret, _keep)
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
     world.store = shared.store
@@ -360,23 +356,9 @@ def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str 
     return world
 
 
-def _name() -> str:
-    """The world's: apart from those that the process had before, and from those of ranks that an agent restarted."""
-    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return f"world{next(_Process.processes_worlds)}" + (f".{restarts}" if restarts != "0" else "")
-
-
-def _secret(given: str | None) -> bytes:
-    return (os.environ.get("COLLSHIM_SECRET", "") if given is None else given).encode()
-
-
-def _checks(shared: ProcessWorld) -> bool | Literal["sites"] | None:
-    """Rank 0 decides for all: whether NCCL is there may differ between them. None: all but calls on CUDA tensors."""
-    chosen = current_options().check
-    own = chosen if chosen is not None or nccl_is_there() else True
-    words: dict[str, bool | Literal["sites"] | None] = {"True": True, "False": False, "None": None, "sites": "sites"}
-    agreed = words[shared.agreed("check", str(own))]
-    if chosen is not None and chosen != agreed:
-        rank = shared.rank
-        raise WorldError(f"the check between ranks is {chosen} on rank {rank}, {agreed} on rank 0, should be the same")
-    return agreed
+def _keep(shared: ProcessWorld | None) -> None:
+    """What is to be ended with the process; None for nothing."""
+    _Process.shared = shared
+    if shared is not None:
+        atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
+        atexit.register(_leave_at_exit)

@@ -29,8 +29,8 @@ BOUNDS: dict[str, dict[str, Bound]] = {
         "torch all_reduce 4 MB": ((50, 38), (50, 38)),
     },
     "processes": {
-        "engine all_reduce 16 B, out=": ((73, 44), (73, 44)),
-        "torch all_gather 16 B, list": ((86, 49), (86, 49)),
+        "engine all_reduce 16 B, out=": ((73, 45), (73, 45)),
+        "torch all_gather 16 B, list": ((86, 50), (86, 50)),
         "engine send 16 B": ((53, 34), (53, 34)),
         "engine recv 16 B": ((76, 52), (68, 44)),
     },

@@ -98,8 +98,12 @@ class Exchange(GroupWork):
             start = self._prepared()
             if self._on_gpu:
                 group.launches.meet(self, self._place(self.calls or [self.plan.call] * group.size))
+                group.launches.mark()
             port = group.connected_gpu_port() if self._on_gpu else group.data_group
             self.outputs, work, finish = start(port, self.inputs, self.outputs)
+        except (DeadlineError, PeerError) as failure:  # of the ranks that meet before NCCL connects them
+            self.fail(failure)
+            return
         except Exception as error:
             self.fail_to_start(error)
             return
@@ -205,13 +209,12 @@ class Exchange(GroupWork):
     def _may_be_given_up(self, posted: Sequence[float]) -> bool:
         """Whether some rank came so much later than another that this one may have given the call up.
 
-        Each rank's clock is its own. So it looks at how long it stayed away itself, and how long it waits already; and
-        at how far apart the ranks' posts are, beyond what they were in the call that they came to most together.
+        Each rank's clock is its own: it looks at how long it stayed away and waits itself, and at how much farther
+        apart the ranks' posts are than in the call that they came to most together.
         """
         spread = max(posted) - min(posted)
         self.group.least_spread = least = min(spread, self.group.least_spread)
-        has_waited = time.monotonic() - self.posted > FIRST_SLICE
-        return self.may_be_late or has_waited or spread - least > FIRST_SLICE
+        return self.may_be_late or max(spread - least, time.monotonic() - self.posted) > FIRST_SLICE
 
     def _compute(self, fingerprints: Sequence[Fingerprint]) -> None:
         """All data came with the fingerprints."""
@@ -330,12 +333,17 @@ class Exchange(GroupWork):
         by this wait, and torch itself copies on it. The work's own event covers none of that.
         """
         stream = self.stream or torch.accelerator.current_stream()
+        if self.group.launches.blocks:
+            self.group.launches.stand(self)
+            if self.failure is not None:
+                return
         with on_stream(stream):
             try:
                 self.work.wait()
             except RuntimeError as error:
                 self.fail(self._local_failure(error))
                 return
+            self.nccl = self.work
             self._finish()
             self.mark_behind()
         follow(stream, self.outputs)

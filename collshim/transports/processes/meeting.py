@@ -62,7 +62,7 @@ class Meeting(Watched):
     def look(self) -> None:
         """Raise where the group has ended, or a rank that is missing has left."""
         self._work.raise_if_ended()
-        if any(self._group.stalls.any_left([self._group.ranks[rank]]) for rank in self._absent()):
+        if any(self._group.stalls.any_left([self._group.ranks[rank]], self._group.key) for rank in self._absent()):
             raise self._end(PeerError, "nobody else will come")
 
     def expire(self) -> None:
@@ -77,7 +77,7 @@ class Meeting(Watched):
 
     def _end(self, kind: type[PeerError] | type[DeadlineError], why: str) -> CommunicationError:
         group = self._group
-        where = [(rank, group.stalls.whereabouts(group.ranks[rank])) for rank in self._absent()]
+        where = [(rank, group.stalls.whereabouts(group.ranks[rank], group.key)) for rank in self._absent()]
         return group.end(kind, f"{missing_text(str(self._work.call), where, [], group.ranks)} ({why})")
 
 

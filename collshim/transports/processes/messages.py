@@ -252,6 +252,7 @@ class Messages:
             return
         with _failing(message):
             self._group.launches.meet_peer(message, peer)
+            self._group.launches.mark()
             message.work = start()
             self._launched(message, message.work)
             message.moved = True
@@ -261,6 +262,7 @@ class Messages:
         launches = self._group.launches
         try:
             launches.meet(batch[0][0], device)
+            launches.mark()
             _, work = coalesced(self._port(), device, [start for _, start in batch])
         except Exception as error:
             failure = error if isinstance(error, CollshimError) else batch[0][0].broken(str(error))

@@ -132,10 +132,13 @@ class MessageRequest(GroupWork):
 
     def _order_streams(self, stream: torch.Stream) -> None:
         """The stream that the message was posted on follows NCCL's data, and this thread's stream that one."""
+        if self.group.launches.blocks:
+            self.group.launches.stand(self)
         if self.work is not None:
             try:
                 with on_stream(stream):
                     self.work.wait()
+                    self.nccl = self.work
                     self.mark_behind()
             except RuntimeError as error:
                 raise self.broken(without_source(error)) from error

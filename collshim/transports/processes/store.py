@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import hmac
 import os
 import threading
@@ -23,14 +22,16 @@ from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
-from collshim.transports.processes.backend import accelerators_backend, accelerators_backend_type
+from collshim.transports.processes.backend import accelerators_backend_type
 from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.dropping import DROPPED
 from collshim.transports.processes.enrolment import Enrolment
+from collshim.transports.processes.gpu_group import made_nccl, nccl_is_there, never_free
 from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making, require_descriptors
 from collshim.transports.processes.serving import LONGEST, reach_store
 from collshim.transports.processes.stalls import StallInspector
+from collshim.transports.processes.untold import Untold
 
 _CONNECTS_LATER = os.environ.get("TORCH_GLOO_LAZY_INIT", "0") not in ("", "0")
 _OF_GLOO = "0"
@@ -69,6 +70,7 @@ class ProcessWorld:
         client: asks the store.
         connections: those that messages travel on.
         pending: this rank's calls that were not waited for.
+        untold: failures that ended groups on GPUs, and that the program was not told of.
         store: for torch itself, which asks it where gloo's processes are.
     """
 
@@ -94,6 +96,7 @@ class ProcessWorld:
         self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)
         self.stalls = StallInspector(self.client, rank)
         self.pending = PendingCalls()
+        self.untold = Untold()
         self._address = address
         self._device: Any = None
         self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
@@ -164,6 +167,7 @@ class ProcessWorld:
         in_order = sorted(self._transports(), key=lambda transport: str(transport.key), reverse=True)
         self.store = self._given = None
         with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
+            others.callback(self.untold.raise_any)
             others.callback(self.client.close)
             others.callback(self.connections.close)
             others.callback(self._await_nccl)
@@ -172,16 +176,25 @@ class ProcessWorld:
             warn_of(self._never_closed(), "the world")
 
     def _await_nccl(self) -> None:
-        """NCCL's ends are over, which may wait for the other ranks; at the deadline they are broken off."""
+        """NCCL's ends are over, which may wait for the other ranks.
+
+        What has not ended at the deadline is left to its thread: torch would wait for that before it aborts, and then
+        abort what is no more.
+        """
         limit = time.monotonic() + self.timeout
         for thread in list(self.ending_nccl):
             thread.join(max(0.0, limit - time.monotonic()))
         late = list(self.ending_nccl.values())
-        for group in late:
-            end_nccl(group, failed=True)
+        never_free(late)
         if late:
             text = f"closing the world: NCCL did not end {len(late)} of its groups within {self.timeout:g} s"
             raise DeadlineError(f"{text}, which other ranks have not closed perhaps")
+
+    def settle(self, *, waits: bool = True) -> None:
+        """Wait until the GPU is done with this process's calls; raise a failure that the program was not told of."""
+        for transport in self._transports() if waits else ():
+            transport.await_gpu()
+        self.untold.raise_any()
 
     def abandon(self) -> None:
         """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
@@ -199,6 +212,8 @@ class ProcessWorld:
         warn_of(self._never_closed(), "the world")
 
     def _never_closed(self) -> list[str]:
+        for transport in self._transports():
+            transport.launches.let_go_of_works()
         return never_closed(transport for transport in self._transports() if transport.is_usable())
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
@@ -252,7 +267,7 @@ class ProcessWorld:
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():
-            nccl = _nccl(PrefixStore("nccl", store), key, ranks, rank, self.timeout)
+            nccl = made_nccl(PrefixStore("nccl", store), key, ranks, rank, self.timeout)
             group._register_backend(torch.device(ACCELERATOR), accelerators_backend_type(), nccl)
             named: Any = group  # its stubs have a type for names that older releases lack
             named._set_group_name(key)
@@ -364,34 +379,3 @@ class ProcessWorld:
             else:
                 self._device = ProcessGroupGloo.create_default_device()
         return self._device
-
-
-def nccl_is_there() -> bool:
-    """Whether torch has NCCL, or its like for another accelerator, and sees a GPU."""
-    return accelerators_backend() is not None
-
-
-def _nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: float) -> Any:
-    """NCCL's ProcessGroup; torch's log, its flight recorder and its profiler name it by ``key``."""
-    kind = accelerators_backend()
-    options = kind.Options()
-    options.group_name, options.global_ranks_in_group = key, [*ranks]
-    options._timeout = timedelta(seconds=_PATIENCE * timeout)  # then torch's watchdog ends the process: ours is first
-    return kind(store, rank, len(ranks), options)
-
-
-def never_free(groups: Sequence[ProcessGroup]) -> None:
-    """Let no destructor run, also when the interpreter takes down what it holds."""
-    for group in groups:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
-
-
-def end_nccl(group: ProcessGroup, *, failed: bool) -> None:
-    """End the group's NCCL: once what is on its way is done or, where a rank has failed, at once.
-
-    Left to its destructor it would end what is on its way in either case.
-    """
-    if not nccl_is_there():
-        return
-    nccl: Any = group._get_backend(torch.device(ACCELERATOR))
-    nccl.abort() if failed else nccl.shutdown()

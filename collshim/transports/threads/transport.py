@@ -139,6 +139,9 @@ class ThreadTransport:
         """See ``Transport.leave``."""
         self.group.world.leave(self.group.ranks[self.rank], why)
 
+    def settle(self) -> None:
+        """See ``Transport.settle``; here nothing fails after its wait."""
+
     def close(self) -> None:
         """See ``Transport.close``."""
         if not self._closed:

@@ -12,6 +12,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable, Container
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlparse
@@ -81,9 +82,11 @@ def introduce(group: CollectiveGroup) -> None:
 
 def dismiss(group: ProcessGroup) -> None:
     """The group is left; where torch knows it, torch forgets it, with all others where it is torch's default one."""
-    if group in _torchs():
-        torch.distributed.destroy_process_group(group)
-    group.shutdown()  # not every release of torch informs the group
+    try:
+        group.shutdown()  # not by torch, which would forget nothing if this raises
+    finally:
+        if group in _torchs():
+            torch.distributed.destroy_process_group(group)
 
 
 def dismiss_stale_default() -> None:
@@ -180,9 +183,9 @@ def _deadline(timeout: timedelta) -> float | None:
 
 
 def _left(state: Membership) -> None:
-    """The default group is left, and all others with it."""
-    for group in state.groups - {state.whole}:
-        dismiss(group)
-    enter(None)
-    if state.leave is not None:
-        state.leave()
+    """The default group is left, and all others with it; in any case, whatever a group's end raises."""
+    with ExitStack() as others:
+        others.callback(state.leave or state.whole.communicator.settle)
+        others.callback(enter, None)
+        for group in state.groups - {state.whole}:
+            others.callback(dismiss, group)

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed import PrefixStore, ReduceOp, Store
+from torch.distributed import PrefixStore, ReduceOp, Store, destroy_process_group
+from torch.distributed.distributed_c10d import _world
 
 from collshim.communicator import Communicator
 from collshim.torch.distributed import collectives
@@ -181,6 +182,15 @@ class CollectiveGroup(ProcessGroup):
     def set_timeout(self, timeout: timedelta) -> None:
         """How long a wait may take from now on."""
         self.deadline = timeout.total_seconds()
+
+    def shutdown(self) -> None:
+        """The group is left, once; torch, which forgets a group behind this, forgets it if this raises too."""
+        try:
+            super().shutdown()
+        except BaseException:
+            if self in _world.pg_map:
+                destroy_process_group(self)
+            raise
 
     def abort(self) -> None:
         """``shutdown``."""
