@@ -61,7 +61,11 @@ class World:
     def activity(self) -> str:
         """What this rank does while it waits in no collective, in words: its line of the program, and its last call."""
         threads = self._threads or [threading.main_thread().ident or 0]
-        return activity_of(threads, self.communicator._pending.last_call())
+        return activity_of(threads, self.last_call())
+
+    def last_call(self) -> str:
+        """The last call that this rank posted, in words; empty before the first."""
+        return self.communicator._pending.last_call()
 
     def __repr__(self) -> str:
         return f"<World: rank {self.rank} of {self.size}>"

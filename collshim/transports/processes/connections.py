@@ -253,7 +253,7 @@ class Connections:
 
     def _connection(self, rank: int) -> Connection:
         """The one to a rank; made where there is none yet."""
-        why = self._unreachable.get(rank) or self._ended.get(rank)
+        why = "it was closed" if self._is_closed else self._unreachable.get(rank) or self._ended.get(rank)
         if why:
             raise ConnectionResetError(errno.ECONNRESET, why)
         host, port = self.addresses[rank]

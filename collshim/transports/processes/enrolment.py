@@ -120,8 +120,8 @@ class Enrolment:
             raise WorldError(text)
 
     def others(self) -> Sequence[int]:
-        """The ranks that have joined."""
-        keys = [f"members/{rank}" for rank in range(min(self._own["size"], _MOST_NAMED))]
+        """The ranks that have joined, beyond what this one takes for the size of the world too."""
+        keys = [f"members/{rank}" for rank in range(_MOST_NAMED)]
         return [rank for rank, text in enumerate(self._client.get(keys)) if text and rank != self._rank]
 
 

@@ -29,6 +29,7 @@ from collshim.errors import (
     CommunicationError,
     DeadlineError,
     PeerError,
+    described,
     is_of_handler,
     is_of_user,
     local_failure,
@@ -127,7 +128,7 @@ class Exchange(GroupWork):
         if isinstance(error, DistBackendError):
             return self.group.end(PeerError, f"{self.call}: NCCL failed: {error}")
         if self._on_gpu:
-            return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {type(error).__name__}: {error}")
+            return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}")
         return local_failure(self.plan.call.op, error)
 
     def _prepared(self) -> Transfer:
@@ -363,6 +364,11 @@ class Exchange(GroupWork):
         group = self.group
         if group.stalls.never_come(group.key, group.ranks, self.sequence):
             self._end(PeerError, "nobody else will come", None)
+
+    def whom(self) -> str:
+        """See ``Watched``."""
+        group = self.group
+        return group.stalls.missing_text(group.key, group.ranks, self.sequence, self.call, ends=False)
 
     def expire(self) -> None:
         """See ``Watched``."""

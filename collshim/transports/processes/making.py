@@ -57,6 +57,12 @@ class _Step(Watched):
             if self.stalls.any_left(absent):
                 raise PeerError(self.text(absent))
 
+    def whom(self) -> str:
+        """See ``Watched``."""
+        with suppress(StoreSilentError):
+            return self.text(self.absent())
+        return ""
+
     def expire(self) -> None:
         """Raise where a rank is missing, or the store does not say."""
         self.look()

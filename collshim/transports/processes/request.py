@@ -164,6 +164,10 @@ class MessageRequest(GroupWork):
             raise self._end(PeerError, "nobody else will come")
         self._saw_left = left
 
+    def whom(self) -> str:
+        """See ``Watched``."""
+        return self._text("interrupted")
+
     def expire(self) -> None:
         """See ``Watched``."""
         if not self.moved:

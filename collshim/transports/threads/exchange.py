@@ -131,6 +131,10 @@ class Arrival(Work[Any], Watched):
         if self.exchange is not None:
             self.exchange.fail_if_abandoned()
 
+    def whom(self) -> str:
+        """See ``Watched``."""
+        return "" if self.exchange is None else self.exchange.missing_text(self.exchange.missing())
+
     def expire(self) -> float | None:
         """The whole group fails, with the names of the missing ranks; where one computes, after a deadline more."""
         return None if self.exchange is None else self.exchange.expire(self._limit or 0.0)
