@@ -288,7 +288,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             DeadlineError, PeerError: as ``settle``; the group is left all the same.
         """
         self._log("closed")
-        self._plans.clear()
+        self._forget_plans()
         self._transport.close()
 
     def announce_leaving(self, why: str, *, stays: bool = False) -> None:

@@ -112,6 +112,10 @@ class Posting:
             return plan.in_line(inputs, out, caller() if self._tells_site else None, self.timeout)
         return self._start(plan, inputs, out, out, None, None)
 
+    def _forget_plans(self) -> None:
+        self._plans.clear()
+        self._latest.clear()
+
     def _like_earlier(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Plan | None:
         """The plan of such a call, where these tensors are like those of one; the next call is likely to be its too."""
         key: Any = (collective, op, root, array.dtype, array.shape)

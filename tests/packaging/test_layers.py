@@ -36,7 +36,7 @@ LEVELS = (
     ("adapting.absent", "adapting.fall_through", "adapting.importers", "adapting.replacing"),
     ("adapting.stand_in",),
     ("adapting.startup.sitecustomize",),
-    ("arithmetic", "arrays", "environment", "forks", "log", "nan", "settings"),
+    ("arithmetic", "arrays", "environment", "forks", "log", "nan", "settings", "strangers"),
     ("work",),
     ("calls", "calls.collective", "calls.likeness", "calls.site"),
     ("calls.call", "calls.aliasing"),

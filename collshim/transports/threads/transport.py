@@ -16,6 +16,7 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError, local_failure
 from collshim.layout import Parts
+from collshim.strangers import ASKING, refuse
 from collshim.transports.compute import Computation, computation
 from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange
 from collshim.transports.threads.group import ThreadGroup
@@ -43,6 +44,8 @@ class ThreadTransport:
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
+        if ASKING.world is not None:
+            refuse()
         if plan.prepared is None and plan.signature is not None and plan.on_cpu and not plan.call.is_ragged:
             plan.prepared = _prepared(plan)
         if self.size == 1 and plan.prepared is not None and not plan.call.needs_grad:
@@ -91,6 +94,7 @@ class ThreadTransport:
 
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.message``."""
+        refuse()
         group, call, deferred = self.group, plan.call, self.deferred
         is_eager = isinstance(inputs, Tensor) and inputs.nbytes <= EAGER_BYTES
         if is_eager and isinstance(inputs, Tensor):
@@ -127,6 +131,7 @@ class ThreadTransport:
 
     def split(self, ranks: Sequence[int], key: str) -> ThreadTransport | None:
         """See ``Transport.split``."""
+        refuse()
         if self._closed:
             self._refuse()
         if self.rank not in ranks:
