@@ -148,7 +148,7 @@ def current() -> World:
     Raises:
         WorldError: a thread that no rank started while ranks of this process are threads; a contradicting environment.
     """
-    if (world := peek()) is not None:
+    if (world := _thread.world or _Process.world or _inherited()) is not None:
         return world
     if (error := no_rank_here()) is not None:
         raise error

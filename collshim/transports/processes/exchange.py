@@ -36,7 +36,17 @@ from collshim.errors import (
 )
 from collshim.layout import Parts
 from collshim.transports.compute import computation
-from collshim.transports.processes.backend import FLOATS, INTEGERS, OF_BACKEND, OF_GROUP, Endpoint, Finish, Transfer
+from collshim.transports.processes.backend import (
+    FLOATS,
+    INTEGERS,
+    OF_BACKEND,
+    OF_GROUP,
+    Endpoint,
+    Finish,
+    Transfer,
+    is_over,
+    without_source,
+)
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group, GroupWork
@@ -352,7 +362,7 @@ class Exchange(GroupWork):
     def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works."""
         try:
-            watch(self, partial(_is_over, work), limit, first=self._first_slice)
+            watch(self, partial(is_over, work), limit, first=self._first_slice)
         except RuntimeError as error:
             if isinstance(error, CollshimError) or is_of_user(error):
                 raise
@@ -385,22 +395,3 @@ def _fresh(plan: Plan) -> Callable[[], Tensor]:
     """What makes memory for the result of a call whose shape is known: from a tensor of that shape and one element."""
     element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
     return partial(torch.empty_like, element.expand(plan.shape or ()))
-
-
-def _is_over(work: Any, seconds: float) -> bool:
-    """Whether the work is over after at most ``seconds``; raises what it failed with."""
-    try:
-        work.wait(timedelta(seconds=seconds))
-    except RuntimeError as error:
-        if is_of_user(error):
-            raise
-        if not work.is_completed():
-            return False
-        work.wait()  # it ended just as the time did: this returns at once, or raises what it failed with
-    return True
-
-
-def without_source(error: RuntimeError) -> str:
-    """What gloo says, without the line of its own source that it says it from and its guess at a cause."""
-    text = str(error).partition("\n")[0].partition(". ")[0]
-    return text.partition("] ")[2] or text if text.startswith("[") else text

@@ -65,11 +65,8 @@ class Arrival(Work[Any], Watched):
         self.inputs = inputs
         self.outputs = outputs
         self.caller = caller
-        if caller is not None and type(inputs) is Tensor:
-            try:
-                self.version = inputs._version
-            except RuntimeError:  # a tensor of inference mode has none
-                self.version = None
+        if caller is not None and type(inputs) is Tensor and not inputs.is_inference():
+            self.version = inputs._version
         self.deferred = deferred
         self._claim = True
         if not plan.on_cpu and plan.device.type == ACCELERATOR:

@@ -44,15 +44,13 @@ class ThreadTransport:
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
-        if ASKING.world is not None:
-            refuse()
         if plan.prepared is None and plan.signature is not None and plan.on_cpu and not plan.call.is_ragged:
             plan.prepared = _prepared(plan)
         if self.size == 1 and plan.prepared is not None and not plan.call.needs_grad:
             return self._alone(plan, inputs, outputs, caller)
         group, arrival = self.group, Arrival(plan, inputs, outputs, caller, self.deferred)
         with group.lock:
-            if self._closed or group.failure is not None:
+            if self._closed or group.failure is not None or ASKING.world is not None:
                 self._refuse()
             try:
                 sequence = self._sequence
@@ -94,7 +92,6 @@ class ThreadTransport:
 
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.message``."""
-        refuse()
         group, call, deferred = self.group, plan.call, self.deferred
         is_eager = isinstance(inputs, Tensor) and inputs.nbytes <= EAGER_BYTES
         if is_eager and isinstance(inputs, Tensor):
@@ -102,7 +99,7 @@ class ThreadTransport:
         arrival = Arrival(plan, inputs, outputs, caller, deferred)
         arrival.place = 0 if call.op == "send" else 1
         with group.lock:
-            if self._closed or group.failure is not None:
+            if self._closed or group.failure is not None or ASKING.world is not None:
                 self._refuse()
             queues = group.queues[self.rank if call.op == "recv" or call.root is None else call.root]
             ranks = (self.rank, call.root) if call.op == "send" else (call.root, self.rank)
@@ -131,8 +128,7 @@ class ThreadTransport:
 
     def split(self, ranks: Sequence[int], key: str) -> ThreadTransport | None:
         """See ``Transport.split``."""
-        refuse()
-        if self._closed:
+        if self._closed or ASKING.world is not None:
             self._refuse()
         if self.rank not in ranks:
             return None
@@ -163,6 +159,7 @@ class ThreadTransport:
         self.group.fail(local_failure(call.op, error, f" (on rank {self.rank}, as it posted the call)"))
 
     def _refuse(self) -> None:
+        refuse()
         if self._closed:
             raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
         raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self.group.failure}")
