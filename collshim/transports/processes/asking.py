@@ -12,7 +12,7 @@ from collshim.transports.processes.connections import Connections
 def activities(connections: Connections, ranks: Sequence[int], seconds: float) -> dict[int, str]:
     """What each of these ranks does, in words, or that its process has ended; waits for at most so many seconds.
 
-    Empty before the ranks know where they listen.
+    Empty before the ranks know where they listen; without those that answer that they have nothing to say.
     """
     asked, limit = dict[int, int](), time.monotonic() + seconds
     for rank in ranks:
@@ -26,7 +26,8 @@ def activities(connections: Connections, ranks: Sequence[int], seconds: float) -
 
     while not connections.wait(is_over, max(0.0, limit - time.monotonic())) and time.monotonic() < limit:
         pass
-    found = {rank: answers.pop(asked.get(rank, 0), "") or _silence(connections, rank, seconds) for rank in ranks}
+    told = {rank: answers.pop(asked.get(rank, 0), None) for rank in ranks}
+    found = {rank: _silence(connections, rank, seconds) if text is None else text for rank, text in told.items()}
     return {rank: text for rank, text in found.items() if text}
 
 
