@@ -58,7 +58,12 @@ LEVELS = (
     ("transports.processes.untold",),
     ("transports.processes.store",),
     ("transports.processes.gloo", "transports.processes.group", "rendezvous"),
-    ("transports.processes.launch", "transports.processes.meeting", "transports.processes.progress"),
+    (
+        "transports.processes.connecting",
+        "transports.processes.launch",
+        "transports.processes.meeting",
+        "transports.processes.progress",
+    ),
     ("transports.processes.exchange", "transports.processes.nccl"),
     ("transports.processes.gpu", "transports.processes.request"),
     ("transports.processes.messages",),
