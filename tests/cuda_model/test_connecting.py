@@ -144,7 +144,7 @@ except collshim.DeadlineError:
 def test_a_process_ends_though_its_thread_does_not(tmp_path: Any) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
-    surroundings = {**os.environ, "PYTHONPATH": os.getcwd(), "COLLSHIM_TIMEOUT": "2"}
+    surroundings = {**os.environ, "PYTHONPATH": os.getcwd(), "COLLSHIM_TIMEOUT": "8"}
     command = [sys.executable, "-m", "collshim", "run", "-n", "2", str(script)]
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
