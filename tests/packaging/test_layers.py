@@ -59,7 +59,7 @@ LEVELS = (
     (f"{_P}.untold",),
     (f"{_P}.store",),
     (f"{_P}.gloo", f"{_P}.group", "rendezvous"),
-    (f"{_P}.launch", f"{_P}.meeting", f"{_P}.progress"),
+    (f"{_P}.connecting", f"{_P}.launch", f"{_P}.meeting", f"{_P}.progress"),
     (f"{_P}.exchange", f"{_P}.nccl"),
     (f"{_P}.gpu", f"{_P}.request"),
     (f"{_P}.messages",),

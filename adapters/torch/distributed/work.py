@@ -11,10 +11,10 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-import optree
 import torch.distributed
 from torch import Tensor
 from torch.futures import Future
+from torch.utils._pytree import tree_leaves
 
 import collshim.work
 from collshim import world
@@ -196,7 +196,7 @@ def _own_of(work: collshim.work.Work[Any], outputs: list[Any]) -> tuple[Tensor, 
 
 def _devices(outputs: Any) -> list[int | str | torch.device]:
     """The GPUs of outputs, however they nest: a future of these lets the streams of who waits for it follow."""
-    leaves = optree.tree_leaves(outputs)
+    leaves = tree_leaves(outputs)
     found = {leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_cuda}
     return [*found]
 

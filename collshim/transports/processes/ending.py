@@ -185,8 +185,8 @@ class GroupEnd:
             return None
         has_failed = not isinstance(self._failure, BrokenCommunicatorError | type(None))
         is_nccl_left = self.launches.are_used and not has_failed
-        if not is_nccl_left:
-            end_nccl(groups[0], failed=has_failed)
+        if self.launches.are_used and has_failed:
+            end_nccl(groups[0], failed=True)
         if not is_nccl_left and self._is_idle() and self._is_made():
             groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
             self._ended()

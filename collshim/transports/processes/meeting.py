@@ -22,14 +22,14 @@ class Meeting(Watched):
     def __init__(self, group: Group, world: Any, work: GroupWork, key: str, ranks: Sequence[int]) -> None:
         self._group = group
         self._client = world.client
-        self._timeout = world.timeout
+        self._seconds = world.timeout
         self._work = work
         self._keys = {rank: f"{key}/{rank}" for rank in ranks}
 
-    def hold(self, device: int) -> None:
-        """Wait for all; raise where some do not come, or two have come with one GPU."""
-        self._client.set(self._keys[self._group.rank], _gpu(device), self._timeout)
-        watch(self, self._have_come, time.monotonic() + self._timeout)
+    def hold(self, device: int, limit: float) -> None:
+        """Wait for all; raise if some have not come by the time ``limit``, or two have come with one GPU."""
+        self._client.set(self._keys[self._group.rank], _gpu(device), self._seconds)
+        watch(self, self._have_come, limit)
         gpus = self._told()
         for gpu in gpus.values():
             same = [other for other in gpus if gpus[other] == gpu]

@@ -24,6 +24,7 @@ from collshim.accelerator import is_capturing, module
 from collshim.calls.call import in_the_world
 from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.transports.processes.client import StoreSilentError
+from collshim.transports.processes.connecting import Connecting, First, message_to, reduce_all
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.processes.launch import InLineCall, Launch, event_on
 from collshim.transports.processes.meeting import Meeting
@@ -56,7 +57,7 @@ class Launches:
         in_line: those that took their place in their callers' streams, or were waited for, since the last look.
         unwaited: the works of the others since the last look, which nobody has waited for, with their streams.
         are_watched: whether the watch will look at them.
-        meetings: how often the ranks have met.
+        meetings: how often the ranks have met; ``are_used``: whether they were to, all of them or two.
         blocks: whether a wait for a call stands until its data is there.
     """
 
@@ -74,22 +75,18 @@ class Launches:
         self._pairs: set[int] = set()
         self._pause = max(_TOLD_AFTER, group.size / _RANKS_PER_SECOND)  # between two words of this rank
         self.meetings = 0
+        self.are_used = False
         self._launched = self._told = -1
         self._told_at = float("-inf")
         self._next_look = 0.0
 
-    @property
-    def are_used(self) -> bool:
-        """Whether NCCL has connected ranks of the group."""
-        return bool(self.meetings or self._pairs)
-
     def meet(self, work: GroupWork, device: torch.device) -> None:
-        """Before the first call on a GPU: all ranks have come with theirs, no two with the same."""
+        """Before the first call on a GPU: all ranks have come with theirs, no two with the same, and are connected."""
         number = module().current_device() if device.index is None else device.index
         if number not in self._met:
             key = f"{self._group.key}/gpus/{self.meetings}"
             self.meetings += 1
-            Meeting(self._group, self._world, work, key, range(self._group.size)).hold(number)
+            self._connect(work, key, range(self._group.size), number, reduce_all)
             self._met.add(number)
 
     def meet_peer(self, work: GroupWork, peer: int) -> None:
@@ -98,8 +95,25 @@ class Launches:
         if peer not in self._pairs and peer != rank:
             pair = sorted((rank, peer))
             key = f"{self._group.key}/gpus/{pair[0]}-{pair[1]}"
-            Meeting(self._group, self._world, work, key, pair).hold(module().current_device())
+            self._connect(work, key, pair, module().current_device(), message_to(peer, rank))
             self._pairs.add(peer)
+
+    def _connect(self, work: GroupWork, key: str, ranks: Sequence[int], number: int, first: First) -> None:
+        """The ranks meet, and let NCCL connect them; if this rank is interrupted meanwhile the group ends for all."""
+        self.are_used = True
+        seconds = self._world.timeout
+        limit = time.monotonic() + seconds
+        try:
+            Meeting(self._group, self._world, work, key, ranks).hold(number, limit)
+            Connecting(self._group, work, ranks, seconds).hold(first, number, limit)
+        except Exception:
+            raise
+        except BaseException as error:
+            rank = self._group.rank
+            text = f"{work.call}: rank {rank} was interrupted before NCCL had connected it ({type(error).__name__})"
+            self._group.end(PeerError, text)
+            self._group.was_told()
+            raise
 
     def add(self, work: GroupWork, mark: Any, stream: torch.Stream) -> Launch | None:
         """NCCL was given this call; None where it is captured into a graph, and given with each replay."""

@@ -64,7 +64,7 @@ class Talk:
     def activities(self, ranks: Sequence[int], seconds: float) -> dict[int, str]:
         """What each of these ranks does, in words, or that its process has ended; within at most so many seconds.
 
-        Empty before the ranks know where they listen.
+        Empty before the ranks know where they listen; without those that answer that they have nothing to say.
         """
         if not self._lines.addresses:
             return {}
@@ -75,7 +75,9 @@ class Talk:
 
         while not self._lines.wait(is_over, max(0.0, limit - time.monotonic())) and time.monotonic() < limit:
             pass
-        return {rank: self._answers.pop(asked[rank], "") or self._silence(rank, seconds) for rank in ranks}
+        answers = {rank: self._answers.pop(number, None) for rank, number in asked.items()}
+        told = {rank: self._silence(rank, seconds) if text is None else text for rank, text in answers.items()}
+        return {rank: text for rank, text in told.items() if text}
 
     def _ask(self, rank: int) -> int:
         self._asked = number = self._asked + 1
