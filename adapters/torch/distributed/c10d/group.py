@@ -241,6 +241,12 @@ class CollectiveGroup(ProcessGroup):
         """Itself, for every device; torch 2.14's ``batch_isend_irecv`` asks for it."""
         return self
 
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """The devices whose tensors it takes; ``torch.distributed.checkpoint.async_save`` asks for the CPU."""
+        kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+        return [torch.device(kind) for kind in kinds]
+
     def getBackendName(self) -> str:
         """For C++, which would look for a gloo of its own under the name that this group was given."""
         return "collshim"
