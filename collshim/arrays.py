@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
+from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_leaves
 
 from collshim import eager_tensors
@@ -67,6 +69,8 @@ def as_torch(array: Array, *, what: str = "array") -> Tensor:
         ArgumentTypeError: not an array, or a dtype that torch has no counterpart of.
     """
     if isinstance(array, Tensor):
+        if is_lazy(array):
+            raise ArgumentTypeError(f"{what} is an {type(array).__name__}, which has no shape yet, should be {DENSE}")
         return array if type(array) is Tensor else stripped(array)
     if isinstance(array, np.ndarray | np.generic):
         if type(array) is not np.ndarray:
@@ -79,8 +83,12 @@ def stripped(tensor: Tensor) -> Tensor:
     """``tensor`` without its subclass, whose attributes may mean another thing than torch's: the same memory and graph.
 
     Parameters stay, and so does what takes operations over beneath autograd (DTensor, FakeTensor): its memory, where it
-    has any, is elsewhere.
+    has any, is elsewhere. The result of one of torch's functional collectives is waited for.
     """
+    if (collectives := sys.modules.get("torch.distributed._functional_collectives")) is not None:
+        waits: Any = collectives
+        if isinstance(tensor, waits.AsyncCollectiveTensor):
+            return waits.wait_tensor(tensor)  # type: ignore[no-any-return]
     if not _is_faithful(type(tensor)):
         return tensor
     with torch._C.DisableTorchFunctionSubclass():
@@ -108,14 +116,39 @@ def _refuse_masked(array: Any, what: str) -> None:
 
 def unsupported(tensor: Tensor) -> str | None:
     """What keeps a tensor from being one whose elements lie in memory, each at its own address; None for such a one."""
-    if type(tensor) is not Tensor and _is_fake(tensor):
-        return "a FakeTensor, which has no elements"
+    if (without := _without_memory(tensor)) is not None:
+        return without
     dense = tensor.layout is torch.strided and tensor.device.type != "meta"
     if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in _PARTS_OF_A_BYTE:
         is_whole = tensor.is_contiguous() and tensor.untyped_storage().nbytes() >= tensor.nbytes
         return None if is_whole or _has_memory(tensor) else "a tensor whose memory was freed"
     nested, quantized = ", nested" if tensor.is_nested else "", ", quantized" if tensor.is_quantized else ""
     return f"{str(tensor.dtype).removeprefix('torch.')}, {tensor.layout} on {tensor.device}{nested}{quantized}"
+
+
+def _without_memory(tensor: Tensor) -> str | None:
+    """What a tensor is that stands for others, or for none; a look at its memory would fail."""
+    if is_functorch_wrapped_tensor(tensor):
+        return "a tensor within a transform of torch.func (vmap, grad, jvp), which has no memory of its own"
+    if torch._is_functional_tensor(tensor):
+        return "a tensor within torch.func.functionalize, which has no memory of its own"
+    kind = type(tensor)
+    if kind is Tensor:
+        return None
+    if _is_fake(tensor):
+        return "a FakeTensor, which has no elements"
+    if not _is_faithful(kind) and tensor.layout is torch.strided and _is_empty(tensor):
+        return f"a {kind.__name__}, which wraps other tensors and has no memory of its own"
+    return None
+
+
+def _is_empty(tensor: Tensor) -> bool:
+    """Whether the class of a tensor has given it no memory."""
+    with torch._C.DisableTorchFunctionSubclass():
+        try:
+            return not tensor.is_nested and not tensor.untyped_storage().data_ptr()
+        except RuntimeError:  # what torch raises of a wrapper
+            return True
 
 
 def _is_fake(tensor: Tensor) -> bool:
@@ -149,6 +182,8 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     layout = unsupported(tensor)
     if layout is not None:
         raise ArgumentTypeError(f"{what} is {layout}, should be {DENSE}")
+    if tensor._is_zerotensor():
+        raise ArgumentValueError(f"{what} is a zero tensor of torch's, which cannot be written; its clone() can")
     if not isinstance(array, Tensor) and (_never_changes(array) or not memory(array).writable):
         raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
     if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor.stride(), tensor.shape):

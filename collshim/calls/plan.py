@@ -114,6 +114,8 @@ class Plan:
 
     def recalls(self, array: Tensor, out: Tensor | None) -> bool:
         """Whether these are like the tensors of an earlier call, which were taken as they are, and share no memory."""
+        if array.is_nested or (out is not None and out.is_nested):
+            return False  # asked for its strides, as a likeness does, it would end the process
         if out is None or out is array:
             alike = self.given_as
             if alike is None or not alike(array) or not array.data_ptr():  # of which is empty, or was freed
@@ -224,7 +226,10 @@ def dense(array: Any) -> Any:
             return None
         if array.is_neg() or array.is_nested or array.is_inference():
             return None
-        if not array.data_ptr() and array.numel():
+        try:
+            if not array.data_ptr() and array.numel():
+                return None
+        except RuntimeError:  # a tensor within one of torch.func's transforms
             return None
         if not array.requires_grad:
             return array
@@ -248,9 +253,11 @@ def _dense_list(arrays: list[Any]) -> list[Tensor] | None:
             return None
         if tensor.is_neg() or tensor.is_inference() or tensor.requires_grad:
             return None
-        if not tensor.data_ptr() and tensor.numel():
-            return None
-    return tensors if on_cpu or _on_one_gpu(tensors) else None
+    try:
+        has_memory = all(map(_ADDRESS, tensors)) or not tensors[0].numel()
+    except RuntimeError:  # as above
+        return None
+    return tensors if has_memory and (on_cpu or _on_one_gpu(tensors)) else None
 
 
 def _dense_arrays(arrays: list[Any]) -> list[Tensor] | None:

@@ -207,6 +207,8 @@ def readable(tensor: Tensor) -> Tensor:
     tensor = tensor.detach() if tensor.requires_grad else tensor
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()
+    if tensor._is_zerotensor():  # which has no memory
+        tensor = tensor.clone()
     return tensor if tensor.is_contiguous() else tensor.contiguous()
 
 
