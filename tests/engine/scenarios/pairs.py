@@ -106,15 +106,13 @@ FORMS: dict[str, tuple[dict[str, Call], Callable[..., Tensor], Callable[[int, in
 }
 """By collective: its forms, what a rank gives, and what it gets."""
 
-NEEDS_CHECK = {"a list", "ragged", "nothing off the root"}
+NEEDS_CHECK = {("scatter", "a list"), *product(FORMS, ["ragged", "nothing off the root"])}
 """Forms of which a rank learns shapes from the others; with the check off all must then ask for it."""
 
 
 def pairs(collective: str, checked: bool) -> list[tuple[str, ...]]:
     """The forms of rank 0 and of rank 1, every two of them."""
-    forms = [
-        form for form in FORMS[collective][0] if checked or collective == "reduce_scatter" or form not in NEEDS_CHECK
-    ]
+    forms = [form for form in FORMS[collective][0] if checked or (collective, form) not in NEEDS_CHECK]
     return list(product(forms, repeat=SIZE))
 
 
