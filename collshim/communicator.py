@@ -291,12 +291,12 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             DeadlineError, PeerError: as ``settle``; the group is left all the same.
         """
         self._log("closed")
-        self._plans.clear()
+        self._forget_plans()
         self._transport.close()
 
-    def announce_leaving(self, why: str) -> None:
-        """Tell the other ranks that this one makes no further call."""
-        self._transport.leave(why)
+    def announce_leaving(self, why: str, *, stays: bool = False) -> None:
+        """Tell the other ranks that this one makes no further call; its process ``stays`` until theirs are over."""
+        self._transport.leave(why, stays=stays)
 
     def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
         return attach(self, work, parts, result)

@@ -112,6 +112,10 @@ class Posting:
             return plan.in_line(inputs, out, caller() if self._tells_site else None, self.timeout)
         return self._start(plan, inputs, out, out, None, None)
 
+    def _forget_plans(self) -> None:
+        self._plans.clear()
+        self._latest.clear()
+
     def _like_earlier(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Plan | None:
         """The plan of such a call, where these tensors are like those of one; the next call is likely to be its too."""
         key: Any = (collective, op, root, array.dtype, array.shape)
@@ -249,15 +253,11 @@ class Posting:
         waits: bool = False,
     ) -> Work[Any]:
         """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
-        if (
-            waits
-            and plan.in_line is not None
-            and not (self._deferred or self._logs_calls or (out is None and plan.gets))
-        ):
-            return plan.in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
-        earlier = self._earlier() if self._deferred else None
+        in_line = plan.in_line if waits else None
+        if in_line is not None and not (self._deferred or self._logs_calls or (out is None and plan.gets)):
+            return in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
         start = plan.start or (self._transport.message if plan.is_message else self._transport.start)
-        pending, site = self._pending, None
+        pending, site, earlier = self._pending, None, self._earlier() if self._deferred else None
         if self._tells_site:
             site = caller()
             if pending.latest is not None or pending.entries:
@@ -277,7 +277,7 @@ class Posting:
             work._out = out
         else:
             join = self._join if parts is None else partial(self._join, parts=parts)
-            work._join = None if plan.collective is SEND else join  # it has no result, and may be kept for long
+            work._join = join if plan.collective is not SEND else None  # of a send, which may be kept for long
             if kind is not None or parts is not None:
                 work._kind, work._is_simple = kind, False
         if earlier is not None:

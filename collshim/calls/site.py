@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from collshim.errors import UsageWarning
+from collshim.errors import UsageWarning, text_of
 
 _LONG = 240
 """Characters after which what ended another rank is cut: it may contain what ended a third one."""
@@ -101,12 +101,21 @@ def warn_at(caller: Caller, text: str) -> None:
 
 def how_it_failed(error: BaseException) -> str:
     """The text for the other ranks of an exception that ends a rank: its class, its first line, and where it arose."""
-    text = str(error).partition("\n")[0]
+    text = text_of(error).partition("\n")[0]
     text = text if len(text) <= _LONG else f"{text[:_LONG]} ..."
     frames = traceback.extract_tb(error.__traceback__)
     site = next((frame for frame in reversed(frames) if not frame.filename.startswith(_NOT_A_USERS)), None)
     where = "" if site is None else f" (at {site.filename.rpartition('/')[2]}:{site.lineno})"
     return f"failed with {type(error).__name__}{': ' if text else ''}{text}{where}"
+
+
+def where_interrupted(interrupt: BaseException, last: str) -> str:
+    """Where Ctrl-C came to a rank, its last call, and what its wait says of the ranks that are missing."""
+    frames = reversed(traceback.extract_tb(interrupt.__traceback__))
+    frame = next((frame for frame in frames if _is_a_users(frame.filename)), None)
+    at = "" if frame is None else f" at {frame.filename.rpartition('/')[2]}:{frame.lineno}"
+    after = f"; its last call was {last}" if last else ""
+    return "\n  ".join([f"interrupted{at}{after}", *getattr(interrupt, "__notes__", ())])
 
 
 def traceback_of(error: BaseException) -> str:

@@ -61,8 +61,8 @@ class Transport(Protocol):
     def split(self, ranks: Sequence[int], key: str) -> Transport | None:
         """The end of a smaller group, in the order of ``ranks``; None where this rank is not in it."""
 
-    def leave(self, why: str) -> None:
-        """Tell the other ranks that this one makes no further call."""
+    def leave(self, why: str, *, stays: bool = False) -> None:
+        """Tell the other ranks that this one makes no further call; posted ones complete while it ``stays``."""
 
     def settle(self) -> None:
         """Wait until the GPU is done with this rank's calls; raise a failure that the program was not told of."""

@@ -16,7 +16,7 @@ from collshim import world as worlds
 from tests.engine.worlds import on_ranks, world
 from tests.robustness.scenarios.resources import held
 
-LONGEST_WAIT = 5.0
+LONGEST_WAIT = 20.0
 GROUPS = 12
 """So many are made, and a few more or less may be on their way."""
 

@@ -228,14 +228,25 @@ def test_a_signal_is_named_and_its_exit_code_is_a_shells(tmp_path: Path) -> None
     assert f"what the ranks printed: {tmp_path}" in seen.errors
 
 
-def test_ctrl_c_ends_the_ranks_and_says_nothing(tmp_path: Path) -> None:
-    source = "import collshim, time; collshim.current(); print('here', flush=True); time.sleep(1000)"
+def test_ctrl_c_ends_the_ranks_and_says_where_each_was(tmp_path: Path) -> None:
+    source = """
+import collshim, time
+collshim.current().communicator.barrier().wait()
+print("here", flush=True)
+time.sleep(1000)
+"""
     with scripts([command(tmp_path, "run", "-n", "2", *_script(tmp_path, source))]) as started:
         for _ in range(2):
             assert started[0].stdout.readline().endswith("here\n")
         started[0].send_signal(signal.SIGINT)
         seen = started[0].ended()
-    assert (seen.code, seen.out, seen.errors) == (128 + signal.SIGINT, "", "")
+    assert (seen.code, seen.out) == (128 + signal.SIGINT, "")
+    lines = sorted(seen.errors.splitlines())
+    assert len(lines) == 2
+    for rank, line in enumerate(lines):
+        assert re.fullmatch(
+            rf"\[rank {rank}\] interrupted at .*\.py:5; its last call was barrier\(\) at .*\.py:3", line
+        )
 
 
 @pytest.mark.parametrize(

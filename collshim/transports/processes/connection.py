@@ -9,9 +9,9 @@ import struct
 from collections import deque
 from typing import NamedTuple, Protocol
 
-HELLO, MESSAGE, OFFER, ACCEPT, RELEASE, DATA, ASK, TELL = range(8)
+HELLO, MESSAGE, OFFER, ACCEPT, RELEASE, DATA, ASK, TELL, OBJECT = range(9)
 """Kinds of frames: who connects; a message with its data; an offer of data, and the answers to it; the data; a question
-what the other rank does, and its answer."""
+what the other rank does, and its answer; why the world must end."""
 
 LONGEST_HEADER = 1 << 16
 """Bytes of a message's description."""

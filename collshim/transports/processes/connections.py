@@ -15,7 +15,7 @@ import errno
 import os
 import socket
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -23,16 +23,13 @@ from selectors import EVENT_READ, EVENT_WRITE
 
 from collshim.transports.processes.connection import (
     ACCEPT,
-    ASK,
     DATA,
     HELLO,
     INLINE_BYTES,
-    LONGEST_HEADER,
     MESSAGE,
     NOTHING,
     OFFER,
     RELEASE,
-    TELL,
     Connection,
     Destination,
     Frame,
@@ -44,6 +41,7 @@ from collshim.transports.processes.connection import (
 from collshim.transports.processes.hello import hello, source_of
 from collshim.transports.processes.listener import Listener, family_of
 from collshim.transports.processes.poller import Poller
+from collshim.transports.processes.talk import TALK, Talk
 
 _KEPT = 1024
 """Groups that have ended that are remembered."""
@@ -70,8 +68,7 @@ class Connections:
         port: where it listens.
         addresses: host and port of each rank, once the ranks know them.
         lock: held while a message is taken, sent, or matched.
-        activity: says what this rank does, for others that ask; called with the lock held.
-        answers: what other ranks said of themselves, by the number of the question.
+        talk: what processes say to each other beside messages.
     """
 
     def __init__(self, rank: int, host: str, secret: bytes) -> None:
@@ -79,7 +76,7 @@ class Connections:
         self._secret = secret
         self._poller = Poller()
         self.lock = self._poller.lock
-        self.addresses: list[tuple[str, int]] = []
+        self.addresses: Mapping[int, tuple[str, int]] = {}
         self._listener = Listener(host)
         self.port = self._listener.port
         self._all: set[Connection] = set()
@@ -94,13 +91,12 @@ class Connections:
         self._offers: dict[int, Offer] = {}
         self._destinations: dict[tuple[int, int], Destination] = {}
         self._strangers: dict[Connection, None] = {}
-        self.activity: Callable[[], str] = lambda: ""
-        self.answers: dict[int, str] = {}
+        self.talk = Talk(self)
         self._is_closed = False
         self._poller.add(self._listener.socket, self._accept_connections)
         _LIVING.add(self)
 
-    def open(self, addresses: list[tuple[str, int]]) -> None:
+    def open(self, addresses: Mapping[int, tuple[str, int]]) -> None:
         """Where each rank of the world listens."""
         self.addresses = addresses
 
@@ -127,7 +123,7 @@ class Connections:
         Raises:
             OSError: rank ``peer`` cannot be reached any more.
         """
-        self._write(peer, framed(MESSAGE, header, group=group, nbytes=len(data)) + data, request=request)
+        self.write(peer, framed(MESSAGE, header, group=group, nbytes=len(data)) + data, request=request)
 
     def offer(self, peer: int, group: int, header: bytes, data: memoryview, request: Request) -> None:
         """Larger data is offered, and goes along where it is not much larger.
@@ -143,7 +139,7 @@ class Connections:
             self._offers[number] = Offer(peer, NOTHING if goes_along else data, request)
             try:
                 inline = data if goes_along else NOTHING
-                self._write(peer, framed(OFFER, header, group=group, number=number, nbytes=inline.nbytes), inline)
+                self.write(peer, framed(OFFER, header, group=group, number=number, nbytes=inline.nbytes), inline)
             except OSError:
                 self._offers.pop(number, None)
                 raise
@@ -181,15 +177,6 @@ class Connections:
             if rank not in self._to and rank not in self._ended:
                 self._connection(rank)
 
-    def ask(self, rank: int) -> int | None:
-        """Ask a rank what it does; the number of the answer. None before it is known where the ranks listen."""
-        with self.lock:
-            if not self.addresses:
-                return None
-            self._numbers += 1
-            self._write(rank, framed(ASK, number=self._numbers))
-            return self._numbers
-
     def wait(self, over: Callable[[], bool], seconds: float) -> bool:
         """Take what comes until ``over``; whether it is, after at most that long, or sooner when a rank has ended."""
         ended = len(self._ended)
@@ -202,10 +189,8 @@ class Connections:
             self._greet(connection, frame)
         elif frame.kind in (MESSAGE, OFFER):
             self._deliver(source, frame)
-        elif frame.kind == ASK:
-            self._answer(connection, TELL, frame.number, self.activity().encode()[:LONGEST_HEADER])
-        elif frame.kind == TELL:
-            self.answers[frame.number] = frame.header.decode(errors="replace")
+        elif frame.kind in TALK:
+            self.talk.handle(connection, frame)
         elif frame.kind in (ACCEPT, RELEASE) and frame.number in self._offers:
             offer = self._offers.pop(frame.number)
             if offer.peer != source:
@@ -250,7 +235,8 @@ class Connections:
         connection.rank = source
         self._from[source] = connection
 
-    def _write(self, peer: int, frame: bytes, data: memoryview = NOTHING, request: Request | None = None) -> None:
+    def write(self, peer: int, frame: bytes, data: memoryview = NOTHING, request: Request | None = None) -> None:
+        """Send a frame to a rank, and perhaps data, on a connection that is made if there is none."""
         with self.lock:
             connection = self._to.get(peer) or self._connection(peer)
             try:
@@ -267,7 +253,7 @@ class Connections:
 
     def _connection(self, rank: int) -> Connection:
         """The one to a rank; made where there is none yet."""
-        why = self._unreachable.get(rank) or self._ended.get(rank)
+        why = "it was closed" if self._is_closed else self._unreachable.get(rank) or self._ended.get(rank)
         if why:
             raise ConnectionResetError(errno.ECONNRESET, why)
         host, port = self.addresses[rank]

@@ -16,11 +16,11 @@ from collshim.calls.call import Call
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.log import LOG
 from collshim.transports.matching import warn_of
+from collshim.transports.processes.dropping import DROPPED
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.gpu_group import end_nccl, never_free
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.progress import DROPPED
 from collshim.transports.processes.stalls import StallInspector, keys_of
 from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.waiting import FIRST_SLICE
@@ -49,7 +49,8 @@ class GroupEnd:
     _queue: deque[Exchange]
     _ending: threading.Lock
     _failure: CommunicationError | None
-    _is_closed = False
+    _is_closed = _is_ending = False
+    _afterwards: list[Callable[[], None]]
     _fingerprint_group: Any
     _fingerprint_backend: Any
     _latest_fingerprints: Any
@@ -161,8 +162,8 @@ class GroupEnd:
             never_free(self._groups())
 
     def __del__(self) -> None:
-        if getattr(self, "_fingerprint_group", None) is not None:  # no thread can be started while Python ends
-            never_free(self._groups()) if sys.is_finalizing() else self._let_go()
+        if getattr(self, "_fingerprint_group", None) is not None:
+            never_free(self._groups()) if sys.is_finalizing() else self.drop()
 
     def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
         """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.
@@ -176,8 +177,11 @@ class GroupEnd:
         with self._ending:  # of two threads, a caller's that closes and the one that watches NCCL, one ends them
             groups = self._groups()
             self.data_group = self.gpu_port = self._fingerprint_group = self._fingerprint_backend = None
-        if not groups:  # the group has failed, or the collector came before its owner's close
-            then()
+            self._afterwards.append(then)
+            self._is_ending = self._is_ending or bool(groups)
+        if not groups:
+            if not self._is_ending:
+                self._ended()
             return None
         has_failed = not isinstance(self._failure, BrokenCommunicatorError | type(None))
         is_nccl_left = self.launches.are_used and not has_failed
@@ -185,10 +189,10 @@ class GroupEnd:
             end_nccl(groups[0], failed=True)
         if not is_nccl_left and self._is_idle() and self._is_made():
             groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
-            then()
+            self._ended()
             return None
         self.world.ending.append(groups)
-        arguments = groups, is_nccl_left, then
+        arguments = groups, is_nccl_left
         ending = threading.Thread(target=self._drop, args=arguments, name="collshim-ending", daemon=True)
         if is_nccl_left:
             self.world.ending_nccl[ending] = groups[0]
@@ -206,7 +210,14 @@ class GroupEnd:
         """Whether every rank has made the group, or the store is gone."""
         return self.world.is_made(self.key, self.size)
 
-    def _drop(self, groups: list[ProcessGroup], is_nccl_left: bool, then: Callable[[], None]) -> None:
+    def _ended(self) -> None:
+        with self._ending:
+            self._is_ending, afterwards = False, self._afterwards
+            self._afterwards = []
+        for then in afterwards:
+            then()
+
+    def _drop(self, groups: list[ProcessGroup], is_nccl_left: bool) -> None:
         limit = time.monotonic() + self.world.timeout
         if is_nccl_left:
             while not self.launches.are_over() and time.monotonic() < limit:
@@ -219,4 +230,4 @@ class GroupEnd:
             never_free(groups)
         groups.clear()
         self.world.ending.remove(groups)
-        then()
+        self._ended()

@@ -29,13 +29,24 @@ from collshim.errors import (
     CommunicationError,
     DeadlineError,
     PeerError,
+    described,
     is_of_handler,
     is_of_user,
     local_failure,
 )
 from collshim.layout import Parts
 from collshim.transports.compute import computation
-from collshim.transports.processes.backend import FLOATS, INTEGERS, OF_BACKEND, OF_GROUP, Endpoint, Finish, Transfer
+from collshim.transports.processes.backend import (
+    FLOATS,
+    INTEGERS,
+    OF_BACKEND,
+    OF_GROUP,
+    Endpoint,
+    Finish,
+    Transfer,
+    is_over,
+    without_source,
+)
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group, GroupWork
@@ -57,12 +68,14 @@ class Exchange(GroupWork):
             compared.
         calls: every rank's call once they agreed, None where they were not asked.
         started: whether the data is on its way, or the call has failed.
+        posted: when a call that is compared was; ``may_be_late``: whether this rank stayed away for long before.
     """
 
     outputs: Parts | None
     calls: Sequence[Call] | None = None
     started = True
     fingerprints: tuple[Any, Tensor, int] | None = None
+    posted, may_be_late = 0.0, False
     _first_slice = FIRST_SLICE
     _on_gpu = False
 
@@ -125,7 +138,7 @@ class Exchange(GroupWork):
         if isinstance(error, DistBackendError):
             return self.group.end(PeerError, f"{self.call}: NCCL failed: {error}")
         if self._on_gpu:
-            return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {type(error).__name__}: {error}")
+            return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}")
         return local_failure(self.plan.call.op, error)
 
     def _prepared(self) -> Transfer:
@@ -188,9 +201,8 @@ class Exchange(GroupWork):
             raise self.group.end(PeerError, f"{self.call}: {error}") from error
         self.calls = [fingerprint.call for fingerprint in fingerprints]
         self.joint = any(call.needs_grad for call in self.calls)
-        posted = [fingerprint.posted for fingerprint in fingerprints]
-        if max(posted) - min(posted) > FIRST_SLICE:
-            self.raise_if_ended()  # the others may have given this call up before its last rank came
+        if self._may_be_given_up([fingerprint.posted for fingerprint in fingerprints]):
+            self.raise_if_ended()
         mismatch = objection(self.calls, self.group.ranks)
         if mismatch is not None:
             self.fail(mismatch)
@@ -204,6 +216,16 @@ class Exchange(GroupWork):
             self._compute(fingerprints)
         except Exception as error:
             self.fail(self._local_failure(error))
+
+    def _may_be_given_up(self, posted: Sequence[float]) -> bool:
+        """Whether some rank came so much later than another that this one may have given the call up.
+
+        Each rank's clock is its own: it looks at how long it stayed away and waits itself, and at how much farther
+        apart the ranks' posts are than in the call that they came to most together.
+        """
+        spread = max(posted) - min(posted)
+        self.group.least_spread = least = min(spread, self.group.least_spread)
+        return self.may_be_late or max(spread - least, time.monotonic() - self.posted) > FIRST_SLICE
 
     def _compute(self, fingerprints: Sequence[Fingerprint]) -> None:
         """All data came with the fingerprints."""
@@ -340,7 +362,7 @@ class Exchange(GroupWork):
     def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works."""
         try:
-            watch(self, partial(_is_over, work), limit, first=self._first_slice)
+            watch(self, partial(is_over, work), limit, first=self._first_slice)
         except RuntimeError as error:
             if isinstance(error, CollshimError) or is_of_user(error):
                 raise
@@ -352,6 +374,11 @@ class Exchange(GroupWork):
         group = self.group
         if group.stalls.never_come(group.key, group.ranks, self.sequence):
             self._end(PeerError, "nobody else will come", None)
+
+    def whom(self) -> str:
+        """See ``Watched``."""
+        group = self.group
+        return group.stalls.missing_text(group.key, group.ranks, self.sequence, self.call, ends=False)
 
     def expire(self) -> None:
         """See ``Watched``."""
@@ -368,22 +395,3 @@ def _fresh(plan: Plan) -> Callable[[], Tensor]:
     """What makes memory for the result of a call whose shape is known: from a tensor of that shape and one element."""
     element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
     return partial(torch.empty_like, element.expand(plan.shape or ()))
-
-
-def _is_over(work: Any, seconds: float) -> bool:
-    """Whether the work is over after at most ``seconds``; raises what it failed with."""
-    try:
-        work.wait(timedelta(seconds=seconds))
-    except RuntimeError as error:
-        if is_of_user(error):
-            raise
-        if not work.is_completed():
-            return False
-        work.wait()  # it ended just as the time did: this returns at once, or raises what it failed with
-    return True
-
-
-def without_source(error: RuntimeError) -> str:
-    """What gloo says, without the line of its own source that it says it from and its guess at a cause."""
-    text = str(error).partition("\n")[0].partition(". ")[0]
-    return text.partition("] ")[2] or text if text.startswith("[") else text

@@ -45,6 +45,7 @@ class Group(Protocol):
     gpu_port: Any
     sequence: int
     posting: Any
+    least_spread: float
 
     def starts(self, plan: Plan, in_line: Any) -> None:
         """Let a plan of calls that are not compared have what starts them; ``in_line`` moves data in their stream."""

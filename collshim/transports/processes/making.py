@@ -30,7 +30,17 @@ class _Step(Watched):
     mark = ""
     what = ""
 
-    def __init__(self, client: StoreClient, stalls: StallInspector, rank: int, ranks: Sequence[int], key: str) -> None:
+    def __init__(
+        self,
+        client: StoreClient,
+        stalls: StallInspector,
+        rank: int,
+        ranks: Sequence[int],
+        key: str,
+        refuse: Callable[[], None],
+    ) -> None:
+        """``refuse`` raises if the ranks of the world disagree on what they were told."""
+        self.refuse = refuse
         self.client = client
         self.stalls = stalls
         self.rank = rank
@@ -40,11 +50,18 @@ class _Step(Watched):
         self.within = ""
 
     def look(self) -> None:
-        """Raise where a rank that is missing has left, if the store answers."""
+        """Raise if the ranks disagree, or one that is missing has left, if the store answers."""
         with suppress(StoreSilentError):
+            self.refuse()
             absent = self.absent()
             if self.stalls.any_left(absent):
                 raise PeerError(self.text(absent))
+
+    def whom(self) -> str:
+        """See ``Watched``."""
+        with suppress(StoreSilentError):
+            return self.text(self.absent())
+        return ""
 
     def expire(self) -> None:
         """Raise where a rank is missing, or the store does not say."""
@@ -126,6 +143,7 @@ class Mesh(_Step):
         self.client.post(self.keys[self.rank], "failed")
         limit, absent = time.monotonic() + GRACE, list[int]()
         with suppress(StoreSilentError):
+            self.refuse()
             while (absent := self.absent()) and time.monotonic() < limit:
                 time.sleep(PAUSE)
         if absent:

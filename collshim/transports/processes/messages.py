@@ -27,10 +27,9 @@ from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts, as_bytes, buffer
 from collshim.transports.matching import MessageQueues
-from collshim.transports.processes.backend import MOVABLE, coalesced
+from collshim.transports.processes.backend import MOVABLE, coalesced, without_source
 from collshim.transports.processes.connection import LONGEST_HEADER
 from collshim.transports.processes.connections import CLOSED, Connections
-from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.fingerprint import call_from, header_for
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.port import Port

@@ -7,7 +7,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, MutableSet
-from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from collshim.transports.processes.group import Group
@@ -101,29 +100,3 @@ LEFTOVERS: ProgressThread[Group] = ProgressThread(
     "collshim-leftovers", 0.25, lambda group: group.advance_leftovers(), weakref.WeakSet()
 )
 """Completes small calls that nobody waits for, perhaps since the program let go of their communicator."""
-
-
-class DropThread:
-    """Ends what the collector found, which may ask in the middle of anything: it only puts into a queue."""
-
-    def __init__(self) -> None:
-        self._dropped: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._owner = 0
-
-    def start(self) -> None:
-        """Start the thread of this process, if it does not run yet."""
-        if self._owner != os.getpid():
-            self._owner, self._dropped = os.getpid(), SimpleQueue()
-            threading.Thread(target=self._run, name="collshim-dropped", daemon=True).start()
-
-    def drop(self, end: Callable[[], None]) -> None:
-        """Call ``end`` soon, in a thread of its own."""
-        self._dropped.put(end)
-
-    def _run(self) -> None:
-        while True:
-            threading.Thread(target=self._dropped.get(), name="collshim-ending", daemon=True).start()
-
-
-DROPPED = DropThread()
-"""Ends the groups that the program dropped."""

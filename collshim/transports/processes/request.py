@@ -15,8 +15,8 @@ from collshim.calls.pending import tell_change
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.transports.processes.backend import without_source
 from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
@@ -163,6 +163,10 @@ class MessageRequest(GroupWork):
         if left and self._saw_left:  # what a rank sent before it left may be on its way for one slice
             raise self._end(PeerError, "nobody else will come")
         self._saw_left = left
+
+    def whom(self) -> str:
+        """See ``Watched``."""
+        return self._text("interrupted")
 
     def expire(self) -> None:
         """See ``Watched``."""

@@ -52,13 +52,13 @@ class _Entry(NamedTuple):
         waits: the calls that its threads wait in.
         said: what it did last, if a wait failed; else empty.
         left: why it makes no further call; empty while it may.
-        posted: by group, how many calls it had posted when it left.
+        came: by group, to how many calls it had come when it left.
     """
 
     waits: list[_Wait]
     said: str
     left: str
-    posted: dict[str, int]
+    came: dict[str, int]
 
     @property
     def whereabouts(self) -> str:
@@ -87,7 +87,7 @@ class StallInspector:
         self._waits: dict[int, _Wait] = {}
         self._failed: set[int] = set()
         self._said = self._left = ""
-        self._posted: dict[str, int] = {}
+        self._came: dict[str, int] = {}
         self._lost = False
 
     def post(self, group: str, sequence: int, call: Call, awaited: Sequence[int]) -> None:
@@ -104,7 +104,7 @@ class StallInspector:
             self._client.post(_key(self._rank), self._own())
 
     def _own(self) -> str:
-        return json.dumps(_Entry([*self._waits.values()], self._said, self._left, self._posted))
+        return json.dumps(_Entry([*self._waits.values()], self._said, self._left, self._came))
 
     def clear(self) -> None:
         """Say that this thread waits no longer, if it said that it did; if the group failed, that it gave up."""
@@ -148,22 +148,26 @@ class StallInspector:
             waits = {ident for ident, wait in self._waits.items() if group and wait.group.startswith(group)}
             self._failed |= waits | {get_ident()}
 
-    def leave(self, why: str, posted: dict[str, int]) -> None:
-        """Say that this rank makes no further call, and how many it has posted in each group."""
+    def leave(self, why: str, came: dict[str, int]) -> None:
+        """Say that this rank makes no further call, and to how many it has come in each group."""
         with self._changing:
-            self._left, self._posted = why, posted
+            self._left, self._came = why, came
             key, entry = _key(self._rank), self._own()
         self._ask(lambda: self._client.set(key, entry), None)
 
-    def close(self, group: str, posted: int) -> None:
-        """Say that this rank has closed its end of ``group``, in which it has posted so many calls."""
-        self._client.post(_closed_key(group, self._rank), str(posted))
+    def close(self, group: str, came: int) -> None:
+        """Say that this rank has closed its end of ``group``, in which it has come to so many calls."""
+        self._client.post(_closed_key(group, self._rank), str(came))
 
     def any_left(self, ranks: Sequence[int], group: str = "") -> bool:
         """Whether one of these global ranks has said that it makes no further call, or none in ``group``."""
         others = [rank for rank in ranks if rank != self._rank]
         entries, closed = self._entries_of(others, group)
         return any(entry.left for entry in entries) or any(closed)
+
+    def has_left(self, rank: int) -> bool:
+        """Whether the process of this global rank, another one's or an earlier one of this rank, has left the world."""
+        return bool(self._entries([rank])[0].left)
 
     def never_come(self, group: str, ranks: Sequence[int], sequence: int) -> bool:
         """Whether a rank of a group has left, or closed it, before it came to the ``sequence``-th call.
@@ -172,8 +176,8 @@ class StallInspector:
         """
         for rank, entry, closed in zip(ranks, *self._entries_of(ranks, group), strict=True):
             if rank != self._rank and (closed or entry.left):
-                posted = int(closed) if closed else entry.posted.get(group, 0)
-                if posted <= sequence:
+                came = int(closed) if closed else entry.came.get(group, 0)
+                if came <= sequence:
                     return True
         return False
 
@@ -225,7 +229,7 @@ class StallInspector:
         return [_entry(text) for text in self._texts([_key(owner) for owner in owners])]
 
     def _entries_of(self, owners: Sequence[int], group: str) -> tuple[list[_Entry], list[str]]:
-        """What ranks have said of themselves, and of each how many calls it had posted when it closed ``group``."""
+        """What ranks have said of themselves, and of each to how many calls it had come when it closed ``group``."""
         if not group:
             return self._entries(owners), [""] * len(owners)
         texts = self._texts([*map(_key, owners), *(_closed_key(group, owner) for owner in owners)])
@@ -272,8 +276,8 @@ class StallInspector:
 def _entry(text: str) -> _Entry:
     if not text:
         return _SILENT
-    waits, said, left, posted = json.loads(text)
-    return _Entry([_Wait(*wait) for wait in waits], said, left, posted)
+    waits, said, left, came = json.loads(text)
+    return _Entry([_Wait(*wait) for wait in waits], said, left, came)
 
 
 def end_key(group: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import os
-import socket
 import threading
 import time
 import weakref
@@ -20,20 +19,19 @@ from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, Proce
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.pending import PendingCalls
 from collshim.calls.site import caller
-from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
+from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
-from collshim.transports.processes.asking import activities
 from collshim.transports.processes.backend import accelerators_backend_type
-from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
+from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
+from collshim.transports.processes.dropping import DROPPED
+from collshim.transports.processes.enrolment import Enrolment
 from collshim.transports.processes.gpu_group import made_nccl, nccl_is_there, never_free
 from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making, require_descriptors
+from collshim.transports.processes.serving import LONGEST, reach_store
 from collshim.transports.processes.stalls import StallInspector
 from collshim.transports.processes.untold import Untold
-
-_LONGEST = 1e7
-"""Seconds: what a store and gloo take for a deadline has an end, also where ours has none."""
 
 _CONNECTS_LATER = os.environ.get("TORCH_GLOO_LAZY_INIT", "0") not in ("", "0")
 _OF_GLOO = "0"
@@ -42,7 +40,9 @@ _OF_GLOO = "0"
 _SHORTEST = 0.1
 """Seconds that a step of the making gets in any case: the store may well answer."""
 
-_BACKLOG = 4096
+
+_WITHDRAWAL_SECONDS = 1.5
+"""Seconds that it waits for them if no world could be made."""
 
 LEAVE_SECONDS = 10.0
 """Seconds that the process which serves the store waits for the others when it leaves."""
@@ -90,7 +90,7 @@ class ProcessWorld:
         self._given, self._prefix, self._making = store, prefix, threading.Lock()
         self.rank = rank
         self.secret = secret
-        self.timeout = min(timeout, _LONGEST)
+        self.timeout = min(timeout, LONGEST)
         self.begin_making()
         self._serves = not server
         self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)
@@ -102,12 +102,40 @@ class ProcessWorld:
         self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
         host = listening_host(address, self._interface)
         self.connections = Connections(rank, host, secret)
-        self.stalls.places = partial(activities, self.connections)
-        self.client.post(f"address/{rank}", f"{host} {self.connections.port}")
+        self.stalls.places = self.connections.talk.activities
+        self.connections.talk.end_world = lambda why: DROPPED.drop(partial(self._end, why))
+        self._host, self._is_announced = host, False
+        self.enrolment: Enrolment | None = None
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
         self._opening = threading.RLock()  # threads of the rank make groups while others look through them
         self.ending: list[list[ProcessGroup]] = []  # which threads let go of
         self.ending_nccl: dict[threading.Thread, ProcessGroup] = {}  # by the thread that ends it
+
+    def enrol(self, size: int) -> None:
+        """Join the other ranks of the world; see ``Enrolment.join``."""
+        has_left = self.stalls.has_left
+        self.enrolment = Enrolment(self.client, self.rank, size, self.connections, self._host, has_left)
+        with self._told([self.rank]):
+            self.enrolment.join(self._left())
+
+    def _end(self, why: str) -> None:
+        """A rank has objected to the world: end all groups."""
+        for transport in self._transports():
+            transport.break_(PeerError(why))
+
+    def refuse(self) -> None:
+        """Raise if the ranks disagree on what they were told."""
+        if self.enrolment is not None:
+            self.enrolment.refuse()
+
+    def withdraw(self, why: str) -> None:
+        """The world could not be made: tell ranks that wait for this one, and let them read why from the store."""
+        if self.enrolment is None or self.enrolment.is_member:
+            self.leave(why)
+        if self.enrolment is not None and self._serves:
+            with suppress(StoreSilentError, DistNetworkError):
+                self._await_leaving(self.enrolment.others(), _WITHDRAWAL_SECONDS)
+        self.close()
 
     def begin_making(self) -> None:
         """A group is made from now on, or the world: in ``timeout`` seconds for all of its steps together."""
@@ -122,7 +150,7 @@ class ProcessWorld:
         with self._told(range(size)):
             texts = self.client.get([f"address/{rank}" for rank in range(size)], self._left())
         places = [text.split() for text in texts]
-        self.connections.open([(host, int(port)) for host, port in places])
+        self.connections.open({rank: (host, int(port)) for rank, (host, port) in enumerate(places)})
 
     def register(self, transport: Any) -> None:
         """``transport`` is closed with the world, where it was not before."""
@@ -218,14 +246,18 @@ class ProcessWorld:
     def _made(self, store: Any, key: str, ranks: Sequence[int], cuda: bool) -> ProcessGroup:
         """See ``group``."""
         rank, size = list(ranks).index(self.rank), len(ranks)
+        if not self._is_announced:  # behind the claim of this rank, which another process may have
+            self.client.post(f"address/{self.rank}", f"{self._host} {self.connections.port}")
+            self._is_announced = True
         group = ProcessGroup(store, rank, size)
         limit = self._made_by
         self.stalls.post_making(ranks, caller().site())
         try:
             with self._told(ranks):
-                Assembly(self.client, self.stalls, self.rank, ranks, key).wait(limit, self.timeout)
+                parts = self.client, self.stalls, self.rank, ranks, key, self.refuse
+                Assembly(*parts).wait(limit, self.timeout)
                 device, seconds = self._gloo_device(), self._left()
-                mesh = Mesh(self.client, self.stalls, self.rank, ranks, key)
+                mesh = Mesh(*parts)
                 gloo = mesh.made(lambda: self._gloo(store, rank, size, device, seconds), limit, self.timeout)
         except CollshimError:
             self.stalls.give_up()
@@ -274,11 +306,16 @@ class ProcessWorld:
         with self._told([self.rank]):
             self.client.ask(tell, self._left())
 
-    def leave(self, why: str) -> None:
-        """Tell the other ranks that this one makes no further call in any group, and how far it has come in each."""
-        for transport in self._transports():
+    def leave(self, why: str, *, stays: bool = False) -> None:
+        """Tell the other ranks that this one makes no further call in any group, and how far it has come in each.
+
+        Calls that it has posted still complete while its process ``stays``; else only those that are complete count.
+        """
+        transports = self._transports()
+        for transport in transports:
             transport.launches.tell()
-        self.stalls.leave(why, {transport.key: transport.sequence for transport in self._transports()})
+        counts = {each.key: each.sequence if stays else each.completed() for each in transports}
+        self.stalls.leave(why, counts)
 
     def left(self, key: str, size: int, more: Sequence[str] = ()) -> None:
         """This rank has closed its end of the group; the last one clears the store of it, and of ``more`` keys."""
@@ -315,9 +352,12 @@ class ProcessWorld:
 
     def wait_until_left(self, size: int) -> None:
         """Where this process serves the store, give the others time to leave."""
-        limit = time.monotonic() + LEAVE_SECONDS
-        others = [rank for rank in range(size) if rank != self.rank]
-        while self._serves and others and time.monotonic() < limit:
+        if self._serves:
+            self._await_leaving(range(size), LEAVE_SECONDS)
+
+    def _await_leaving(self, ranks: Sequence[int], seconds: float) -> None:
+        limit, others = time.monotonic() + seconds, [rank for rank in ranks if rank != self.rank]
+        while others and time.monotonic() < limit:
             others = [rank for rank in others if not self.stalls.any_left([rank])]
             time.sleep(0.005)
 
@@ -339,41 +379,3 @@ class ProcessWorld:
             else:
                 self._device = ProcessGroupGloo.create_default_device()
         return self._device
-
-
-def serve_store(host: str) -> TCPStore:
-    """A store served by this process at a free port of ``host``."""
-    return _served(host, 0, 60.0)
-
-
-def reach_store(
-    host: str, port: int, *, serves: bool = False, timeout: float = 60.0, server: str = "another process"
-) -> TCPStore:
-    """The store at this address, which ``server`` serves.
-
-    Served here where ``serves``, even beside another user of the port in this process.
-    """
-    seconds = min(timeout, _LONGEST)
-    try:
-        if serves:
-            return _served(host, port, seconds)
-        return connected(host, port, seconds)
-    except (DistNetworkError, StoreSilentError) as error:
-        what = "cannot be served" if serves else f"is not to be reached, which {server} is to serve"
-        raise WorldError(f"the world's store at {host}:{port} {what} (within {timeout:g} s): {error}") from error
-
-
-def _served(host: str, port: int, seconds: float) -> TCPStore:
-    """torch listens on all interfaces; for a loopback address it is given a socket that listens there alone."""
-    options: dict[str, Any] = {"timeout": timedelta(seconds=seconds), "wait_for_workers": False, "multi_tenant": True}
-    if is_loopback(host):
-        with suppress(OSError):  # it is taken, perhaps by a store of this process
-            number = loopback_of(host)
-            family = socket.AF_INET6 if ":" in number else socket.AF_INET
-            listener = socket.create_server((number, port), family=family, backlog=_BACKLOG)
-            port = listener.getsockname()[1]
-            options["master_listen_fd"] = listener.detach()
-    try:
-        return TCPStore(host, port, is_master=True, **options)
-    except NotImplementedError:  # in torch 2.6 libuv's server takes no socket
-        return TCPStore(host, port, is_master=True, use_libuv=False, **options)

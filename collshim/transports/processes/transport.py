@@ -21,6 +21,7 @@ from collshim.errors import CollshimError, CommunicationError
 from collshim.layout import Parts
 from collshim.transports.processes import gpu
 from collshim.transports.processes.backend import OF_GROUP, Transfer
+from collshim.transports.processes.dropping import DROPPED
 from collshim.transports.processes.ending import GroupEnd
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.fingerprint import (
@@ -34,7 +35,7 @@ from collshim.transports.processes.fingerprint import (
 from collshim.transports.processes.gpu_group import nccl_is_there
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.progress import DROPPED, LEFTOVERS, PROGRESS
+from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
@@ -46,8 +47,7 @@ _FEW = 32
 class ProcessTransport(GroupEnd):
     """See ``Transport``.
 
-    Fingerprints and data travel in two ProcessGroups, so that the order in each is the same on every rank however soon
-    a rank learns that the others agree.
+    Fingerprints and data travel in two ProcessGroups: in each all ranks keep one order of calls.
 
     Args:
         world: what this process's groups share.
@@ -61,10 +61,15 @@ class ProcessTransport(GroupEnd):
             it, from the first call on a GPU on.
         latest: the last of torch's works that were given data, of gloo. NCCL's need no remembering: its groups are
             ended in a way of their own, and a work that was captured into a graph must not be asked.
+        least_spread: seconds between the first and the last rank's post of the call that they came to most together.
         sequence: how many collectives were posted; ``posting`` is held while one is numbered and sent.
         signing_key: what the group's fingerprints are signed with.
     """
 
+    sequence = _fingerprints = 0
+    least_spread = float("inf")
+    latest: Any = None
+    _latest_fingerprints: Any = None
     _has_leftovers = False
 
     def __init__(
@@ -84,17 +89,14 @@ class ProcessTransport(GroupEnd):
         self.deferred = DeferredErrors()
         self.launches = Launches(self, world)
         self._agreeing, self._ending = threading.RLock(), threading.Lock()
+        self._afterwards = []
         self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
-        self.sequence = 0
-        self.latest: Any = None
         self._fingerprint_group: Any = world.group(f"{key}/fingerprints", ranks, cuda=False)
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
-        self._latest_fingerprints: Any = None
         self._header_bytes = header_bytes(self.size)
-        self._fingerprints = 0
         self.signing_key = signing_key(world.secret, key)
-        self._last_barrier = float("-inf")
         world.made(key, self.ranks)
+        self._made_at = self._last_post = time.monotonic()
         self._queue: deque[Exchange] = deque()
         self.posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
         self._failure: CommunicationError | None = None
@@ -133,7 +135,8 @@ class ProcessTransport(GroupEnd):
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
     ) -> Work[Any]:
         """Compared, or behind calls that still are, so that all ranks keep one order."""
-        self.refuse_if_broken()
+        if self._failure is not None:
+            self.refuse_if_broken()
         if plan.collective is BARRIER and not self.checks:
             return self._start_barrier(plan)
         is_compared = self.checks_on_cuda if plan.call.device == ACCELERATOR else self.checks
@@ -158,24 +161,26 @@ class ProcessTransport(GroupEnd):
     def _start_barrier(self, plan: Plan) -> Exchange:
         """At once, where fingerprints travel: their order is that of the posts, on all ranks.
 
-        A rank that comes late may be the last one that gloo waits for, though the others gave up; so a rank that made
-        no barrier for a while asks whether the group has ended.
+        A rank that comes late may be the last that gloo waits for, though the others gave up: it asks.
         """
-        last, self._last_barrier = self._last_barrier, time.monotonic()
+        last, self._last_post = self._last_post, time.monotonic()
         exchange = Exchange(self, plan, self.sequence, None)
         self.sequence += 1
         try:
             exchange.work = self._latest_fingerprints = self._fingerprint_backend.barrier()
         except Exception as error:
             exchange.fail_to_start(error)
-        if self._last_barrier - last > FIRST_SLICE:
+        if self._last_post - last > FIRST_SLICE:
             exchange.finish = exchange.raise_if_ended
         return exchange
 
     def _exchange_fingerprints(self, exchange: Exchange) -> None:
         header = header_for(exchange.plan, exchange.caller, self._header_bytes)
         number, self._fingerprints = self._fingerprints, self._fingerprints + 1
-        fingerprint = encode(header, exchange.inputs, self.size, self.signing_key, self.rank, number)
+        last, self._last_post = self._last_post, time.monotonic()
+        exchange.posted, exchange.may_be_late = self._last_post, self._last_post - last > FIRST_SLICE
+        posted = self._last_post - self._made_at
+        fingerprint = encode(header, exchange.inputs, self.size, self.signing_key, self.rank, number, posted)
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
         if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
             own = fingerprint.expand_as(gathered).contiguous()
@@ -257,6 +262,11 @@ class ProcessTransport(GroupEnd):
         key = self.world.fresh(f"{self.key}/{key}")
         return ProcessTransport(self.world, members, key, checks=self._chosen)
 
-    def leave(self, why: str) -> None:
+    def leave(self, why: str, *, stays: bool = False) -> None:
         """See ``Transport.leave``."""
-        self.world.leave(why)
+        self.world.leave(why, stays=stays)
+
+    def completed(self) -> int:
+        """How many of the calls that were posted are complete, as far as their order tells."""
+        first = self._queue[0].sequence if self._queue else self.sequence
+        return first if self._is_idle() else min(first, self.sequence - 1)

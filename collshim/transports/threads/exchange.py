@@ -65,11 +65,8 @@ class Arrival(Work[Any], Watched):
         self.inputs = inputs
         self.outputs = outputs
         self.caller = caller
-        if caller is not None and type(inputs) is Tensor:
-            try:
-                self.version = inputs._version
-            except RuntimeError:  # a tensor of inference mode has none
-                self.version = None
+        if caller is not None and type(inputs) is Tensor and not inputs.is_inference():
+            self.version = inputs._version
         self.deferred = deferred
         self._claim = True
         if not plan.on_cpu and plan.device.type == ACCELERATOR:
@@ -130,6 +127,10 @@ class Arrival(Work[Any], Watched):
         """The whole group fails where a rank that computed for the others has left."""
         if self.exchange is not None:
             self.exchange.fail_if_abandoned()
+
+    def whom(self) -> str:
+        """See ``Watched``."""
+        return "" if self.exchange is None else self.exchange.missing_text(self.exchange.missing())
 
     def expire(self) -> float | None:
         """The whole group fails, with the names of the missing ranks; where one computes, after a deadline more."""
