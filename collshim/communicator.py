@@ -275,6 +275,24 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         self._subgroups[members] = count  # not before: ranks that try again must meet
         return None if transport is None else (transport, members, key)
 
+    @property
+    def nccl_options(self) -> Any:
+        """The options that NCCL connects the group with, those of ``set_nccl_options``; None for torch's defaults."""
+        return self._transport.nccl_options
+
+    def set_nccl_options(self, options: Any) -> None:
+        """Let NCCL connect the group with options of ``torch.distributed.ProcessGroupNCCL.Options``.
+
+        Every rank calls this, before its first call on a GPU. The name, the ranks and the timeout among them are the
+        group's own. They have no effect if NCCL does not carry the group's calls: of a single rank, of ranks that are
+        threads, and of CPU tensors.
+
+        Raises:
+            ArgumentTypeError: they are of another class.
+            ArgumentValueError: NCCL has connected the ranks already, with other options; ``split_from`` among them.
+        """
+        self._transport.set_nccl_options(options)
+
     def settle(self) -> None:
         """Wait until the GPU is done with this rank's calls.
 

@@ -340,7 +340,11 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 const char* ncclGetErrorString(ncclResult_t) { return "simulated NCCL error"; }
 const char* ncclGetLastError(ncclComm_t) { return "simulated"; }
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig*) {
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig* config) {
+  {
+    LOCKED;
+    if (config->max_ctas > 0) count(("communicators of at most " + std::to_string(config->max_ctas) + " CTAs").c_str());
+  }
   return enter(made, id.internal, size, rank);
 }
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* made, int size, int rank, int, ncclUniqueId* ids, ncclConfig*) {

@@ -179,6 +179,11 @@ class CollectiveGroup(ProcessGroup):
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     alltoall_base = all_to_all_single
 
+    @property
+    def options(self) -> Any:
+        """The options of NCCL that the group was given; None for torch's defaults."""
+        return self.communicator.nccl_options
+
     def set_timeout(self, timeout: timedelta) -> None:
         """How long a wait may take from now on."""
         self.deadline = timeout.total_seconds()
