@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 import collshim
@@ -28,6 +35,62 @@ def test_torch_knows_the_name_and_the_ranks_of_a_group() -> None:
     first, other, last = values(among_gpus(told, 3))
     assert first == last == ("all/2-0#1/data", "collshim", "all/2-0#1/data", [2, 0])
     assert other is None
+
+
+CUPY = """
+import types
+
+used = []
+
+
+class Device:
+    def __init__(self, number):
+        self.number = number
+
+    def use(self):
+        used.append(self.number)
+
+
+cuda = types.SimpleNamespace(Device=Device)
+"""
+"""As much of CuPy as is asked for here: CuPy itself needs a driver."""
+
+
+def own_gpu_of_cupy(folder: str, is_first: bool) -> tuple[bool, list[int]]:
+    """CuPy is imported before torch uses CUDA, or after it has."""
+    if not is_first:
+        torch.empty(1, device="cuda")
+    was_imported = "cupy" in sys.modules
+    sys.path.insert(0, folder)
+    return was_imported, importlib.import_module("cupy").used
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_each_process_has_that_gpu_for_cupy_too(tmp_path: Path, is_first: bool) -> None:
+    (tmp_path / "cupy.py").write_text(CUPY, encoding="utf-8")
+    found = collshim.launch(partial(own_gpu_of_cupy, str(tmp_path), is_first), 3, ranks="processes", timeout=50)
+    assert found == [(False, [rank]) for rank in range(3)]
+
+
+SCRIPT = """
+import sys, torch
+assert not torch.cuda.is_initialized()
+sys.path.insert(0, sys.argv[1])
+import collshim
+rank = collshim.current().rank
+assert "cupy" not in sys.modules
+import cupy
+print(rank, torch.cuda.current_device(), cupy.used)
+"""
+
+
+def test_each_process_of_the_command_has_a_gpu_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "cupy.py").write_text(CUPY, encoding="utf-8")
+    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
+    command = [sys.executable, "-m", "collshim", "run", "-n", "2", str(tmp_path / "script.py"), str(tmp_path)]
+    surroundings = {**os.environ, "PYTHONPATH": os.getcwd()}
+    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=55, check=False)
+    assert sorted(done.stdout.splitlines()) == [f"[rank {rank}] {rank} {rank} [{rank}]" for rank in range(2)], done
 
 
 def own_gpu() -> tuple[bool, int, int]:
