@@ -226,6 +226,8 @@ def _told(error: Any, chosen: argparse.Namespace) -> int:
     """Say which rank failed first, and of what; the exit code."""
     rank, failure = _first_failure(error.failures)
     code, name = failure.exitcode, failure.signal_name()
+    if code == -signal.SIGTERM and _message(failure):
+        code = 1
     how = f"exit code {code}" if code >= 0 else f"signal {-code} ({name if name != _NOT_AVAILABLE else 'unknown'})"
     lines = [f"collshim run: rank {rank} failed first (pid {failure.pid}, {how})"]
     if text := _message(failure):
@@ -255,7 +257,8 @@ def _first_failure(failures: dict[int, Any]) -> tuple[int, Any]:
 
 
 def _was_stopped(failure: Any) -> bool:
-    return bool(failure.exitcode == -signal.SIGTERM)
+    """Whether the agent ended the rank; one that it ended on its way out has written what it failed with before."""
+    return failure.exitcode == -signal.SIGTERM and not _message(failure)
 
 
 def _message(failure: Any) -> str:

@@ -54,7 +54,7 @@ def _closes() -> tuple[str, float]:
 
 def test_a_rank_that_closed_the_group_is_told_at_once(transport: str) -> None:
     text, took = on_ranks(_closes, 2, transport, wait=LONG)[1]
-    assert "rank 0 has closed this group and waits in barrier()" in text
+    assert "rank 0 has closed this group and " in text
     assert took < LONG / 2
 
 
