@@ -48,6 +48,7 @@ LEVELS = (
     ("transports",),
     ("transports.threads", "transports.threads.turns"),
     ("transports.threads.members",),
+    ("transports.threads.gpus",),
     ("transports.threads.exchange",),
     ("transports.threads.group", "transports.threads.messages"),
     ("transports.threads.transport",),
