@@ -18,12 +18,14 @@ An adapter asks here at each of its doors:
     count()                 how many accelerators a program is told of
     is_available()          whether there are any, real or pretended
     is_pretended()          whether names of accelerators stand for the CPU now
+    tell_of_cpu(framework)  logs, once, that its adapter keeps tensors on the CPU though GPUs are there
 """
 
 from __future__ import annotations
 
 import re
 import threading
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -115,6 +117,14 @@ def is_available() -> bool:
 def is_pretended() -> bool:
     """Whether names of accelerators stand for the CPU: the switch is on and no GPU is there."""
     return current_options().device == "cpu" and not bool(module().is_available())
+
+
+@cache
+def tell_of_cpu(framework: str) -> None:
+    """Log, once in a process, that an adapter keeps tensors on the CPU though GPUs are there; called at its doors."""
+    if module().device_count():
+        text = "collshim.%s keeps tensors on the CPU: the GPUs of this machine hold what the program itself puts there"
+        LOG.warning(text, framework)
 
 
 def _require_number(name: str | torch.device, found: DeviceName, error: type[Exception]) -> None:
