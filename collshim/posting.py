@@ -262,7 +262,7 @@ class Posting:
             site = caller()
             if pending.latest is not None or pending.entries:
                 pending.compare(plan, inputs, outputs, site)
-        pending.last = plan, site
+        pending.last = plan.call, site
         if self._logs_calls:
             self._log("%s", plan.call._replace(site=(site or caller()).site()), level=logging.DEBUG)
         work = start(plan, inputs, outputs, site)

@@ -17,7 +17,7 @@ from collshim import Communicator
 from collshim.oneflow.nn.parallel import DistributedDataParallel
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
-from tests.cuda_model.test_gradients import POSTS, differentiated
+from tests.cuda_model.scenarios import POSTS, differentiated, tensors
 from tests.engine.worlds import attempt
 from tests.gpu.hardware import busy
 from tests.gpu.scenarios import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, given, reduced, results, told
@@ -59,12 +59,6 @@ def by_name(comm: Communicator, scenarios: dict[str, Any], dtype: torch.dtype, k
     if kind == "cuda":
         assert {tensor.device for tensor in tensors(list(found.values()))} == {x.device}
     return {name: told(value, kind) for name, value in found.items()}
-
-
-def tensors(found: Any) -> list[Tensor]:
-    if isinstance(found, Tensor):
-        return [found]
-    return [tensor for item in found for tensor in tensors(item)] if isinstance(found, list | tuple) else []
 
 
 @pytest.mark.parametrize("gpus", [OWN, SHARED], ids=["one each", "two on one"])
