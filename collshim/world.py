@@ -46,7 +46,8 @@ class World:
         local_size: how many ranks this machine has.
         communicator: the communicator of all ranks.
         state: what adapters keep for this rank, by the adapter's name.
-        store: the torch store that the processes of the world share; None where ranks are threads, and after a split.
+        store: the torch store that the ranks of the world share; None after a split.
+        is_thread: whether this rank is one of the threads of its process.
         is_over: whether the world of threads that it belongs to was closed.
     """
 
@@ -58,6 +59,7 @@ class World:
         self.communicator = Communicator(transport, ranks, "world")
         self.state: dict[str, Any] = {}
         self.store: Any = None
+        self.is_thread = False
         self.is_over = False
         self._threads: list[int] = []
 
@@ -327,6 +329,9 @@ class LocalWorlds(Sequence[World]):
         ranks = range(size)
         group = self._shared.group(tuple(ranks), f"world{next(_Process.generations)}")
         self._worlds = [World(ThreadTransport(group, rank), rank, size, ranks) for rank in ranks]
+        store = HashStore()
+        for world in self._worlds:
+            world.store, world.is_thread = store, True
         self._shared.activities = [WeakMethod(world.activity) for world in self._worlds]
         self._open = True
         remember_starters(lambda: _thread.world)

@@ -125,12 +125,14 @@ def _leaves_after_its_last_call() -> Any:
     """Rank 1 has done its part and returns, while the root is busy for longer than between two looks at the others."""
     comm = world()
     if comm.rank == 0:
-        real = comm._transport.stalls.never_come if hasattr(comm._transport, "stalls") else None
+        transport: Any = comm._transport
+        real = transport.stalls.never_come if hasattr(transport, "stalls") else None
         work = comm.gather(torch.ones(200_000), 0)
         time.sleep(SLOW)
         if real is not None:  # as its look between two slices does
-            assert not real(comm._transport.key, comm._transport.ranks, comm._transport.sequence - 1)
-        return [part.sum().item() for part in work.wait(LONG)]
+            assert not real(transport.key, transport.ranks, transport.sequence - 1)
+        gathered: Any = work.wait(LONG)
+        return [part.sum().item() for part in gathered]
     return comm.gather(torch.ones(200_000), 0).wait(LONG)
 
 

@@ -34,10 +34,14 @@ def forks(*names: str) -> dict[str, Any]:
     return found | {"parent": comm.all_reduce(torch.ones(3)).wait().tolist()}
 
 
+def _alone(call: Callable[[], Any], comm: Any) -> Any:
+    return call()
+
+
 CHILDREN: dict[str, Callable[[Any], Any]] = {
     "a collective": lambda comm: comm.all_gather(torch.ones(3)).wait(),
     "a recalled collective": lambda comm: comm.all_reduce(torch.ones(3)).wait(),
-    **{name: lambda comm, call=call: call() for name, call in CALLS.items()},
+    **{name: partial(_alone, call) for name, call in CALLS.items()},
     "a group": lambda comm: comm.subgroup([0]),
     "answers": lambda comm: answers(),
     "a world of its own": lambda comm: collshim.launch(lambda: world().rank, 2, timeout=PATIENCE),

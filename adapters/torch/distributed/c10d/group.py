@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.distributed import PrefixStore, ReduceOp, Store, destroy_process_group
-from torch.distributed.distributed_c10d import _world
 
 from collshim.communicator import Communicator
 from collshim.torch.distributed import collectives
@@ -193,7 +192,7 @@ class CollectiveGroup(ProcessGroup):
         try:
             super().shutdown()
         except BaseException:
-            if self in _world.pg_map:
+            if self in torch.distributed.distributed_c10d._world.pg_map:
                 destroy_process_group(self)
             raise
 
@@ -232,7 +231,7 @@ class CollectiveGroup(ProcessGroup):
         """Nothing: the engine counts from the start."""
 
     def get_group_store(self) -> Store | None:
-        """The group's own part of the store that the ranks share; None where they are threads, which have none."""
+        """The group's own part of the store that the ranks share; None after a split."""
         current_world = peek()
         store = None if current_world is None else current_world.store
         return None if store is None else PrefixStore(self.group_name, store)
@@ -246,6 +245,12 @@ class CollectiveGroup(ProcessGroup):
     def _get_backend(self, device: torch.device) -> CollectiveGroup:
         """Itself, for every device; torch 2.14's ``batch_isend_irecv`` asks for it."""
         return self
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """The devices whose tensors it takes; ``torch.distributed.checkpoint.async_save`` asks for the CPU."""
+        kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+        return [torch.device(kind) for kind in kinds]
 
     def getBackendName(self) -> str:
         """For C++, which would look for a gloo of its own under the name that this group was given."""
