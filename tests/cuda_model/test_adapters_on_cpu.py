@@ -13,6 +13,7 @@ import torch
 import collshim
 import collshim.mindspore as ms
 import collshim.tensorflow as tf
+from collshim import log
 from collshim.adapting import devices
 from collshim.mindspore.communication import init, release
 from tests.cuda_model.hardware import require_model
@@ -21,7 +22,8 @@ require_model()
 
 
 @pytest.fixture(autouse=True)
-def _untold() -> Iterator[None]:
+def _untold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(log, "_warned", {})
     devices.tell_of_cpu.cache_clear()
     yield
     devices.tell_of_cpu.cache_clear()

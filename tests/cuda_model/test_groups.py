@@ -6,15 +6,22 @@ import importlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch.distributed
+from torch import nn
+from torch.distributed import HashStore
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 
 import collshim
 from collshim import Communicator
+from collshim.torch.distributed.c10d.backend import NAME
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import among_gpus, device, values
 
@@ -100,3 +107,52 @@ def own_gpu() -> tuple[bool, int, int]:
 
 def test_each_process_of_launch_has_a_gpu_of_its_own() -> None:
     assert collshim.launch(own_gpu, 3, ranks="processes", timeout=50) == [(False, rank, rank) for rank in range(3)]
+
+
+def trained(wrap: Callable[[nn.Module], nn.Module]) -> Any:
+    """A step of torch's module over the backend, whose default group was made with a device."""
+    place = torch.device("cuda", 0)
+    torch.distributed.init_process_group(NAME, store=HashStore(), rank=0, world_size=1, device_id=place)
+    try:
+        module = wrap(Scale().to(place))
+        module(torch.ones(3, 2, device=place)).sum().backward()
+        gradient: Any = next(module.parameters()).grad
+        return getattr(gradient, "full_tensor", lambda: gradient)().tolist()
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+class Scale(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.factors = nn.Parameter(torch.ones(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factors
+
+
+def sharded(module: nn.Module) -> nn.Module:
+    whole: Any = fully_shard(module)
+    whole.set_allocate_memory_from_process_group_for_comm(True)  # if the group has any
+    return module
+
+
+def replicated(module: nn.Module) -> nn.Module:
+    return nn.parallel.DistributedDataParallel(module, device_ids=[0])
+
+
+@pytest.mark.parametrize("wrap", [replicated, sharded])
+def test_torchs_modules_work_after_an_init_with_a_device(wrap: Callable[[nn.Module], nn.Module]) -> None:
+    assert trained(wrap) == [3.0, 3.0]
+
+
+def test_groups_of_torch_take_a_device() -> None:
+    place = torch.device("cuda", 0)
+    torch.distributed.init_process_group(NAME, store=HashStore(), rank=0, world_size=1, device_id=place)
+    try:
+        group: Any = torch.distributed.new_group([0], device_id=place)
+        torch.distributed.all_reduce(x := torch.ones(2, device=place), group=group)
+        mesh = init_device_mesh("cuda", (1, 1), mesh_dim_names=("rows", "columns"))
+        assert (x.tolist(), mesh["rows"].size()) == ([1.0, 1.0], 1)
+    finally:
+        torch.distributed.destroy_process_group()
