@@ -7,7 +7,6 @@ trust each other, or with ``options(objects="safe")``; ``"refuse"`` refuses ever
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from torch import Tensor
 from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError, described, text_of
-from collshim.pickling import restored
+from collshim.pickling import packed, restored
 from collshim.posting import Posting, shapes_of
 from collshim.settings import get as current_options
 from collshim.work import Work
@@ -102,7 +101,7 @@ class ObjectCollectives(Posting):
     def _pickled(self, op: str, value: Any) -> Tensor:
         self._require_objects(op)
         try:
-            data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+            data = packed(value)
         except Exception as error:
             expected = f"one that pickle can save ({text_of(error)})"
             text = validation.error_text(self, op, "object", type(value).__qualname__, expected)
@@ -111,7 +110,7 @@ class ObjectCollectives(Posting):
         if len(data) > limit:
             expected = f"at most {limit}, as options(object_bytes=...) says"
             raise ArgumentValueError(validation.error_text(self, op, "pickled object in bytes", len(data), expected))
-        return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+        return torch.frombuffer(data, dtype=torch.uint8)
 
     def _pickled_parts(self, op: str, values: Sequence[Any] | None) -> list[Tensor]:
         if not isinstance(values, Sequence) or isinstance(values, str | bytes):
