@@ -38,7 +38,7 @@ def listed(comm: Communicator) -> list[Any]:
     parts = [torch.full((3,), 10.0 * comm.rank + peer, device=device()) for peer in range(comm.size)]
     first = comm.all_to_all(parts).wait()
     second = comm.all_to_all([part.requires_grad_() for part in parts]).wait()
-    sum(((comm.rank + 1) * part).sum() for part in second).backward()
+    torch.stack(second).sum().mul(comm.rank + 1).backward()
     grads = [part.grad[0].item() for part in parts if part.grad is not None]
     return [type(first), [part[0].item() for part in first], [part[0].item() for part in second], grads]
 

@@ -52,7 +52,7 @@ def _device_of(parts: Parts) -> torch.device:
     return parts.device if isinstance(parts, Tensor) else parts[0].device
 
 
-def _on(parts: Any, device: torch.device) -> Any:
+def _on(parts: Parts, device: torch.device) -> Parts:
     """The parts there, in the same form."""
     if isinstance(parts, Tensor):
         return parts.to(device, non_blocking=True)
