@@ -21,7 +21,7 @@ from collshim.forks import remember
 from collshim.layout import Parts, listed
 from collshim.messages import Messages
 from collshim.objects import ObjectCollectives
-from collshim.posting import needs_grad, shapes_of
+from collshim.posting import are_equal, needs_grad, shapes_of
 from collshim.transports import Transport
 from collshim.work import Work
 
@@ -204,8 +204,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         """Rank r holds, in rank order, the r-th part of every rank.
 
         Rank-leading ``parts``, ``(size, *shape)``, give a result of the same form; a list of ``size`` arrays, unequal
-        ones included, gives a list. ``out`` may be either form. A list without ``out`` needs ``shapes``, one per rank,
-        the check on, or ``discovers`` on every rank.
+        ones included, gives a list. ``out`` may be either form. A list of unequal arrays without ``out`` needs
+        ``shapes``, one per rank, the check on, or ``discovers`` on every rank. With the check off a list of equal
+        arrays without these stands for parts that are equal on all ranks, as a rank-leading array does.
 
         With ``splits``, the lengths along axis 0 of the parts in ``parts`` and in ``out``, both are one array whose
         parts lie end to end, as in MPI_Alltoallv.
@@ -224,6 +225,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         own = listed(tensors)
         known = None if self._compares(own[0]) else own[self.rank]
         expects = validation.awaited_of(self, "all_to_all", shapes, out, known)
+        if not (expects or discovers or known is None) and are_equal(own):
+            expects = shapes_of(own)
         target = None if out is None else validation.outputs_of(self, "all_to_all", out, expects, own[0])
         if not expects:
             self._require_discovery("all_to_all", discovers, own[0])
@@ -271,6 +274,24 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         transport = self._transport.split(members, key)
         self._subgroups[members] = count  # not before: ranks that try again must meet
         return None if transport is None else (transport, members, key)
+
+    @property
+    def nccl_options(self) -> Any:
+        """The options that NCCL connects the group with, those of ``set_nccl_options``; None for torch's defaults."""
+        return self._transport.nccl_options
+
+    def set_nccl_options(self, options: Any) -> None:
+        """Let NCCL connect the group with options of ``torch.distributed.ProcessGroupNCCL.Options``.
+
+        Every rank calls this, before its first call on a GPU. The name, the ranks and the timeout among them are the
+        group's own. They have no effect if NCCL does not carry the group's calls: of a single rank, of ranks that are
+        threads, and of CPU tensors.
+
+        Raises:
+            ArgumentTypeError: they are of another class.
+            ArgumentValueError: NCCL has connected the ranks already, with other options; ``split_from`` among them.
+        """
+        self._transport.set_nccl_options(options)
 
     def settle(self) -> None:
         """Wait until the GPU is done with this rank's calls.

@@ -16,6 +16,16 @@ LOG = logging.getLogger("collshim")
 _LEVELS = {"info": logging.INFO, "debug": logging.DEBUG}
 _FORM = "%(asctime)s collshim: %(message)s"
 
+_warned: dict[str, object] = {}
+"""What ``warn_once`` has logged in this process."""
+
+
+def warn_once(text: str, *arguments: object) -> None:
+    """Log a warning once in a process, whatever its arguments; of several threads one does."""
+    own = object()
+    if _warned.setdefault(text, own) is own:
+        LOG.warning(text, *arguments)
+
 
 def show_as_asked() -> None:
     """Let what ``COLLSHIM_LOG`` asks for be written to standard error.

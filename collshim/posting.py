@@ -262,7 +262,7 @@ class Posting:
             site = caller()
             if pending.latest is not None or pending.entries:
                 pending.compare(plan, inputs, outputs, site)
-        pending.last = plan, site
+        pending.last = plan.call, site
         if self._logs_calls:
             self._log("%s", plan.call._replace(site=(site or caller()).site()), level=logging.DEBUG)
         work = start(plan, inputs, outputs, site)
@@ -309,7 +309,7 @@ class Posting:
         self, op: str, parts: Parts, reduce_op: str | None = None, factor: float | None = None, **more: Any
     ) -> Call:
         """The call of a rank that gives one part per rank."""
-        sends = None if isinstance(parts, Tensor) or _are_equal(parts) else shapes_of(parts)
+        sends = None if isinstance(parts, Tensor) or are_equal(parts) else shapes_of(parts)
         call = self._call(op, parts[0], reduce_op, factor, sends=sends, needs_grad=needs_grad(parts), **more)
         return call if sends is None else call._replace(shape=None)
 
@@ -353,7 +353,8 @@ def shapes_of(parts: Sequence[Tensor]) -> tuple[Shape, ...]:
     return tuple(tuple(part.shape) for part in parts)
 
 
-def _are_equal(parts: Sequence[Tensor]) -> bool:
+def are_equal(parts: Sequence[Tensor]) -> bool:
+    """Whether the parts have one shape."""
     return all(part.shape == parts[0].shape for part in parts)
 
 

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from collshim.accelerator import module
 from collshim.calls.site import traceback_of, where_interrupted
 from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError, add_note, described, is_consequence, text_of
+from collshim.placement import take_gpu
 from collshim.settings import Options, in_force
 from collshim.settings import get as current_options
 from collshim.transports.processes.serving import reach_store, serve_store
@@ -271,7 +271,7 @@ def _text_of(error: BaseException) -> str:
 def _run(task: Task) -> Any:
     from collshim import world
 
-    torch.cuda._lazy_call(lambda: _take_gpu(task.rank))
+    take_gpu(task.rank)
     world.init(task.rank, task.size, store=reach_store(_HOST, task.port), address=_HOST, secret=task.secret)
     fn, args = pickle.loads(task.work)
     result = fn(*args)
@@ -284,12 +284,6 @@ def _warn_of_leaks() -> None:
     from collshim import world
 
     world.warn_of_leaks()
-
-
-def _take_gpu(rank: int) -> None:
-    """Once the process first uses CUDA: each rank has a GPU of its own, as far as there are as many."""
-    gpus = module()
-    gpus.set_device(rank % gpus.device_count())
 
 
 def _set_environment(task: Task) -> None:

@@ -19,6 +19,7 @@ from collshim.adapting import patching
 from collshim.calls.site import where_interrupted
 from collshim.environment import forget_others
 from collshim.errors import PeerError, described
+from collshim.placement import take_gpu
 
 _SIGNALLED = 128
 """Added to a signal's number it is the exit code, as in shells."""
@@ -47,6 +48,7 @@ def main() -> None:
     _write_whole_lines()
     forget_others(os.environ)  # of the launcher that started the agent: a task of Slurm, say
     os.environ.update(environment(os.environ))
+    take_gpu(int(os.environ["LOCAL_RANK"]))
     for framework in filter(None, os.environ.get(patching.VARIABLE, "").split(",")):
         patching.patch(framework)
     from torch.distributed.elastic.multiprocessing.errors import get_error_handler

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from collshim.adapting.devices import tell_of_cpu
 from collshim.adapting.refusing import refuse
 
 __all__ = [
@@ -62,6 +63,8 @@ _SETTINGS = _Settings()
 def set_context(**kwargs: Any) -> None:
     """These settings are kept. ``device_target`` names the backend that ``init`` takes without a name.
 
+    Tensors are on the CPU whatever it is, which the log says once where GPUs are there.
+
     Raises:
         ValueError: another ``mode`` or ``device_target``.
     """
@@ -71,6 +74,8 @@ def set_context(**kwargs: Any) -> None:
     if kwargs.get("device_target", "CPU") not in _TARGETS:
         text = f"the argument 'device_target' must be one of {list(_TARGETS)}, but got {kwargs['device_target']}"
         refuse(ValueError, f"For 'context.set_context', {text}")
+    if kwargs.get("device_target", "CPU") != "CPU":
+        tell_of_cpu("mindspore")
     _SETTINGS.context.update(kwargs)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from collshim.adapting.devices import tell_of_cpu
 from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.data_types import DType
@@ -42,6 +43,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
             first and then others, a complex number after others), lists of unequal lengths, or, without ``dtype``,
             a number too large; or a negative length in ``shape``.
     """
+    tell_of_cpu("tensorflow")
     wanted = None if dtype is None else torch_dtype(dtype)
     if is_array(value):
         tensor = as_torch(value).detach().clone()

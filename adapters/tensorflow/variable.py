@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from collshim.adapting.devices import tell_of_cpu
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow import gradient_tape, name_scopes
 from collshim.tensorflow.constants import torch_dtype
@@ -86,6 +87,7 @@ class Variable(Operators, Rows, metaclass=_Creation):
         shape: Any = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
+        tell_of_cpu("tensorflow")
         require_modes(synchronization, aggregation, name, context.has_strategy())
         if initial_value is None:
             raise ArgumentValueError("The `initial_value` arg to `tf.Variable` must be specified, and is None.")

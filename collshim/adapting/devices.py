@@ -18,12 +18,13 @@ An adapter asks here at each of its doors:
     count()                 how many accelerators a program is told of
     is_available()          whether there are any, real or pretended
     is_pretended()          whether names of accelerators stand for the CPU now
+    tell_of_cpu(framework)  logs, once, that its adapter keeps tensors on the CPU though GPUs are there
 """
 
 from __future__ import annotations
 
 import re
-import threading
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -32,7 +33,7 @@ from collshim import world
 from collshim.accelerator import ACCELERATOR, module
 from collshim.environment import read
 from collshim.errors import ArgumentValueError, CollshimError, also
-from collshim.log import LOG
+from collshim.log import warn_once
 from collshim.settings import get as current_options
 
 _ACCELERATORS = ("cuda", "gpu", "xpu", "rocm", "hip", "npu", "ascend", "mlu", "dcu", "cambricon")
@@ -88,7 +89,7 @@ def resolve(name: str | torch.device, error: type[Exception] = RuntimeError) -> 
         return torch.device("cpu")
     _require_number(name, found, error)
     if not module().is_available():
-        _tell(str(name))
+        warn_once("this machine has no GPU: %r and other names of accelerators stand for the CPU here", str(name))
         return torch.device("cpu")
     return torch.device(ACCELERATOR) if found.number is None else torch.device(ACCELERATOR, found.number)
 
@@ -117,6 +118,14 @@ def is_pretended() -> bool:
     return current_options().device == "cpu" and not bool(module().is_available())
 
 
+@cache
+def tell_of_cpu(framework: str) -> None:
+    """Log, once in a process, that an adapter keeps tensors on the CPU though GPUs are there; called at its doors."""
+    if module().device_count():
+        place = "the GPUs of this machine hold what the program itself puts there"
+        warn_once(f"collshim.{framework} keeps tensors on the CPU: {place}")
+
+
 def _require_number(name: str | torch.device, found: DeviceName, error: type[Exception]) -> None:
     there = int(module().device_count()) if module().is_available() else 0
     if not there and not is_pretended():
@@ -143,13 +152,3 @@ def _other(name: str | torch.device, error: type[Exception]) -> torch.device:
 
 def _refusal(error: type[Exception]) -> type[CollshimError]:
     return also(ArgumentValueError, error)
-
-
-_told = threading.Event()
-
-
-def _tell(name: str) -> None:
-    """Once in a process, whichever name comes first."""
-    if not _told.is_set():
-        _told.set()
-        LOG.warning("this machine has no GPU: %r and other names of accelerators stand for the CPU here", name)

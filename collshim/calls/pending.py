@@ -13,6 +13,7 @@ from weakref import ref
 from torch import Tensor
 
 from collshim.calls.aliasing import Span, spans
+from collshim.calls.call import Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller, warn_at
 from collshim.layout import Parts
@@ -34,7 +35,8 @@ class PendingCalls:
         lock: held while what follows changes; by one thread twice if the collector closes a group meanwhile.
         latest: the last call that was posted: its work, its group's key, its plan, and where it was called; None where
             it was waited for.
-        last: the plan of the last call, and where it was made if the ranks tell each other; None before the first.
+        last: the last call, and where it was made if the ranks tell each other; None before the first. Not its plan,
+            which would keep the group that it is of.
         entries: those before it, by number, with a reference to the work that does not keep it.
     """
 
@@ -43,7 +45,7 @@ class PendingCalls:
     def __init__(self) -> None:
         self.lock = RLock()
         self.latest: tuple[Work[Any], str, Plan, Caller] | None = None
-        self.last: tuple[Plan, Caller | None] | None = None
+        self.last: tuple[Call, Caller | None] | None = None
         self.entries: dict[int, Entry] = {}
         self._numbers = count()
         self._dropped: dict[str, Counter[str]] = {}
@@ -53,8 +55,8 @@ class PendingCalls:
         """The last call that was posted, with its line; empty before the first."""
         if self.last is None:
             return ""
-        plan, caller = self.last
-        return str(plan.call if caller is None else plan.call._replace(site=caller.site()))
+        call, caller = self.last
+        return str(call if caller is None else call._replace(site=caller.site()))
 
     def compare(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> None:
         """Warn where a call that is to be posted writes what a pending one writes or reads, or reads what one writes.

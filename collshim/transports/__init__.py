@@ -28,6 +28,7 @@ class Transport(Protocol):
         pending: this rank's calls that were not waited for, in whatever group.
         checks: whether the ranks compare their calls before data moves; ``checks_on_cuda``: those on CUDA tensors too.
         deferred: calls that failed before they were waited for.
+        nccl_options: those that were given; None for torch's defaults.
     """
 
     rank: int
@@ -38,6 +39,7 @@ class Transport(Protocol):
     checks: bool
     checks_on_cuda: bool
     deferred: DeferredErrors
+    nccl_options: Any
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """Start a collective on contiguous, detached tensors; ``outputs`` None where the transport shall allocate.
@@ -63,6 +65,12 @@ class Transport(Protocol):
 
     def leave(self, why: str, *, stays: bool = False) -> None:
         """Tell the other ranks that this one makes no further call; posted ones complete while it ``stays``."""
+
+    def set_nccl_options(self, options: Any) -> None:
+        """Let NCCL connect the group with the options of torch's ProcessGroupNCCL; refuse them if it has already.
+
+        Without effect if NCCL does not carry the group's calls.
+        """
 
     def settle(self) -> None:
         """Wait until the GPU is done with this rank's calls; raise a failure that the program was not told of."""

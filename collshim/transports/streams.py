@@ -2,8 +2,8 @@
 
 They are torch.Stream, of whatever accelerator torch has.
 
-Between threads the one that does the work follows all ranks' streams, and all of these follow the work. Where every
-rank is on the same stream, as ranks are that never chose one, nothing has to be done.
+Between threads the one that does the work follows all ranks' streams, and all of these follow the work. If every rank
+is on the same stream, as ranks are that never chose one, nothing has to be done.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR, current_stream, module
 from collshim.calls.call import Call
-from collshim.errors import CommunicationError, MismatchError
 from collshim.layout import Parts
 
 Posted = tuple["torch.Stream | None", "Parts | None", "Parts | None"]
@@ -51,38 +50,39 @@ def follow(stream: torch.Stream, parts: Parts | None) -> None:
 
 
 class StreamOrder:
-    """The order between the ranks' streams, all of one GPU, and that of the thread that does a call's work.
+    """The order between the ranks' streams and those of the thread that does a call's work, on each GPU that has some.
 
-    Made by that thread before the work. It keeps memory from being handed out again while another stream uses it.
+    Made by that thread before the work. It keeps memory from being handed out again while another stream uses it. From
+    one GPU to another torch copies on the thread's stream of the one, and lets that of the other follow.
     """
 
     def __init__(self, ranks: Sequence[Posted]) -> None:
         streams = [stream for stream, _, _ in ranks if stream is not None]
-        self._stream = current_stream(streams[0].device)
-        self._over: Any = None
-        self._alone = all(stream == self._stream for stream in streams)
+        self._streams = {stream.device: current_stream(stream.device) for stream in streams}
+        self._over: dict[torch.device, Any] = {}
+        self._alone = all(stream == self._streams[stream.device] for stream in streams)
         for stream, inputs, outputs in ranks:
-            if stream is not None and stream != self._stream:
-                self._stream.wait_stream(stream)
-                hold(inputs, self._stream)
-                hold(outputs, self._stream)
+            if stream is None:
+                continue
+            own = self._streams[stream.device]
+            if stream != own:
+                own.wait_stream(stream)
+                hold(inputs, own)
+                hold(outputs, own)
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether the ranks' streams are those of several GPUs."""
+        return len(self._streams) > 1
 
     def finish(self) -> None:
         """The work has been posted."""
-        self._over = None if self._alone else self._stream.record_event()
+        if not self._alone or self.is_of_several:
+            self._over = {device: stream.record_event() for device, stream in self._streams.items()}
 
-    def follow(self, results: Parts | None) -> None:
-        """This thread's stream follows the work, and ``results`` are held for it too."""
-        stream = current_stream(self._stream.device)
-        if stream != self._stream:
-            stream.wait_event(self._over or self._stream.record_event())
+    def follow(self, results: Parts | None, device: torch.device) -> None:
+        """This thread's stream of ``device`` follows the work there, and ``results`` are held for it too."""
+        own, stream = self._streams[device], current_stream(device)
+        if stream != own:
+            stream.wait_event(self._over.get(device) or own.record_event())
             hold(results, stream)
-
-
-def several_gpus(arrivals: Sequence[Any]) -> CommunicationError | None:
-    """The failure of threads' calls on several GPUs: they share one, since no kernel reads several."""
-    if len({arrival.plan.device for arrival in arrivals if arrival.stream is not None}) < 2:
-        return None
-    places = ", ".join(f"rank {arrival.rank} on {arrival.plan.device}" for arrival in arrivals)
-    name = arrivals[0].plan.call.name
-    return MismatchError(f"{name}: ranks that are threads share one GPU, these are on several: {places}")

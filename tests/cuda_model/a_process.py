@@ -6,8 +6,11 @@ python -m tests.cuda_model.a_process NAME
 from __future__ import annotations
 
 import atexit
+import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 
 import torch
@@ -33,7 +36,8 @@ def leaving(store: HashStore) -> None:
     comm = world.World(transport, 1, 2, (0, 1)).communicator
     comm.all_reduce(ones()).wait()
     torch.cuda.synchronize()
-    comm.announce_leaving("has left the world")
+    if sys.argv[1] != "standing":
+        comm.announce_leaving("has left the world")
 
 
 def reading() -> None:
@@ -67,7 +71,20 @@ def failing() -> None:
     raise ValueError("not of a rank")
 
 
-DEEDS: dict[str, Callable[[], None]] = {deed.__name__: deed for deed in (reading, posting, asking, over_torch, failing)}
+def standing() -> None:
+    """It waits for rank 1, which does not come, until Ctrl-C is pressed."""
+    threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()
+    began = time.monotonic()
+    try:
+        collshim.current().communicator.all_reduce(ones()).wait()
+    except KeyboardInterrupt:
+        print("interrupted", time.monotonic() - began < SECONDS / 2, flush=True)
+    os._exit(0)
+
+
+DEEDS: dict[str, Callable[[], None]] = {
+    deed.__name__: deed for deed in (reading, posting, asking, over_torch, failing, standing)
+}
 
 
 def main() -> None:

@@ -76,6 +76,8 @@ class _Kernel:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         on_device = [tensor for tensor in given if tensor.is_cuda]
+        if len({tensor.device for tensor in on_device}) > 1:
+            raise RuntimeError(f"Expected all tensors to be on the same device ({self._label})")
         device = _device(on_device, kwargs)
         bound = dict(zip(self._names, args, strict=False)) | kwargs
         written = [leaf for name in self._written for leaf in tree_leaves(bound.get(name)) if isinstance(leaf, Tensor)]
@@ -215,9 +217,16 @@ def _copy(own: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 def _copy_on_device(own: Tensor, source: Tensor) -> None:
-    if own.numel() and _layout(own) != _layout(source):
-        place, made = alias(own), alias(source)
-        enqueue(own.device, lambda: place.copy_(made), [source], [own], "copy_")
+    """From one device to another on the first one's stream, which follows the other's before, and is followed after."""
+    if not own.numel() or _layout(own) == _layout(source):
+        return
+    place, made = alias(own), alias(source)
+    here, there = torch.cuda.current_stream(own.device), torch.cuda.current_stream(source.device)
+    if here != there:
+        there.wait_stream(here)
+    enqueue(source.device, lambda: place.copy_(made), [source], [own], "copy_")
+    if here != there:
+        here.wait_stream(there)
 
 
 def _layout(tensor: Tensor) -> tuple[Any, ...]:

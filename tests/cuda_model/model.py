@@ -64,7 +64,10 @@ def clear() -> None:
 
 
 def count(what: str) -> int:
-    """Since ``clear``: of ``communicators`` made, of ``launches`` of NCCL, of its ``aborts``."""
+    """Since ``clear``: of ``communicators`` made, of ``launches`` of NCCL, of its ``aborts``.
+
+    Of ``communicators of at most 4 CTAs`` too.
+    """
     return int(_core.model_count(what.encode()))
 
 

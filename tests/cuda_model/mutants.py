@@ -87,7 +87,7 @@ def _tried(folder: Path, tests: list[str]) -> Outcome:
     except subprocess.TimeoutExpired:
         return Outcome(True, f"nothing was told within {SECONDS} s", time.monotonic() - began)
     lines = told.stdout.splitlines()
-    line = next((line for line in lines if line.startswith(("FAILED", "ERROR"))), lines[-1] if lines else "")
+    line = next((line for line in lines if line.startswith(("FAILED ", "ERROR tests"))), lines[-1] if lines else "")
     ended = told.returncode < 0  # by a signal, as a process that NCCL's watchdog ends
     return Outcome(told.returncode == FAILED or ended, line or told.stderr[-200:], time.monotonic() - began)
 

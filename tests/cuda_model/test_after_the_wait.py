@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -208,6 +210,13 @@ def dropping(comm: Communicator) -> None:
     warm(part)
     if comm.rank == 0:
         part.all_reduce(ones()).wait().cpu()
+        end = weakref.ref(part._transport)
+        del part
+        limit = time.monotonic() + SLACK
+        while end() is not None and time.monotonic() < limit:
+            gc.collect()
+            time.sleep(0.01)
+        assert end() is None
 
 
 def test_the_world_tells_of_a_group_that_was_dropped() -> None:

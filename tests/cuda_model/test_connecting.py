@@ -76,6 +76,16 @@ def test_a_first_call_ends_at_the_deadline(name: str) -> None:
         assert "on rank 1: NCCL" in text or "rank 1 waits in" in text
 
 
+def test_a_communicator_that_comes_too_late_is_aborted() -> None:
+    with model.setting("init_held", 1):
+        values(among_gpus(stuck, 2, "a collective", setting=BRIEF))
+        before = model.count("aborts")
+    for thread in threading.enumerate():
+        if thread.name == "collshim-connecting":
+            thread.join(LONG)
+    assert model.count("aborts") == before + 2
+
+
 def ended(comm: Communicator) -> list[Any]:
     """A call on the CPU, and the close, of a group that is at its end."""
     attempt(lambda: comm.all_reduce(ones()).wait())
@@ -87,7 +97,7 @@ def test_the_group_ends_and_is_closed_at_once() -> None:
         assert values(among_gpus(ended, 2, setting=BRIEF)) == [["BrokenCommunicatorError", ()]] * 2
 
 
-def unconnected(comm: Communicator, leaves: threading.Event) -> Any:
+def unconnected(comm: Communicator) -> Any:
     """Rank 1 leaves while NCCL connects it."""
     if comm.rank == 1:
         leave = threading.Timer(SECONDS / 2, comm.announce_leaving, ["has left the world"])
@@ -97,7 +107,7 @@ def unconnected(comm: Communicator, leaves: threading.Event) -> Any:
 
 def test_a_rank_that_leaves_meanwhile_is_named() -> None:
     with model.setting("init_held", 1):
-        found = values(among_gpus(unconnected, 2, threading.Event(), setting=Setting(wait=20.0, rests=False)))
+        found = values(among_gpus(unconnected, 2, setting=Setting(wait=20.0, rests=False)))
     assert "NCCL did not connect the ranks, a rank has left: rank 1 has left the world" in found[0]
 
 

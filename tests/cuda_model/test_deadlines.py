@@ -186,6 +186,28 @@ def unmet_message(comm: Communicator, warm: bool) -> Any:
     return found.text or attempt(lambda: comm.all_reduce(ones()).wait()).text
 
 
+def unmet_behind_a_call(comm: Communicator) -> str:
+    """A call that all come to, and with nothing between a message that nobody takes."""
+    comm.send(ones(), 1).wait() if comm.rank == 0 else comm.recv(0, like=ones()).wait()
+    comm.all_reduce(ones()).wait()
+    torch.cuda.synchronize()
+    comm.all_reduce(ones()).wait()
+    if comm.rank == 1:
+        time.sleep(DEADLINE + SLACK)
+        return ""
+    comm.send(ones(), 1).wait()
+    began = time.monotonic()
+    torch.cuda.synchronize()
+    assert time.monotonic() - began < DEADLINE + SLACK
+    return attempt(lambda: comm.all_reduce(ones()).wait()).text
+
+
+def test_a_message_behind_a_call_has_its_own_deadline() -> None:
+    text = values(among_gpus(unmet_behind_a_call, 2, setting=SHORT))[0]
+    assert "send(shape (4,), float32, to 1) on rank 0: the data did not move" in text
+    assert "rank 1 is in no collective" in text
+
+
 @pytest.mark.parametrize("warm", [False, True], ids=["first message", "later message"])
 def test_a_send_that_nobody_receives_names_its_receiver(warm: bool) -> None:
     text = values(among_gpus(unmet_message, 2, warm, setting=SHORT))[0]

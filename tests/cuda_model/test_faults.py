@@ -15,7 +15,7 @@ from collshim.transports import streams
 from collshim.transports.processes import exchange
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import among_gpus, device, values
-from tests.cuda_model.test_streams import crossing
+from tests.cuda_model.scenarios import crossing
 from tests.gpu.scenarios import ALL
 
 require_model()

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from torch.distributed import AllreduceOptions, HashStore, ProcessGroupNCCL
+import torch.distributed
+from torch.distributed import AllreduceOptions, HashStore
 
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import ones
@@ -37,7 +38,7 @@ def received(group: Any) -> Any:
 def on_two(body: Callable[[Any], None]) -> None:
     """``body`` on two ranks whose communicators, of both and of the pair, are made."""
     store, raised = HashStore(), list[BaseException]()
-    make: Any = ProcessGroupNCCL  # torch's stubs lack what it has
+    make: Any = torch.distributed.ProcessGroupNCCL  # torch's stubs lack what it has; builds for the CPU lack it all
 
     def run(rank: int) -> None:
         try:

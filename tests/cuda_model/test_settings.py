@@ -17,7 +17,7 @@ from tests.engine.worlds import attempt
 
 require_model()
 
-SECONDS, LIMIT = 1.0, 20.0
+SECONDS, LIMIT = 2.0, 20.0
 BRIEF = Setting(wait=SECONDS, rests=False)
 
 BLOCKING = "TORCH_NCCL_BLOCKING_WAIT=1"

@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor
 
 from collshim import Communicator
 from collshim.torch.distributed.work import Work
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import among_gpus, device, values
+from tests.cuda_model.scenarios import ROWS, crossing
 from tests.gpu.scenarios import ALL, Post, given, results
 
 require_model()
-
-ROWS = 64
-
-
-def tensors(found: Any) -> list[Tensor]:
-    """All tensors of a result, however it nests."""
-    if isinstance(found, Tensor):
-        return [found]
-    return [tensor for item in found for tensor in tensors(item)] if isinstance(found, list | tuple) else []
-
-
-def crossing(comm: Communicator, post: Post) -> None:
-    """Posted on one stream, waited for and used on another, and dropped; then the first one allocates again."""
-    own, other = torch.cuda.Stream(), torch.cuda.Stream()
-    x, parts = given(torch.float32, comm, device(), ROWS)
-    torch.cuda.synchronize()
-    for _ in range(2):
-        with torch.cuda.stream(own):
-            works = post(comm, x, parts)
-        with torch.cuda.stream(other):
-            found = tensors(results(works))
-            seen = [tensor * 1 for tensor in found]
-        shapes = [tensor.shape for tensor in found]
-        del found, works
-        with torch.cuda.stream(own):
-            junk = [torch.full(shape, -1.0, device=device()) for shape in shapes for _ in range(3)]
-        torch.cuda.synchronize()
-        del junk, seen
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
 import torch
 
 import collshim
+from collshim import log
 from collshim.adapting import devices
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
@@ -134,8 +136,23 @@ def test_it_is_told_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("pretended")
 def test_the_log_is_collshims(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "_told", type(devices._told)())
+    monkeypatch.setattr(log, "_warned", {})
     with caplog.at_level(logging.WARNING, "collshim"):
         devices.resolve("cuda")
         devices.resolve("cuda")
     assert [(record.name, record.levelname) for record in caplog.records] == [("collshim", "WARNING")]
+
+
+def test_two_threads_are_told_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    class Gpus:
+        def device_count(self) -> int:
+            both.wait()
+            return 1
+
+    monkeypatch.setattr(devices, "module", Gpus)
+    collshim.launch(lambda: devices.tell_of_cpu("of_a_test"), 2, timeout=30)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "collshim.of_a_test keeps tensors on the CPU"
+    ]

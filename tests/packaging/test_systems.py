@@ -40,7 +40,7 @@ def test_a_system_without_fork_is_refused_in_one_sentence() -> None:
 
 def test_a_checkout_without_symbolic_links_is_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "collshim").mkdir()
-    for name in ("__init__.py", "compiling.py"):
+    for name in ("__init__.py", "compiling.py", "importing.py"):
         copy(ROOT / "collshim" / name, tmp_path / "collshim")
     (tmp_path / "collshim" / "torch").write_text("../adapters/torch")
     done = ended("import collshim", tmp_path)

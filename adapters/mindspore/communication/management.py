@@ -7,6 +7,7 @@ import os
 import torch
 
 from collshim import world
+from collshim.adapting.devices import tell_of_cpu
 from collshim.adapting.refusing import refuse
 from collshim.errors import ArgumentError, also
 from collshim.mindspore._c_expression import GroupOptions
@@ -239,13 +240,15 @@ def destroy_group(group: str) -> None:
 def _backend(name: object) -> str:
     if name is None:
         target = get_context("device_target")
-        return {"Ascend": "hccl", "GPU": "nccl"}.get(target, "nccl" if torch.cuda.is_available() else "mccl")
+        name = {"Ascend": "hccl", "GPU": "nccl"}.get(target, "nccl" if torch.cuda.is_available() else "mccl")
     if not isinstance(name, str):
         text = "For 'init', the argument 'backend_name' must be a string, but got the type : "
         refuse(TypeError, f"{text}{type(name)}")
     if name not in _BACKENDS:
         text = "For 'init', the argument 'backend_name' must be one of 'hccl', 'nccl' and 'mccl', but got "
         refuse(RuntimeError, f"{text}'backend_name' : {name}")
+    if name != "mccl":
+        tell_of_cpu("mindspore")
     return name
 
 

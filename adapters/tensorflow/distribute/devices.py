@@ -35,6 +35,8 @@ def canonical(device: Any, place: str = _PLACE) -> str:
     if match is None or not (match["any"] or match["kind"].upper() in _KINDS):
         raise _unknown(device, match["kind"] if match else device.lstrip("/").partition(":")[0])
     index = 0 if match["index"] in (None, "*") else int(match["index"])
+    if match["kind"].upper() != "CPU":
+        devices.tell_of_cpu("tensorflow")
     return f"{_full_place(match['place'], place)}/device:{match['kind'].upper()}:{index}"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from collshim.adapting.devices import tell_of_cpu
 from collshim.communicator import Communicator
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import collectives, dtypes, sparse
@@ -68,6 +69,7 @@ class _MultiWorkerExtended(StrategyExtended):
 
 
 def _device(world: World) -> str:
+    tell_of_cpu("tensorflow")
     job = "worker" if world.size > 1 else "localhost"
     kind = f"GPU:{world.local_rank}" if world.local_rank < torch.cuda.device_count() else "CPU:0"
     return f"/job:{job}/replica:0/task:{world.rank}/device:{kind}"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from collshim.adapting import devices
 from collshim.errors import ArgumentValueError
-from collshim.log import LOG
+from collshim.log import warn_once
 from collshim.tensorflow.distribute.mirrored import MirroredStrategy
-
-_told = threading.Event()
 
 
 class TPUStrategy(MirroredStrategy):
@@ -37,8 +34,6 @@ class TPUStrategy(MirroredStrategy):
                 "in a MirroredStrategy"
             )
         names = [f"GPU:{number}" for number in range(devices.count())] or ["CPU:0"]
-        if not _told.is_set():
-            _told.set()
-            LOG.warning("there are no TPUs here: TPUStrategy is a MirroredStrategy over %s", names)
+        warn_once("there are no TPUs here: TPUStrategy is a MirroredStrategy over %s", names)
         super().__init__(names)
         self._extended._cluster_resolver = tpu_cluster_resolver

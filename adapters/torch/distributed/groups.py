@@ -26,6 +26,7 @@ from collshim.torch.distributed.membership import (
     membership,
     required,
 )
+from collshim.torch.distributed.options import give_options, required_options
 
 
 class _HasWorld(type):
@@ -69,7 +70,8 @@ def new_group(
         ranks: global ranks, in a list or any other container; None for all.
         timeout: how long a wait in the group may take; None for the default group's.
         backend: a backend's name; None for the default group's.
-        pg_options, device_id: accepted and not needed: the tensors' device says how they travel.
+        pg_options: a ``ProcessGroupNCCL.Options``, which NCCL connects the group with; as for ``init_process_group``.
+        device_id: accepted and not needed: the tensors' device says how they travel.
         use_local_synchronization: only the members call; another rank may, and gets None.
         group_desc: a description for people.
         sort_ranks: whether the group's order is that of the global ranks, or that of ``ranks``.
@@ -80,9 +82,10 @@ def new_group(
     Raises:
         ValueError: no default group yet; a rank twice, or out of range.
         TypeError: no ranks, or no ints; ``timeout`` is no timedelta.
-        AssertionError, RuntimeError: no such backend.
+        AssertionError, RuntimeError: no such backend; ``pg_options`` of another class.
     """
     state = required()
+    required_options(pg_options, timeout)
     name = backend_named(backend) if backend else state.default.backend
     deadline = state.default.deadline if timeout is None else seconds(timeout)
     global_ranks = None if ranks is None else _ints(ranks)
@@ -94,6 +97,7 @@ def new_group(
     if part is None:
         state.others = members
         return NON_GROUP_MEMBER
+    give_options(part, pg_options)
     return registered(part, name, group_desc, deadline)
 
 

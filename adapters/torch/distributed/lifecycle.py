@@ -36,6 +36,7 @@ from collshim.torch.distributed.membership import (
     membership,
     required,
 )
+from collshim.torch.distributed.options import give_options, required_options
 
 
 def init_process_group(
@@ -60,12 +61,17 @@ def init_process_group(
         world_size, rank: how many ranks there are, and which one this is; -1 where the method or the world says. They
             hold against WORLD_SIZE and RANK of the environment.
         store: a torch store that all ranks reach, instead of ``init_method``; with ``world_size`` and ``rank``.
-        group_name, pg_options, device_id, _ranks: accepted; ``device_id`` gives the backend where none is named.
+        pg_options: a ``ProcessGroupNCCL.Options``, such as a stream of high priority and ``config.max_ctas``: what NCCL
+            connects the ranks with at the first call on CUDA tensors. They have no effect for a single rank, which
+            needs no NCCL, and for ranks that are threads. The timeout among them is overridden, as in torch.
+        group_name, device_id, _ranks: accepted; ``device_id`` gives the backend where none is named.
 
     Raises:
         ValueError: a second time without ``destroy_process_group``; the method lacks something; ``rank`` or
-            ``world_size`` contradicts this rank's world, both of which the text shows.
-        AssertionError: ``store`` with ``init_method``, or without size and rank; no such backend.
+            ``world_size`` contradicts this rank's world, both of which the text shows; ``pg_options`` where NCCL has
+            connected the ranks of this rank's world already, with others.
+        AssertionError: ``store`` with ``init_method``, or without size and rank; no such backend; ``pg_options`` of
+            another class, those of gloo say.
         TypeError: ``timeout`` is no timedelta, ``store`` no store.
         RuntimeError: the ranks do not find each other.
     """
@@ -74,6 +80,7 @@ def init_process_group(
         refuse(ValueError, "trying to initialize the default process group twice!")
     _require_one_method(init_method, store, rank, world_size)
     _require_device(device_id)
+    required_options(pg_options, timeout)
     name = default_backend(device_id) if backend is None else backend_named(backend)
     deadline = seconds(timeout)
     current_world, is_new = world.peek(), False
@@ -81,6 +88,7 @@ def init_process_group(
         current_world, is_new = _new_world(init_method, store, rank, world_size, deadline), True
     else:
         _require_agreement(current_world, rank, world_size)
+    give_options(current_world.communicator, pg_options)
     enter_default(current_world, name, deadline, world.close if is_new else None)
 
 

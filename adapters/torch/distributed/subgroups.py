@@ -13,6 +13,7 @@ from collshim.torch.distributed.arguments import seconds
 from collshim.torch.distributed.backends import device_backends
 from collshim.torch.distributed.groups import get_process_group_ranks, get_rank, get_world_size, new_group, registered
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of
+from collshim.torch.distributed.options import give_options, required_options
 
 
 def new_subgroups(
@@ -102,7 +103,7 @@ def split_group(
         split_ranks: the ranks of each part, as ranks in the parent, without overlap; a part's order is that of its
             ranks in the parent.
         timeout: how long a wait may take; None for the parent's.
-        pg_options: accepted and not needed.
+        pg_options: as for ``new_group``; None for the parent's.
         group_desc: a description for people.
         backend: which of the parent's backends to keep, such as "cpu:gloo"; None for all.
 
@@ -113,7 +114,9 @@ def split_group(
         ValueError: no parts; an empty part, a rank twice or out of range; this rank is not in the parent; a backend
             that the parent does not have; no default group yet.
         TypeError: ``timeout`` is no timedelta.
+        AssertionError: ``pg_options`` of another class.
     """
+    required_options(pg_options, timeout)
     if not split_ranks:
         refuse(ValueError, "split_ranks cannot be None or empty")
     parent = group_of(parent_pg)
@@ -126,6 +129,7 @@ def split_group(
     communicator = None if part is None else parent.communicator.subgroup(part)
     if communicator is None:
         return None
+    give_options(communicator, parent.communicator.nccl_options if pg_options is None else pg_options)
     return registered(communicator, name, group_desc or f"{parent.group_desc}:split", deadline)
 
 

@@ -40,6 +40,7 @@ class GroupEnd:
     ranks: tuple[int, ...]
     sequence: int
     made_at = ""
+    nccl_options: Any = None
     deferred: DeferredErrors
     launches: Launches
     latest: Any

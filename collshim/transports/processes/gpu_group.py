@@ -10,8 +10,12 @@ from typing import Any
 import torch
 from torch.distributed import ProcessGroup
 
-from collshim.accelerator import ACCELERATOR
+from collshim.accelerator import ACCELERATOR, BACKEND
+from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.transports.processes.backend import accelerators_backend
+
+_OF_THE_GROUP = ("backend", "group_name", "global_ranks_in_group", "split_from", "split_color")
+"""Options that say which group it is, and of which communicator it is a part."""
 
 PATIENCE = 10
 """torch's own deadlines in multiples of ours: our waits name the missing ranks, torch's would only end the group."""
@@ -29,6 +33,43 @@ def made_nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: fl
     options.group_name, options.global_ranks_in_group = key, [*ranks]
     options._timeout = timedelta(seconds=PATIENCE * timeout)  # then torch's watchdog ends the process: ours is first
     return kind(store, rank, len(ranks), options)
+
+
+def set_options(nccl: Any, given: Any) -> None:
+    """Let NCCL's ProcessGroup, which has connected no ranks yet, do so with the program's options."""
+    own = nccl.options
+    in_any_case = own.is_high_priority_stream  # as TORCH_NCCL_HIGH_PRIORITY says
+    for name in chosen(given):
+        setattr(own, name, getattr(given, name))
+    own.is_high_priority_stream = own.is_high_priority_stream or in_any_case
+
+
+def chosen(options: Any) -> dict[str, Any]:
+    """What a program chooses with torch's options of NCCL: all but what is the group's own; ``config`` field by field.
+
+    A field that a newer torch adds is among them. None stands for torch's defaults.
+    """
+    kind = accelerators_backend()
+    if options is None:
+        options = None if kind is None else kind.Options()
+    found = {name: value for name, value in _fields(options).items() if name not in _OF_THE_GROUP}
+    return {name: _fields(value) if name == "config" else value for name, value in found.items()}
+
+
+def _fields(options: Any) -> dict[str, Any]:
+    named = {name: getattr(options, name) for name in dir(options) if not name.startswith("_")}
+    return {name: value for name, value in named.items() if not callable(value)}
+
+
+def refuse_options(options: Any) -> None:
+    """Refuse what are no options of NCCL, or those of a part of an earlier communicator."""
+    kind = accelerators_backend()
+    if kind is not None and not isinstance(options, kind.Options):
+        expected = f"those of torch.distributed.ProcessGroup{BACKEND}.Options"
+        raise ArgumentTypeError(f"NCCL's options are a {type(options).__qualname__}, should be {expected}")
+    if getattr(options, "split_from", None) is not None:
+        text = "NCCL's options have split_from, should have none: each group has a communicator of its own"
+        raise ArgumentValueError(text)
 
 
 def never_free(groups: Sequence[ProcessGroup]) -> None:

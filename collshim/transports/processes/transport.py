@@ -17,7 +17,7 @@ from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import CollshimError, CommunicationError
+from collshim.errors import ArgumentValueError, CollshimError, CommunicationError
 from collshim.layout import Parts
 from collshim.transports.processes import gpu
 from collshim.transports.processes.backend import OF_GROUP, Transfer
@@ -32,7 +32,7 @@ from collshim.transports.processes.fingerprint import (
     signing_key,
     travels_inline,
 )
-from collshim.transports.processes.gpu_group import nccl_is_there
+from collshim.transports.processes.gpu_group import chosen, nccl_is_there, refuse_options, set_options
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
@@ -130,6 +130,20 @@ class ProcessTransport(GroupEnd):
         if self.gpu_port is None:
             self.gpu_port = self.data_group._get_backend(torch.device(ACCELERATOR))
         return self.gpu_port
+
+    def set_nccl_options(self, options: Any) -> None:
+        """See ``Transport.set_nccl_options``."""
+        self.refuse_if_broken()
+        refuse_options(options)
+        if chosen(options) == chosen(self.nccl_options):
+            return
+        if self.launches.are_used:
+            expected = "given before the group's first call on a GPU, or to a new group"
+            text = f"NCCL's options come after it has connected the ranks, should be {expected}"
+            raise ArgumentValueError(f"{text} (rank {self.rank} of {self.size})")
+        self.nccl_options = options
+        if self._has_nccl:
+            set_options(self.connected_gpu_port(), options)
 
     def _start_in_turn(
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None

@@ -34,7 +34,8 @@ from collshim.errors import (
 )
 from collshim.layout import Parts, nbytes_of
 from collshim.transports.compute import Outputs, Share, computation, shares
-from collshim.transports.streams import StreamOrder, several_gpus
+from collshim.transports.streams import StreamOrder
+from collshim.transports.threads.gpus import compute_on_gpus, followed
 from collshim.transports.threads.members import Members
 from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, chain_of, missing_text, watch
 from collshim.work import DeferredErrors, Work
@@ -111,7 +112,7 @@ class Arrival(Work[Any], Watched):
             self.source = exchange.source
         self.outputs = exchange.outputs[self.place]
         if exchange.stream_order is not None:
-            exchange.stream_order.follow(self.outputs)
+            self.outputs = followed(exchange.stream_order, self.stream, self.outputs)
         self.exchange = None  # which holds the other ranks' outputs too
         return self.outputs
 
@@ -232,7 +233,7 @@ class Exchange:
         """The calls are not known to be alike: look closer."""
         calls = [arrival.call for arrival in self.arrivals]
         self.joint = any(call.needs_grad for call in calls)
-        if (failure := self._objection(calls) or several_gpus(self.arrivals)) is not None:
+        if (failure := self._objection(calls)) is not None:
             self.fail(failure)
             return
         if any(arrival.stream is not None for arrival in self.arrivals):
@@ -251,13 +252,13 @@ class Exchange:
                 device = giver.plan.device if calls[place].device == "any" else self.arrivals[place].plan.device
                 self.outputs[place] = allocate(calls, place, device)
         compute = computation(call, next((call.dtype for call in calls if call.dtype is not None), None))
-        nbytes = max(sum(map(nbytes_of, self.inputs)), sum(map(nbytes_of, self.outputs)))
-        if self.stream_order is None and nbytes > SHARED_BYTES:
+        if self.stream_order is not None:
+            compute_on_gpus(self.stream_order, compute, call, self.inputs, self.outputs, ranks)
+        elif max(sum(map(nbytes_of, self.inputs)), sum(map(nbytes_of, self.outputs))) > SHARED_BYTES:
             self._share(shares(call, compute, self.inputs, self.outputs, ranks), rank)
             return
-        compute(self.inputs, self.outputs, ranks)
-        if self.stream_order is not None:
-            self.stream_order.finish()
+        else:
+            compute(self.inputs, self.outputs, ranks)
         self._finish()
 
     def _share(self, work: list[Share], rank: int) -> None:

@@ -29,6 +29,7 @@ class ThreadTransport:
 
     checks = checks_on_cuda = True
     made_at = ""
+    nccl_options: Any = None
 
     def __init__(self, group: ThreadGroup, rank: int, pending: PendingCalls | None = None) -> None:
         """``pending`` are the rank's, in the group that this one was split from; None where there is none."""
@@ -139,6 +140,10 @@ class ThreadTransport:
     def leave(self, why: str, *, stays: bool = False) -> None:
         """See ``Transport.leave``."""
         self.group.world.leave(self.group.ranks[self.rank], why)
+
+    def set_nccl_options(self, options: Any) -> None:
+        """See ``Transport.set_nccl_options``; here they have no effect."""
+        self.nccl_options = options
 
     def settle(self) -> None:
         """See ``Transport.settle``; here nothing fails after its wait."""

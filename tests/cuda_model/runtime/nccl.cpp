@@ -125,7 +125,6 @@ static Bytes result(const Call& call, const std::vector<const char*>& from, int 
   if (call.kind == "Broadcast") return Bytes(from[call.root], from[call.root] + bytes);
   if (call.kind == "AllGather") return joined(from, bytes);
   if (call.kind == "ReduceScatter") return reduced(parts_for(from, rank, bytes), call);
-  if (call.kind == "AlltoAll") return joined(parts_for(from, rank, bytes), bytes);
   return {};
 }
 
@@ -141,8 +140,7 @@ static void carry_out(Meeting& meeting) {
 
 static std::vector<Range> touched(const Call& call, const ncclComm* comm) {
   size_t own = call.number * width_of(call.type), all = own * comm->clique->size;
-  bool gives_all = call.kind == "ReduceScatter" || call.kind == "AlltoAll";
-  bool gets_all = call.kind == "AllGather" || call.kind == "AlltoAll";
+  bool gives_all = call.kind == "ReduceScatter", gets_all = call.kind == "AllGather";
   bool is_root = comm->rank == call.root;
   std::vector<Range> ranges;
   if (call.kind != "Broadcast" || is_root) ranges.push_back({(uint64_t)call.send, (uint64_t)call.send + (gives_all ? all : own), false});
@@ -342,7 +340,11 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 const char* ncclGetErrorString(ncclResult_t) { return "simulated NCCL error"; }
 const char* ncclGetLastError(ncclComm_t) { return "simulated"; }
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig*) {
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig* config) {
+  {
+    LOCKED;
+    if (config->max_ctas > 0) count(("communicators of at most " + std::to_string(config->max_ctas) + " CTAs").c_str());
+  }
   return enter(made, id.internal, size, rank);
 }
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* made, int size, int rank, int, ncclUniqueId* ids, ncclConfig*) {
@@ -408,7 +410,13 @@ ncclResult_t ncclReduceScatter(const void* send, void* recv, size_t number, nccl
   return collect(comm, stream, {"ReduceScatter", send, recv, number, type, op, 0});
 }
 ncclResult_t ncclAlltoAll(const void* send, void* recv, size_t number, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return collect(comm, stream, {"AlltoAll", send, recv, number, type, ncclSum, 0});
+  size_t bytes = number * width_of(type);  // NCCL makes sends and receives of it too
+  depth++;
+  for (int rank = 0; rank < comm->clique->size; rank++) {
+    add(comm, stream, true, {}, {true, rank, (char*)send + rank * bytes, bytes});
+    add(comm, stream, true, {}, {false, rank, (char*)recv + rank * bytes, bytes});
+  }
+  return ncclGroupEnd();
 }
 ncclResult_t ncclSend(const void* buffer, size_t number, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
   return add(comm, stream, true, {}, {true, peer, (void*)buffer, number * width_of(type)});

@@ -9,7 +9,11 @@ constexpr int NCCL_VERSION = 22907;  // of torch 2.13.0's wheel
 
 struct ncclComm;
 typedef ncclComm* ncclComm_t;
-struct ncclConfig;
+struct ncclConfig {  // its beginning
+  size_t size;
+  unsigned magic, version;
+  int blocking, cga_cluster_size, min_ctas, max_ctas;
+};
 struct ncclUniqueId {
   char internal[128];
 };

@@ -55,6 +55,12 @@ def _two(x: Tensor) -> Tensor:
     return torch.empty(SIZE, *x.shape)
 
 
+def _even(x: Tensor) -> tuple[list[int], list[int]]:
+    """Splits of equal parts."""
+    lengths = [x.shape[1]] * SIZE
+    return lengths, lengths
+
+
 ALL_TO_ALL: dict[str, Call] = {
     "stacked": lambda comm, x: comm.all_to_all(x),
     "stacked into stacked": lambda comm, x: comm.all_to_all(x, out=torch.empty_like(x)),
@@ -64,7 +70,7 @@ ALL_TO_ALL: dict[str, Call] = {
     "a list into a list": lambda comm, x: comm.all_to_all(list(x), out=_empty(x)),
     "a list into stacked": lambda comm, x: comm.all_to_all(list(x), out=torch.empty_like(x)),
     "a list with shapes": lambda comm, x: comm.all_to_all(list(x), shapes=[tuple(x.shape[1:])] * SIZE),
-    "splits": lambda comm, x: comm.all_to_all(x.flatten(), out=_flat(x), splits=([x.shape[1]] * SIZE,) * 2),
+    "splits": lambda comm, x: comm.all_to_all(x.flatten(), out=_flat(x), splits=_even(x)),
 }
 ALL_GATHER: dict[str, Call] = {
     "stacked": lambda comm, x: comm.all_gather(x),
@@ -106,15 +112,13 @@ FORMS: dict[str, tuple[dict[str, Call], Callable[..., Tensor], Callable[[int, in
 }
 """By collective: its forms, what a rank gives, and what it gets."""
 
-NEEDS_CHECK = {"a list", "ragged", "nothing off the root"}
+NEEDS_CHECK = {("scatter", "a list"), *product(FORMS, ["ragged", "nothing off the root"])}
 """Forms of which a rank learns shapes from the others; with the check off all must then ask for it."""
 
 
 def pairs(collective: str, checked: bool) -> list[tuple[str, ...]]:
     """The forms of rank 0 and of rank 1, every two of them."""
-    forms = [
-        form for form in FORMS[collective][0] if checked or collective == "reduce_scatter" or form not in NEEDS_CHECK
-    ]
+    forms = [form for form in FORMS[collective][0] if checked or (collective, form) not in NEEDS_CHECK]
     return list(product(forms, repeat=SIZE))
 
 

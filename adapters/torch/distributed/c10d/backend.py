@@ -26,6 +26,7 @@ from collshim.torch.distributed.c10d.adoption import adopt
 from collshim.torch.distributed.c10d.group import CollectiveGroup
 from collshim.torch.distributed.c10d.thread_ranks import keep_record, leave_record, restore, restore_excepthook
 from collshim.torch.distributed.membership import Membership, ProcessGroup, enter, membership
+from collshim.torch.distributed.options import give_options, required_options
 
 NAME = "collshim"
 
@@ -139,8 +140,10 @@ def _create_group(options: Any, backend_options: Any) -> CollectiveGroup:
     """What torch calls to make a group: the one that we have for it, or a new one."""
     group: CollectiveGroup | None = getattr(_pending, "group", None)
     if group is None:
+        required_options(backend_options, options.timeout)
         ranks = list(options.global_ranks_in_group)
         group = _part(options, ranks) if ranks else _default(options)
+        give_options(group.communicator, backend_options)
     _groups_of_torch.add(group)
     return group
 

@@ -37,6 +37,9 @@ class CollectiveGroup(ProcessGroup):
 
     _coalescing: list[Work] | None = None
 
+    supports_splitting = supports_shrinking = supports_time_estimate = False
+    """Torch asks a backend for these: it connects none early for ``device_id``, and makes groups by ``new_group``."""
+
     def broadcast(self, tensors: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Every rank's tensor holds the root's."""
         tensor, root = _first(tensors), _option(opts, "rootRank")
@@ -177,6 +180,15 @@ class CollectiveGroup(ProcessGroup):
     _reduce_scatter_base = reduce_scatter_single
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     alltoall_base = all_to_all_single
+
+    @property
+    def options(self) -> Any:
+        """The options of NCCL that the group was given; None for torch's defaults."""
+        return self.communicator.nccl_options
+
+    def supports_tensor_alloc(self, device: torch.device) -> bool:
+        """False: ``fully_shard`` takes its buffers from torch's allocator."""
+        return False
 
     def set_timeout(self, timeout: timedelta) -> None:
         """How long a wait may take from now on."""

@@ -1,0 +1,42 @@
+"""``pg_options``: those of NCCL, which a group of processes is connected with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed
+from torch.distributed import default_pg_timeout
+
+from collshim.adapting.refusing import refuse
+from collshim.communicator import Communicator
+from collshim.torch.distributed.arguments import warn
+
+_KINDS = ("ProcessGroupNCCL", "ProcessGroupXCCL", "ProcessGroupHCCL")
+
+
+def required_options(pg_options: Any, timeout: timedelta | None) -> None:
+    """Refuse what are no options of NCCL, before anything is sent; None is for torch's defaults."""
+    if pg_options is None:
+        return
+    kinds = tuple(kind.Options for name in _KINDS if (kind := getattr(torch.distributed, name, None)) is not None)
+    if not isinstance(pg_options, kinds):
+        given = type(pg_options).__qualname__
+        text = f"Expected pg_options argument to be of type ProcessGroupNCCL.Options, got {given}"
+        refuse(AssertionError, f"{text}: gloo, which carries CPU tensors, is set up by collshim alone")
+    if getattr(pg_options, "split_from", None) is not None:
+        text = "pg_options.split_from is given, should not be: each group has a communicator of its own"
+        refuse(ValueError, text)
+    if pg_options._timeout not in (timeout, _default_timeout()):
+        warn("pg_options._timeout was specified, but timeout kwarg has a default value that will always override it.")
+
+
+def give_options(comm: Communicator, pg_options: Any) -> None:
+    """NCCL connects the group with these; ``ArgumentValueError`` if it has connected it already, with others."""
+    if pg_options is not None:
+        comm.set_nccl_options(pg_options)
+
+
+def _default_timeout() -> timedelta:
+    of_nccl: timedelta | None = getattr(torch.distributed.distributed_c10d, "default_pg_nccl_timeout", None)
+    return of_nccl or default_pg_timeout
