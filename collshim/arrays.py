@@ -62,7 +62,8 @@ def _offers(value: object, method: str) -> bool:
 def as_torch(array: Array, *, what: str = "array") -> Tensor:
     """``array`` as a torch tensor to read from: the same memory where possible, else a copy.
 
-    Copies are made of NumPy arrays that torch cannot view: negative strides, read-only memory, scalars. A tensor of a
+    Copies are made of NumPy arrays that torch cannot view: negative strides, strides that are no multiple of the item
+    size, another byte order, read-only memory, scalars. A tensor of a
     subclass of torch's comes without it (see ``stripped``).
 
     Raises:
@@ -164,8 +165,10 @@ def _has_memory(tensor: Tensor) -> bool:
     return tensor.untyped_storage().nbytes() >= (tensor.storage_offset() + last + 1) * tensor.itemsize
 
 
-def as_output(array: Array, *, what: str = "output") -> Tensor:
+def as_output(array: Array, *, what: str = "output", may_overlap: bool = False) -> Tensor:
     """``array`` as a torch tensor to write into: always the same memory, or an error.
+
+    With ``may_overlap`` its elements may share memory, as those of an expanded tensor do.
 
     Raises:
         ArgumentTypeError: not an array; a NumPy scalar; a dtype without counterpart; sparse, quantized or on meta.
@@ -174,7 +177,7 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
     if isinstance(array, np.ndarray):
         if type(array) is not np.ndarray:
             _refuse_masked(array, what)
-        _require_writable(array, what)
+        _require_writable(array, what, may_overlap)
         return _from_numpy(array, what)
     if isinstance(array, np.generic):
         raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
@@ -186,7 +189,7 @@ def as_output(array: Array, *, what: str = "output") -> Tensor:
         raise ArgumentValueError(f"{what} is a zero tensor of torch's, which cannot be written; its clone() can")
     if not isinstance(array, Tensor) and (_never_changes(array) or not memory(array).writable):
         raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
-    if not tensor.is_contiguous() and tensor.numel() > 1 and _shares_elements(tensor.stride(), tensor.shape):
+    if not may_overlap and shares_elements(tensor):
         text = f"shape {tuple(tensor.shape)}, stride {tensor.stride()}"
         raise ArgumentValueError(
             f"{what} is expanded, or its elements overlap ({text}): several share memory, should be a tensor of its own"
@@ -267,23 +270,32 @@ def _cupy_follows(array: Array, result: Any) -> Any:
 
 
 def _viewable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    negative = any(stride < 0 for stride in array.strides)
-    return array if array.flags.writeable and not negative else array.copy()
+    """The array if torch can view it; else a copy in this machine's byte order."""
+    if not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))
+    size = max(1, array.itemsize)
+    fits = array.flags.writeable and all(stride >= 0 and stride % size == 0 for stride in array.strides)
+    return array if fits else array.copy()
 
 
-def _require_writable(array: np.ndarray[Any, Any], what: str) -> None:
+def shares_elements(tensor: Tensor) -> bool:
+    """Whether two elements of a tensor may have one address."""
+    return not tensor.is_contiguous() and tensor.numel() > 1 and _shares(tensor.stride(), tensor.shape)
+
+
+def _require_writable(array: np.ndarray[Any, Any], what: str, may_overlap: bool) -> None:
     if not array.flags.writeable:
         raise ArgumentValueError(f"{what} is a read-only NumPy array, should be writable")
     if any(stride < 0 for stride in array.strides):
         raise ArgumentValueError(f"{what} is a NumPy array with negative strides {array.strides}, should have none")
-    if array.size > 1 and not array.flags.c_contiguous and _shares_elements(array.strides, array.shape):
+    if not may_overlap and array.size > 1 and not array.flags.c_contiguous and _shares(array.strides, array.shape):
         text = f"shape {array.shape}, strides {array.strides}"
         raise ArgumentValueError(
             f"{what} is a NumPy array that is broadcast, or whose elements overlap ({text}), should own its memory"
         )
 
 
-def _shares_elements(strides: Sequence[int], shape: Sequence[int]) -> bool:
+def _shares(strides: Sequence[int], shape: Sequence[int]) -> bool:
     """Whether a step along some axis can land on an element that the smaller steps reach; in elements or in bytes."""
     reach = 0
     for step, length in sorted((step, n) for step, n in zip(strides, shape, strict=True) if n > 1):

@@ -155,12 +155,18 @@ class _Coalesced:
             text = validation.error_text(posting, self.name, "length of output list", len(out), expected)
             raise ArgumentValueError(text)
         targets = [
-            validation.output_of(posting, self.name, array, gets(self._part_shape(tensor), posting.size), tensor)
-            for array, tensor in zip(out, self.tensors, strict=True)
+            validation.output_of(
+                posting,
+                self.name,
+                array,
+                gets(self._part_shape(tensor), posting.size),
+                tensor,
+                may_overlap=self.collective is ALL_REDUCE and array is own,
+            )
+            for array, own, tensor in zip(out, self.arrays, self.tensors, strict=True)
         ]
-        places = [cast(Tensor, target.own) for target in targets]
-        validation.require_apart(posting, self.name, places)
-        return [place.copy_ for place in places]
+        validation.require_apart(posting, self.name, [cast(Tensor, target.own) for target in targets])
+        return [target.put for target in targets]
 
     def _part_shape(self, tensor: Tensor) -> Shape:
         return tuple(tensor.shape[1:] if self.collective.gives == "parts" else tensor.shape)

@@ -79,7 +79,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         if (work := self.repeat(collective.ALL_REDUCE, array, out, op)) is not None:
             return work
         tensor, reduction = self._operand("all_reduce", array, op)
-        target = None if out is None else validation.output_of(self, "all_reduce", out, tensor.shape, tensor)
+        target = None
+        if out is not None:
+            target = validation.output_of(self, "all_reduce", out, tensor.shape, tensor, may_overlap=out is array)
         return self._post(self._call("all_reduce", tensor, *reduction), tensor, target, array, out)
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:

@@ -123,3 +123,12 @@ def from_bytes(data: Tensor, dtype: torch.dtype) -> Tensor:
     whole = torch.empty(data.numel() // dtype.itemsize, dtype=dtype, device="cpu")
     as_bytes(whole).copy_(data)
     return whole
+
+
+def put_shared(own: Tensor, values: Tensor) -> bool:
+    """Copy ``values`` into a tensor whose elements share memory; false if some that do had different values."""
+    reach = sum((length - 1) * stride for length, stride in zip(own.shape, own.stride(), strict=True))
+    memory = own.as_strided((reach + 1,), (1,))
+    places = torch.arange(reach + 1, device=own.device).as_strided(own.shape, own.stride(), 0)
+    memory[places.reshape(-1)] = values.reshape(-1)
+    return torch.equal(as_bytes(own.contiguous()), as_bytes(values.contiguous()))

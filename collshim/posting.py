@@ -210,7 +210,7 @@ class Posting:
             self._join(work, None, parts)  # its place among the backwards is here, whenever it is waited for
         if target is not None and not target.is_direct:
             work = work.then(target.settled)
-            if isinstance(target.own, Tensor) and len(self._seen) < KEPT:
+            if isinstance(target.own, Tensor) and target.refuse is None and len(self._seen) < KEPT:
                 self._seen.add(_strides(target.own))
         follows = stream_follower(array if out is None else out)
         return work if follows is None else work.then(follows)

@@ -236,8 +236,12 @@ def dense(array: Any) -> Any:
         return None if torch.is_grad_enabled() else array.detach()
     if kind is np.ndarray:
         flags = array.flags
-        fits = flags.c_contiguous and flags.writeable and array.dtype in _NUMPY_DTYPES
-        return torch.from_numpy(array) if fits else None
+        if not flags.c_contiguous or not flags.writeable or array.dtype not in _NUMPY_DTYPES:
+            return None
+        try:
+            return torch.from_numpy(array)
+        except ValueError:  # a single element counts as contiguous, whatever its strides are
+            return None
     return _dense_list(array) if kind is list and array else None
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from collshim.arithmetic import REDUCE_OPS, undefined_for
-from collshim.arrays import DENSE, Array, FromTorch, as_output, as_torch, like, unsupported
+from collshim.arrays import DENSE, Array, FromTorch, as_output, as_torch, like, shares_elements, unsupported
 from collshim.calls.aliasing import sharing
 from collshim.calls.call import TAGS, name_of
 from collshim.calls.collective import Shape
 from collshim.errors import ArgumentError, ArgumentIndexError, ArgumentTypeError, ArgumentValueError, refusal
-from collshim.layout import Parts, listed, split
+from collshim.layout import Parts, listed, put_shared, split
 
 T = TypeVar("T")
 
@@ -33,6 +34,8 @@ class Target(NamedTuple):
 
     written: Parts
     own: Parts
+    refuse: Callable[[], None] | None = None
+    """Raises if elements of ``own`` share memory, and got different values; None if none share memory."""
 
     @property
     def is_direct(self) -> bool:
@@ -43,12 +46,21 @@ class Target(NamedTuple):
 
     def settled(self, out: Any) -> Any:
         """``out``, the caller's own place, once what was written elsewhere has been brought there."""
-        is_one = isinstance(self.own, Tensor)
-        pairs: Any = [(self.own, self.written)] if is_one else zip(self.own, self.written, strict=True)
-        for own, written in pairs:
+        if isinstance(self.own, Tensor):
+            self.put(self.written)
+            return out
+        for own, written in zip(self.own, self.written, strict=True):
             if own is not written:
                 own.copy_(written)
         return out
+
+    def put(self, values: Any) -> None:
+        """Copy a result into the caller's own tensor."""
+        own: Any = self.own
+        if self.refuse is None:
+            own.copy_(values)
+        elif not put_shared(own, values):
+            self.refuse()
 
 
 def error_text(member: Member, op: str, what: str, got: object, expected: object) -> str:
@@ -89,18 +101,34 @@ def parts_of(member: Member, op: str, parts: Array, what: str = "input", *, join
 
 
 def output_of(
-    member: Member, op: str, out: Array, shape: Sequence[int], like: Tensor, *, joined: bool = False
+    member: Member,
+    op: str,
+    out: Array,
+    shape: Sequence[int],
+    like: Tensor,
+    *,
+    joined: bool = False,
+    may_overlap: bool = False,
 ) -> Target:
     """``out`` as the place of one tensor of this shape, and of the dtype and device of ``like``.
 
-    With ``joined`` the shape is rank-leading, and the parts may lie end to end along axis 0 instead.
+    With ``joined`` the shape is rank-leading, and the parts may lie end to end along axis 0 instead. With
+    ``may_overlap`` its elements may share memory, if those that do get one value.
     """
-    own = own_memory_of(member, op, out)
+    own = own_memory_of(member, op, out, may_overlap)
     if own.dim() == len(shape) - 1 and tuple(own.shape) == (shape[0] * shape[1], *shape[2:]):
         own = own.view(tuple(shape)) if joined else own
     _require_fit(member, op, own, shape, like, "output")
     own = own.detach()
+    if may_overlap and shares_elements(own):
+        return Target(torch.empty(own.shape, dtype=own.dtype, device=own.device), own, partial(_clash, member, op, own))
     return Target(_writable(own), own)
+
+
+def _clash(member: Member, op: str, own: Tensor) -> None:
+    got = f"shape {tuple(own.shape)}, stride {own.stride()}"
+    expected = "one value for all elements that share memory: the same strides on every rank, or a tensor of its own"
+    raise ArgumentValueError(error_text(member, op, "output", got, expected))
 
 
 def outputs_of(member: Member, op: str, out: Array, shapes: Sequence[Shape] | None, like: Tensor) -> Target:
@@ -193,9 +221,9 @@ def cut_of(member: Member, op: str, tensor: Tensor, lengths: Sequence[int], what
     return list(tensor.split(list(lengths)))
 
 
-def own_memory_of(member: Member, op: str, out: Array) -> Tensor:
+def own_memory_of(member: Member, op: str, out: Array, may_overlap: bool = False) -> Tensor:
     """``out`` as a tensor to write into."""
-    own = _named(member, op, lambda: as_output(out))
+    own = _named(member, op, lambda: as_output(out, may_overlap=may_overlap))
     if own.is_inference() and not torch.is_inference_mode_enabled():
         expected = "an ordinary one, or the call inside of the mode"
         raise ArgumentValueError(error_text(member, op, "output", "a tensor of torch.inference_mode", expected))

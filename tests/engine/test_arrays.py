@@ -121,11 +121,19 @@ COPIED: dict[str, Any] = {
     "negative strides": lambda: numbers()[::-1, ::-1],
     "read-only": lambda: _read_only(numbers()),
     "read-only with negative strides": lambda: _read_only(numbers())[::-1],
+    "a field of a record": lambda: _records()["b"],
+    "a field of one record": lambda: _records()[:1]["b"],
+    "a field of no record": lambda: _records()[:0]["b"],
+    "other byte order": lambda: numbers().astype(">f8"),
     "broadcast": lambda: np.broadcast_to(numbers(), (2, 2, 3)),
     "a scalar": lambda: np.float64(2.5),
     "a boolean scalar": lambda: np.bool_(True),
     "a bfloat16 scalar": lambda: ml_dtypes.bfloat16(2.5),
 }
+
+
+def _records() -> np.ndarray[Any, Any]:
+    return np.array([(1, 2.0), (3, 4.0)], dtype=[("a", "i4"), ("b", "f8")])
 
 
 def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -157,6 +165,9 @@ REFUSED_OUTPUTS = {
         ArgumentValueError,
         "share memory",
     ),
+    "a field of a record": (lambda: _records()["b"], ArgumentTypeError, r"strides \(12,\)"),
+    "a field of one record": (lambda: _records()[:1]["b"], ArgumentTypeError, r"strides \(12,\)"),
+    "other byte order": (lambda: numbers().astype(">f8"), ArgumentTypeError, "dtype >f8"),
     "a list": (lambda: [1.0], ArgumentTypeError, "builtins.list"),
     # NumPy before 2.1 does not lend read-only memory at all
     "a foreign read-only array": (lambda: Foreign(_read_only(numbers())), ArgumentError, "read-?only"),
@@ -181,7 +192,7 @@ UNKNOWN = {
     "structures": (np.zeros(2, dtype=[("a", "f4")]), r"\('a', '<f4'\)"),
     "dates": (np.zeros(2, dtype="M8[s]"), "datetime64"),
     "long doubles": (np.zeros(2, dtype=np.longdouble), "float128|longdouble"),
-    "uneven strides": (np.frombuffer(bytearray(12), dtype=[("a", "u1"), ("b", "<f4"), ("c", "u1")])["b"], "float32"),
+    "no bytes": (np.zeros(2, "V0"), "V0"),
     "no device": (type("Half", (), {"__dlpack__": lambda self: None})(), "__dlpack_device__"),
 }
 

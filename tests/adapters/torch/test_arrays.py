@@ -26,4 +26,4 @@ def test_what_cannot_be_written_is_refused(refused: Refused) -> None:
     refused(RuntimeError, lambda: dist.all_reduce(fixed), "read-only")
     refused(ValueError, lambda: dist.all_gather_single(fixed, np.zeros(1)), "read-only")
     refused(RuntimeError, lambda: dist.all_reduce(np.zeros(2)[::-1]), "negative strides")
-    refused(RuntimeError, lambda: dist.all_reduce(torch.zeros(1).expand(2)), "expanded")
+    refused(RuntimeError, lambda: dist.broadcast(torch.zeros(1).expand(2), 0), "expanded")
