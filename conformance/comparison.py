@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from collshim.conformance.bindings.answers import (
 )
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
+from collshim.conformance.dtypes import computable, name_of
 
 Difference = tuple[str, str, str]  # what, what it is, what it should be
 
@@ -128,7 +128,7 @@ def _trees(what: str, actual: Tree, expected: Tree, case: Case) -> Iterator[Diff
             yield from _trees(f"{what}[{key!r}]", actual[key], expected[key], case)
     elif isinstance(expected, list | tuple):
         yield from _sequences(what, actual, expected, case)
-    elif actual != expected:
+    elif repr(actual) != repr(expected):  # which tells -0.0 from 0.0
         yield what, _brief(actual), _brief(expected)
 
 
@@ -140,7 +140,7 @@ def _sequences(what: str, actual: Sequence[Tree], expected: Sequence[Tree], case
 
 
 def _arrays(what: str, actual: Tree, expected: NDArray[Any], case: Case) -> Iterator[Difference]:
-    shape_differences = list(_shapes(what, actual, Shaped(expected.shape, _name(expected.dtype)), case))
+    shape_differences = list(_shapes(what, actual, Shaped(expected.shape, name_of(expected.dtype)), case))
     yield from shape_differences
     if not shape_differences and actual.values.tobytes() != expected.tobytes():
         yield from _values(what, actual.values, expected, case.tolerance)
@@ -151,15 +151,10 @@ def _shapes(what: str, actual: Tree, expected: Shaped, case: Case) -> Iterator[D
         yield what, _brief(actual), _brief(expected)
     elif actual.kind != case.kind:
         yield f"the kind of {what}", actual.kind, case.kind
-    elif _name(actual.values.dtype) != expected.dtype:
-        yield f"the dtype of {what}", _name(actual.values.dtype), expected.dtype
+    elif name_of(actual.values.dtype) != expected.dtype:
+        yield f"the dtype of {what}", name_of(actual.values.dtype), expected.dtype
     elif actual.values.shape != expected.shape:
         yield f"the shape of {what}", str(actual.values.shape), str(expected.shape)
-
-
-@cache
-def _name(dtype: np.dtype[Any]) -> str:
-    return str(dtype)
 
 
 def _values(what: str, actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> Iterator[Difference]:
@@ -168,12 +163,12 @@ def _values(what: str, actual: NDArray[Any], expected: NDArray[Any], tolerance: 
         index = tuple(int(i) for i in indices[0])
         place = f"{what} at {list(index)}" if index else what
         suffix = f" within {tolerance:g}" if tolerance else ""
-        yield place, str(actual[index]), f"{expected[index]}{suffix}"
+        yield place, f"{computable(actual)[index]}", f"{computable(expected)[index]}{suffix}"
 
 
 def _agree(actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
     if tolerance:
-        return np.asarray(np.isclose(actual, expected, rtol=tolerance, atol=tolerance))
+        return np.asarray(np.isclose(computable(actual), computable(expected), rtol=tolerance, atol=tolerance))
     bits = np.dtype((np.void, expected.dtype.itemsize))
     equal_bits = np.asarray(actual.reshape(-1).view(bits) == expected.reshape(-1).view(bits), dtype=np.bool_)
     return equal_bits.reshape(expected.shape)
@@ -182,13 +177,15 @@ def _agree(actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> ND
 def _brief(tree: Tree) -> str:
     """A tree without its values."""
     if isinstance(tree, Seen):
-        return f"a {tree.kind} array of shape {tree.values.shape} and dtype {tree.values.dtype}"
-    if isinstance(tree, np.ndarray | Shaped):
+        return f"a {tree.kind} array of shape {tree.values.shape} and dtype {name_of(tree.values.dtype)}"
+    if isinstance(tree, np.ndarray):
+        return f"an array of shape {tree.shape} and dtype {name_of(tree.dtype)}"
+    if isinstance(tree, Shaped):
         return f"an array of shape {tree.shape} and dtype {tree.dtype}"
     if isinstance(tree, Handle):
         return "a handle"
     if isinstance(tree, Opaque):
         return f"a {tree.type}"
-    if isinstance(tree, list | tuple):
+    if isinstance(tree, list | tuple | dict):
         return f"a {type(tree).__name__} of {len(tree)}"
     return repr(tree)

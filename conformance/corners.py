@@ -27,7 +27,9 @@ def corners(binding: Binding, size: int) -> list[Case]:
     plain = Case(binding.collective, size=size, reduce_op=binding.admits.reduce_ops[0], seed=1)
     plain = replace(plain, kind=binding.admits.kinds[0])
     varied = [plain, *_places(binding, plain)]
-    if binding.collective != "barrier" and binding.collective not in OBJECTS:
+    if binding.collective in OBJECTS:
+        varied += [replace(plain, kind=kind) for kind in binding.admits.kinds]
+    elif binding.collective != "barrier":
         varied += [*_arrays(binding, plain), *_calls(binding, plain), *_gradients(binding, plain)]
         varied += _large(binding, plain)
     return [case for case in dict.fromkeys(varied) if binding.supports(case)]
@@ -86,6 +88,7 @@ def _calls(binding: Binding, plain: Case) -> Iterator[Case]:
     admits = binding.admits
     if plain.collective in REDUCTIONS:
         yield from (replace(plain, reduce_op=op, dtype=_dtype(op)) for op in admits.reduce_ops)
+        yield from (replace(plain, reduce_op=op, dtype=dtype) for op in admits.reduce_ops for dtype in admits.dtypes)
         yield from (replace(plain, reduce_op=op, family="real") for op in admits.reduce_ops)
     solid = replace(plain, shape=(2, 3, 4))
     yield from (replace(solid, axis=axis, split_axis=cut) for axis in range(3) for cut in range(3))

@@ -20,6 +20,7 @@ from collshim.conformance.bindings.answers import OUTSIDE, Answer, Refusal, Tree
 from collshim.conformance.bindings.differentiation import by_backward
 from collshim.conformance.bindings.kinds import KINDS
 from collshim.conformance.bindings.rank_context import RankContext
+from collshim.conformance.dtypes import full
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,15 @@ def made(case: Any, values: NDArray[Any]) -> Any:
     return KINDS[case.kind].make(values)
 
 
+def with_arrays(case: Any, tree: Tree) -> Tree:
+    """``tree`` with NumPy's arrays exchanged for arrays of the case's kind."""
+    if isinstance(tree, dict):
+        return {key: with_arrays(case, value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)(with_arrays(case, item) for item in tree)
+    return made(case, tree) if isinstance(tree, np.ndarray) else tree
+
+
 def blank(case: Any, shape: Sequence[int]) -> Any:
     """An array to write into, full of values that no answer has by chance."""
     return made(case, blank_values(case, shape))
@@ -157,7 +167,7 @@ def blank(case: Any, shape: Sequence[int]) -> Any:
 
 def blank_values(case: Any, shape: Sequence[int]) -> NDArray[Any]:
     """What ``blank`` is full of."""
-    return np.full(shape, case.dtype == "bool" or 99, case.dtype)
+    return full(shape, case.dtype == "bool" or 99, case.dtype)
 
 
 def address(array: Any, case: Any) -> int:

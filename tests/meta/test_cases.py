@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -55,7 +54,7 @@ def test_the_same_case_has_the_same_values(case: Case) -> None:
     size = len(case.ranks) if case.collective in module.PART_PER_RANK else 1
     first, second = case.values(size), Case.parse(str(case)).values(size)
     assert [part.tobytes() for part in first] == [part.tobytes() for part in second]
-    assert case.object_parts() == Case.parse(str(case)).object_parts()
+    assert repr(case.object_parts()) == repr(Case.parse(str(case)).object_parts())
 
 
 @quick
@@ -81,19 +80,18 @@ def test_another_seed_has_other_values() -> None:
 
 def test_no_element_of_a_case_that_moves_data_equals_another() -> None:
     values = np.concatenate([part.ravel() for part in Case("all_gather", size=4, shape=(5, 5)).arrays()])
-    assert len(set(values.tolist())) == 100
+    distinct = values[np.isfinite(values) & (values != 0)]
+    assert len(distinct) > 60
+    assert len(set(distinct.tolist())) == len(distinct)
 
 
-@pytest.mark.parametrize("op", reference.REDUCE_OPS)
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
-def test_exact_reductions_have_the_same_bits_in_any_order(op: str, dtype: str) -> None:
-    if dtype == "complex64" and op in ("min", "max"):
-        op = "sum"
-    if op in reference.BITWISE:
-        dtype = "int32"
-    parts = Case("all_reduce", size=4, shape=(7,), dtype=dtype, reduce_op=op).arrays()
-    found = {reference.all_reduce(order, op)[0].tobytes() for order in permutations(parts)}
-    assert len(found) == 1
+def test_given_infinities_and_signs_of_zeros_are_kept() -> None:
+    given = Case("broadcast", shape=(2,)).giving([np.array([-0.0, -np.inf], "float32")] * 2)
+    negative = given.array_of(0)
+    positive = replace(given, given=(0.0, float("inf")) * 2).array_of(0)
+    assert Case.parse(str(given)).array_of(0).tobytes() == negative.tobytes()
+    assert negative.tobytes() == np.array([-0.0, -np.inf], "float32").tobytes() != positive.tobytes()
+    assert np.signbit(positive).tolist() == [False, False]
 
 
 def test_only_real_reductions_are_given_a_tolerance() -> None:
