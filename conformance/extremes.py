@@ -6,7 +6,7 @@ keeps the dtype. Standard library and NumPy only.
 
 By the place of a number in its part, six kinds of floating numbers take turns: whole numbers of full width
 (2**53 - 1), the least (subnormal) and the greatest, numbers next to 1 (1 + 2**-52), infinities, and, where none is
-added, zeros with a sign. Of integers the least and the greatest take turns, by rank and place.
+added, zeros with a sign. Of integers the least and the greatest take turns.
 """
 
 from __future__ import annotations
@@ -80,11 +80,13 @@ def float_labels(at: Places, form: Floats) -> Numbers:
 
 
 def integer_labels(at: Places, dtype: str) -> Numbers:
-    """The least and the greatest ones, in turn by rank and place."""
+    """The least and the greatest ones: in turn by rank, by place; and the greatest, or the least, of all ranks."""
     info = np.iinfo(dtype)
     step = 1 if info.bits == 8 else 2  # of wide ones odd numbers, which rounding changes
     offset = step * (at.label % (2 ** (info.bits - 1) // step))
-    numbers: Numbers = np.where((at.position + at.giver) % 2, info.min + step - 1 + offset, info.max - offset)
+    kind = at.position % 4
+    is_least = np.where(kind < 2, (at.position + at.giver) % 2 == 1, kind == 3)
+    numbers: Numbers = np.where(is_least, info.min + step - 1 + offset, info.max - offset)
     return numbers
 
 

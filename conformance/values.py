@@ -54,16 +54,18 @@ def weights(shape: Shape, rank: int, dtype: str) -> Part:
 
 
 def _object(label: int, size: int) -> Any:
+    tensors = {dtype: _array(label, dtype) for dtype in _IN_OBJECTS} if size % 4 == 0 else {}
     kinds: list[Any] = [
-        {"label": label, "text": "ä" * size, "nested": [None, (True, size), *_PRECISE], "of": _array(label, "float64")},
-        ("tuple", _array(label, "float32"), [label] * size),
-        [2**63 + label, {"inner": list(range(size))}, _array(label, "int64")],
+        {"label": label, "text": "ä" * size, "nested": [None, (True, size), *_PRECISE], "tensors": tensors},
+        ("tuple", label, [label] * size),
+        [2**63 + label, {"inner": list(range(size))}, _array(label, "float32")],
         2**53 + 1 + label,
     ]
     return kinds[size % len(kinds)]
 
 
 _PRECISE = (1 + 2**-50, 2**53 - 1, -0.0, 2.0**-1074, float("inf"))
+_IN_OBJECTS = ("float64", "float32", "float16", "int64", "complex128", "uint8")
 
 
 def _array(label: int, dtype: str) -> Part:
