@@ -116,10 +116,3 @@ def buffer(tensor: Tensor) -> memoryview:
     """
     view: memoryview = _view_memory(tensor.data_ptr(), tensor.nbytes, _WRITABLE)
     return view
-
-
-def from_bytes(data: Tensor, dtype: torch.dtype) -> Tensor:
-    """Flat bytes as a flat tensor of ``dtype``; a copy, since bytes in a message are aligned to nothing."""
-    whole = torch.empty(data.numel() // dtype.itemsize, dtype=dtype, device="cpu")
-    as_bytes(whole).copy_(data)
-    return whole

@@ -6,6 +6,9 @@ Standard library and NumPy only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,11 +32,12 @@ def numbers(case: Any, shapes: Sequence[Shape]) -> list[Part]:
 
     Long ones repeat their first ``_PERIOD`` numbers.
     """
-    most = max(_PERIOD, len(case.given or ()))
-    counts = [min(int(np.prod(shape, dtype=np.int64)), most) for shape in shapes]
+    lengths = [prod(shape) for shape in shapes]
+    counts = lengths if case.given is not None else [min(length, _PERIOD) for length in lengths]
     whole = typed(_whole(case, counts), case.dtype)
-    pieces = np.split(whole, np.cumsum(counts)[:-1])
-    return [np.resize(piece, shape) for piece, shape in zip(pieces, shapes, strict=True)]
+    pieces = np.split(whole, list(accumulate(counts))[:-1])
+    several = zip(pieces, shapes, lengths, strict=True)
+    return [np.resize(one, shape) if length > _PERIOD else one.reshape(shape) for one, shape, length in several]
 
 
 def objects(case: Any, count: int) -> list[Any]:
@@ -65,10 +69,18 @@ def _object(label: int, size: int) -> Any:
 
 
 _PRECISE = (1 + 2**-50, 2**53 - 1, -0.0, 2.0**-1074, float("inf"))
-_IN_OBJECTS = ("float64", "float32", "float16", "int64", "complex128", "uint8")
+_IN_OBJECTS = (
+    *("float64", "float32", "float16", "bfloat16", "complex128", "complex64"),
+    *("int64", "int32", "int8", "uint8"),
+)
 
 
 def _array(label: int, dtype: str) -> Part:
+    return _kept_array(label, dtype).copy()
+
+
+@lru_cache(maxsize=1024)
+def _kept_array(label: int, dtype: str) -> Part:
     at = _places([6], 1, label, np.ones(6, np.int64))
     return typed(_labels(at, dtype), dtype)
 

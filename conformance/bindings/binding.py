@@ -67,6 +67,7 @@ class Binding(ABC):
         options: keyword arguments of every call.
         admits: the limits of what is asked.
         refused: what the framework refuses, one case for each reason.
+        flushes: why zero may stand in a result for a subnormal number; empty where it may not.
         alone: why a peer that speaks another dialect does not meet this call; empty where it does.
         example: what the page of its collective shows, where this spelling stands there for its framework: statements,
             and an expression at the end, see ``conventions.starts``.
@@ -81,6 +82,7 @@ class Binding(ABC):
     options: Mapping[str, Any] = field(default_factory=dict)
     admits: Admits
     refused: tuple[Refused, ...] = ()
+    flushes: str = ""
     alone: str = ""
     example: str = ""
     notes: tuple[str, ...] = ()

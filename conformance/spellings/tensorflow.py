@@ -118,6 +118,7 @@ _NOT_GATHERED = (
     Refused(changes={"dtype": "int8"}, error="TypeError", match=_INT8, least_size=2),
 )
 _NOT_REDUCED = (Refused(changes={"dtype": "uint8"}, error="InvalidArgumentError", match=_UINT8, least_size=2),)
+_FLUSHES = "TensorFlow's threads on a CPU flush subnormal numbers of float32, float64 and bfloat16 as they compute"
 _SEVERAL = "one call of a nest makes one collective for each of its leaves: a peer would have to make as many"
 
 
@@ -135,7 +136,7 @@ def _reducing(owner: str, name: str, role: str, speak: Callable[[Invocation], Tr
         f"{owner}.{name}",
         "all_reduce",
         {"reduce_op": "TensorFlow's op", "value": role},
-        **{"peculiar": _reduced, "admits": _REDUCED, "speak": speak} | more,
+        **{"peculiar": _reduced, "admits": _REDUCED, "speak": speak, "flushes": _FLUSHES} | more,
     )
 
 
@@ -190,6 +191,7 @@ _BATCH_REDUCE_TO = _spelled(
     peculiar=_reduced,
     admits=_REDUCED,
     speak=_batch_reduce_to,
+    flushes=_FLUSHES,
     wrap=_twice,
     alone=_SEVERAL,
 )

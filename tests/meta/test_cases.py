@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from collshim.conformance import reference
 from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
-from collshim.conformance.corners import corners, refusals, share, shared_work
+from collshim.conformance.corners import corners, dealt, refusals, shared_work
 from collshim.conformance.effort import THOROUGH
 from collshim.conformance.strategies import cases
 from collshim.transports.threads.exchange import SHARED_BYTES
@@ -138,10 +139,25 @@ def test_a_failing_case_shrinks_to_a_plain_one() -> None:
 FEW = ("barrier", *module.OBJECTS)
 
 
-def test_the_corners_are_dealt_out_whole_over_the_sizes() -> None:
-    everything = corners(bindings()[0], 2)
-    dealt = [case for place in range(3) for case in share(everything, place, 3)]
-    assert sorted(map(str, dealt)) == sorted(map(str, everything))
+@pytest.mark.parametrize("shares", [1, 2, 4])
+def test_every_corner_is_dealt_to_some_size(shares: int) -> None:
+    sizes = (2, 3, 4, 1)
+    for binding in bindings():
+        admitted = [size for size in sizes if size >= binding.admits.least_size]
+        found = dealt(binding, admitted, shares)
+        everywhere = [case for size in admitted for case in corners(binding, size)]
+        assert set(found) <= set(everywhere)
+        assert len(set(found)) == len(found)
+        without_size = {str(replace(case, size=2, group=None, lengths=None)) for case in found}
+        assert {str(replace(case, size=2, group=None, lengths=None)) for case in everywhere} == without_size
+        assert shares > 1 or set(found) == set(everywhere)
+
+
+def test_a_share_of_the_corners_is_asked_at_each_size() -> None:
+    binding = bindings()[0]
+    asked = Counter(case.size for case in dealt(binding, (2, 3, 4, 1), 4))
+    assert all(asked[size] < len(corners(binding, size)) / 2 for size in (1, 2, 3, 4))
+    assert all(asked[size] > len(corners(binding, size)) / 8 for size in (1, 2, 3, 4))
 
 
 @pytest.mark.parametrize("collective", module.ROOTED)
