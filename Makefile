@@ -48,7 +48,7 @@ conformance: .venv/.installed-test ## the conformance suite alone
 bench: .venv/.installed-test ## what a call costs, and what the engine adds to it; some minutes, one with BENCH=--quick
 	@$(BIN)/python -m tests.benchmarks $(BENCH)
 
-gpu: ## the tests that need a GPU, and figures; needs no network: GPU_PYTHON=python3 has torch, pytest, pytest-timeout
+gpu: ## the tests that need a GPU, and figures; needs no network: GPU_PYTHON=python3 has torch, NumPy, pytest, pytest-timeout
 	@PYTHONPATH=. $(call within,570) $(GPU_PYTHON) tests/gpu --report $(GPU_REPORT)
 
 # 77: the environment cannot be made here; what is missing has been told, and there is nothing that could fail.

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-import optree
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from collshim import eager_tensors
 from collshim.dlpack import memory
@@ -225,7 +225,7 @@ def _cupy_follows(array: Array, result: Any) -> Any:
         default = handle in _DEFAULT_STREAMS
         stream = torch.cuda.default_stream(number) if default else torch.cuda.ExternalStream(handle, device=number)
         stream.wait_stream(current)
-        for leaf in optree.tree_leaves(result):
+        for leaf in tree_leaves(result):
             if isinstance(leaf, Tensor) and leaf.is_cuda:
                 leaf.record_stream(stream)  # dropped, its memory is not handed out before CuPy has read it
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -52,10 +52,21 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     may call again), and its work's ``wait`` raises a ``CommunicationError`` for what goes wrong between ranks.
     """
 
+    _closes_if_dropped = False
+
     def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
         super().__init__(transport, ranks, name, timeout)
         self._subgroups: dict[tuple[int, ...], int] = {}
         remember(self)
+
+    def __del__(self) -> None:
+        """Close a subgroup that the program dropped.
+
+        A finalizer of its own would keep the transport, and with it this communicator if calls are in flight: the
+        collector ends that circle.
+        """
+        if self._closes_if_dropped and not sys.is_finalizing():
+            self._transport.drop()
 
     def __repr__(self) -> str:
         return f"<Communicator {self.name}: rank {self.rank} of {self.size}>"
@@ -243,7 +254,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         transport.made_at = "" if kept else caller().site()
         name = f"{self.name}/{key}"
         communicator = Communicator(transport, [self.ranks[rank] for rank in members], name, self.timeout)
-        weakref.finalize(communicator, transport.drop).atexit = False
+        communicator._closes_if_dropped = True
         return communicator
 
     def _split(self, ranks: Sequence[int]) -> tuple[Transport, tuple[int, ...], str] | None:
@@ -261,15 +272,28 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         self._subgroups[members] = count  # not before: ranks that try again must meet
         return None if transport is None else (transport, members, key)
 
+    def settle(self) -> None:
+        """Wait until the GPU is done with this rank's calls.
+
+        Raises:
+            DeadlineError, PeerError: one of them was aborted, and no error has told of it yet. On CUDA a wait orders
+                streams, so a call may fail after it.
+        """
+        self._transport.settle()
+
     def close(self) -> None:
-        """Leave the group; later calls raise ``BrokenCommunicatorError``."""
+        """Leave the group; later calls raise ``BrokenCommunicatorError``.
+
+        Raises:
+            DeadlineError, PeerError: as ``settle``; the group is left all the same.
+        """
         self._log("closed")
-        self._plans.clear()
+        self._forget_plans()
         self._transport.close()
 
-    def announce_leaving(self, why: str) -> None:
-        """Tell the other ranks that this one makes no further call."""
-        self._transport.leave(why)
+    def announce_leaving(self, why: str, *, stays: bool = False) -> None:
+        """Tell the other ranks that this one makes no further call; its process ``stays`` until theirs are over."""
+        self._transport.leave(why, stays=stays)
 
     def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
         return attach(self, work, parts, result)

@@ -22,7 +22,9 @@ An adapter raises a class that is both one of these and what the imitated framew
 
 from __future__ import annotations
 
+import re
 import signal
+import sys
 
 
 class CollshimError(Exception):
@@ -121,9 +123,40 @@ def is_of_user(error: BaseException) -> bool:
     return is_of_handler(error) or not (module == "builtins" or module.partition(".")[0] in ("torch", "collshim"))
 
 
+def text_of(error: BaseException) -> str:
+    """An exception's own text; of a user's class whose ``__str__`` fails, that it does."""
+    try:
+        return str(error)
+    except Exception as failure:
+        return f"(its text cannot be made: {type(failure).__name__})"
+
+
+def described(error: BaseException) -> str:
+    """An exception's class and text: ``ValueError: no such row``."""
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Let Python print a note below the exception; before Python 3.11, which has no notes, it is printed at once."""
+    if not note:
+        return
+    if sys.version_info >= (3, 11):
+        error.add_note(note)
+    else:
+        sys.stderr.write(f"{note}\n")
+
+
+_CONSEQUENCES = re.compile(r"\b(PeerError|BrokenCommunicatorError)(As\w+)?: ")
+
+
+def is_consequence(description: str) -> bool:
+    """Whether an error, as ``described``, only says that another rank failed; also inside a text that C++ has made."""
+    return _CONSEQUENCES.search(description) is not None
+
+
 def local_failure(op: str, error: BaseException, where: str = "") -> CommunicationError:
     """For what one rank could not do, though the others may have."""
-    failure = CommunicationError(f"{op}: {type(error).__name__}: {error}{where}")
+    failure = CommunicationError(f"{op}: {described(error)}{where}")
     failure.__cause__ = error
     return failure
 
@@ -138,7 +171,7 @@ def also(ours: type[CollshimError], theirs: type[Exception]) -> type[CollshimErr
     if (ours, theirs) not in _BOTH:
         name = f"{ours.__name__}As{theirs.__name__}"
         members = {"__module__": __name__, "__reduce__": lambda self: (_revived, (ours, theirs, self.args))}
-        _BOTH[ours, theirs] = type(name, (ours, theirs), members)
+        _BOTH.setdefault((ours, theirs), type(name, (ours, theirs), members))  # the first thread's, for all
     return _BOTH[ours, theirs]
 
 

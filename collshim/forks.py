@@ -39,12 +39,10 @@ class _NoTransport:
         raise no_rank(self._of)
 
 
-def _disown() -> None:
-    """In the forked process: communicators of more than one rank end here, and go on in the parent."""
+def disown(of: str) -> None:
+    """In a process forked off ``of``: communicators of more than one rank end here, and go on in the parent."""
     for communicator in list(_LIVING):
         if communicator.size > 1:
             INHERITED.append(communicator._transport)
-            communicator._transport = _NoTransport(repr(communicator))
-
-
-os.register_at_fork(after_in_child=_disown)
+            communicator._transport = _NoTransport(of)
+            communicator._forget_plans()  # which start calls without asking the transport

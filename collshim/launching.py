@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import torch
 
 from collshim.calls.site import how_it_failed
-from collshim.errors import ArgumentTypeError, ArgumentValueError, RankError
+from collshim.errors import ArgumentTypeError, ArgumentValueError, RankError, add_note, described
 from collshim.world import local_worlds, use
 
 T = TypeVar("T")
@@ -82,6 +82,7 @@ class _Threads:
         self._args = args
         self._results: list[Any] = [None] * size
         self._failures: list[tuple[int, BaseException]] = []
+        self._ended: set[int] = set()
         self._worlds = local_worlds(size)
         self._threads = [self._thread(rank) for rank in range(size)]
 
@@ -98,6 +99,7 @@ class _Threads:
         except BaseException as error:  # an exit or an interrupt of one rank ends the others too
             self._failures.append((rank, error))
             why = how_it_failed(error)
+        self._ended.add(rank)
         self._worlds.leave(rank, why)
 
     def run(self, timeout: float | None) -> list[Any]:
@@ -105,12 +107,21 @@ class _Threads:
         for thread in self._threads:
             thread.start()
         try:
-            self._join(None if timeout is None else time.monotonic() + timeout)
+            self._await(None if timeout is None else time.monotonic() + timeout)
             late = [rank for rank, thread in enumerate(self._threads) if thread.is_alive()]
             self._raise(late, timeout)
         finally:
             self._end()
         return self._results
+
+    def _await(self, limit: float | None) -> None:
+        """``_join``; a person who interrupts it is told where each rank is."""
+        try:
+            self._join(limit)
+        except KeyboardInterrupt as interrupt:
+            for rank in sorted({*range(len(self._threads))} - self._ended):  # interrupted, ``join`` takes one for ended
+                add_note(interrupt, f"rank {rank} {self._worlds.where(rank)}")
+            raise
 
     def _join(self, limit: float | None) -> None:
         for thread in self._threads:
@@ -121,7 +132,7 @@ class _Threads:
     def _raise(self, late: list[int], timeout: float | None) -> None:
         if self._failures:
             rank, error = self._failures[0]
-            text = f"{type(error).__name__}: {error}{f'; {self._where(late)}' if late else ''}"
+            text = f"{described(error)}{f'; {self._where(late)}' if late else ''}"
             raise RankError(f"rank {rank} of {len(self._results)} failed: {text}", rank, error) from error
         if late:
             raise RankError(f"launch: {self._where(late)} (within {timeout:g} s)", late[0], None)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from collshim.calls import validation
 from collshim.calls.call import Call
-from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError
+from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError, described, text_of
 from collshim.pickling import restored
 from collshim.posting import Posting, shapes_of
 from collshim.settings import get as current_options
@@ -104,7 +104,7 @@ class ObjectCollectives(Posting):
         try:
             data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
-            expected = f"one that pickle can save ({error})"
+            expected = f"one that pickle can save ({text_of(error)})"
             text = validation.error_text(self, op, "object", type(value).__qualname__, expected)
             raise ArgumentTypeError(text) from error
         limit = current_options().object_bytes
@@ -138,5 +138,5 @@ def _unpickled(op: str, objects: str, source: int | None, data: Tensor) -> Any:
         return restored(data.numpy().data, safely=objects == "safe")
     except Exception as error:
         giver = "the sender" if source is None else f"rank {source}"
-        text = f"{op}: the object that {giver} gave cannot be unpickled here: {type(error).__name__}: {error}"
+        text = f"{op}: the object that {giver} gave cannot be unpickled here: {described(error)}"
         raise CommunicationError(text) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -40,6 +41,7 @@ class Posting:
         self._plans: dict[Any, Plan] = {}
         self._latest: dict[Any, Plan] = {}
         self._seen: set[Any] = set()
+        self._keeping = threading.Lock()  # of two threads that keep a plan one drops the oldest
         self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # what is checked may come with a graph
         self.rank = transport.rank
         self.size = transport.size
@@ -109,6 +111,10 @@ class Posting:
         if waits and plan.in_line is not None:
             return plan.in_line(inputs, out, caller() if self._tells_site else None, self.timeout)
         return self._start(plan, inputs, out, out, None, None)
+
+    def _forget_plans(self) -> None:
+        self._plans.clear()
+        self._latest.clear()
 
     def _like_earlier(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Plan | None:
         """The plan of such a call, where these tensors are like those of one; the next call is likely to be its too."""
@@ -218,11 +224,13 @@ class Posting:
             return Plan(call, device, self.rank, self.size)
         plan = self._plans.get(key)
         if plan is None:
-            while len(self._plans) >= KEPT:
-                self._plans.pop(next(iter(self._plans)), None)
-                self._latest.clear()
-            plan = self._plans[key] = Plan(call, device, self.rank, self.size)
+            plan = Plan(call, device, self.rank, self.size)
             plan.takes_joined = not self.checks
+            with self._keeping:
+                while len(self._plans) >= KEPT:
+                    del self._plans[next(iter(self._plans))]
+                    self._latest.clear()
+                self._plans[key] = plan
         return plan
 
     def _key(self, call: Call, parts: Parts | None, array: Any) -> tuple[Any, ...]:
@@ -245,30 +253,31 @@ class Posting:
         waits: bool = False,
     ) -> Work[Any]:
         """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
-        if (
-            waits
-            and plan.in_line is not None
-            and not (self._deferred or self._logs_calls or (out is None and plan.gets))
-        ):
-            return plan.in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
-        earlier = self._earlier() if self._deferred else None
+        in_line = plan.in_line if waits else None
+        if in_line is not None and not (self._deferred or self._logs_calls or (out is None and plan.gets)):
+            return in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
         start = plan.start or (self._transport.message if plan.is_message else self._transport.start)
-        pending, site = self._pending, None
+        pending, site, earlier = self._pending, None, self._earlier() if self._deferred else None
         if self._tells_site:
             site = caller()
             if pending.latest is not None or pending.entries:
                 pending.compare(plan, inputs, outputs, site)
+        pending.last = plan, site
         if self._logs_calls:
             self._log("%s", plan.call._replace(site=(site or caller()).site()), level=logging.DEBUG)
         work = start(plan, inputs, outputs, site)
         if site is not None:
             work._pending = pending
-            pending.latest = work, self._transport.key, plan, site
+            with pending.lock:
+                if pending.latest is not None:  # of another thread
+                    pending.enter_latest()
+                pending.latest = work, self._transport.key, plan, site
         work._timeout = self.timeout
         if out is not None:
             work._out = out
         else:
-            work._join = self._join if parts is None else partial(self._join, parts=parts)
+            join = self._join if parts is None else partial(self._join, parts=parts)
+            work._join = join if plan.collective is not SEND else None  # of a send, which may be kept for long
             if kind is not None or parts is not None:
                 work._kind, work._is_simple = kind, False
         if earlier is not None:

@@ -13,21 +13,24 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 
 from collshim.accelerator import module
-from collshim.calls.site import traceback_of
+from collshim.calls.site import traceback_of, where_interrupted
 from collshim.environment import forget_others
-from collshim.errors import ArgumentTypeError, RankError
+from collshim.errors import ArgumentTypeError, RankError, add_note, described, is_consequence, text_of
 from collshim.settings import Options, in_force
 from collshim.settings import get as current_options
-from collshim.transports.processes.store import reach_store, serve_store
+from collshim.transports.processes.serving import reach_store, serve_store
 
 _HOST = "127.0.0.1"
 _UNGUARDED = 112
 """The exit code of a rank that comes to ``launch`` itself while it imports the script."""
+
+_SETTLING = 0.5
+"""Seconds that the rank which caused another one's failure gets to say so."""
 
 _GRACE = 2.0
 """Seconds between asking a process to end and ending it."""
@@ -86,8 +89,12 @@ class Ranks:
         """What every rank returned; the first failure is raised."""
         limit = None if timeout is None else time.monotonic() + timeout
         results: dict[int, Any] = {}
-        while len(results) < len(self._ends):
-            results.update(self._next(results, limit, timeout))
+        try:
+            while len(results) < len(self._ends):
+                results.update(self._next(results, limit, timeout))
+        except KeyboardInterrupt as interrupt:
+            self._say_where(interrupt)
+            raise
         for end in self._ends:
             with contextlib.suppress(OSError):
                 end.send_bytes(b"leave")
@@ -103,7 +110,42 @@ class Ranks:
             raise RankError(
                 f"launch: rank {names} of {len(self._ends)} has not returned within {timeout:g} s", late[0], None
             )
-        return {awaited[end]: self._outcome(awaited[end], end) for end in ready if isinstance(end, Connection)}
+        found, failures = self._read(ready)
+        if failures:
+            raise self._first(failures, awaited.keys() - ready)
+        return found
+
+    def _say_where(self, interrupt: KeyboardInterrupt) -> None:
+        """Let the exception say what each rank did when it was interrupted too, as Ctrl-C at a terminal does."""
+        limit, others = time.monotonic() + _SETTLING, set(self._ends)
+        while others and (ready := wait(list(others), max(0.0, limit - time.monotonic()))):
+            others.difference_update(cast("list[Connection]", ready))
+            for failure in self._read(ready)[1]:
+                if isinstance(failure.exception, KeyboardInterrupt):
+                    add_note(interrupt, str(failure).replace("failed: ", "was ", 1))
+
+    def _read(self, ends: Sequence[Any]) -> tuple[dict[int, Any], list[RankError]]:
+        """What ranks returned, and the failures of those that ended otherwise."""
+        found, failures = dict[int, Any](), list[RankError]()
+        for end in ends:
+            rank = self._ends.index(end)
+            try:
+                found[rank] = self._outcome(rank, end)
+            except RankError as failure:
+                failures.append(failure)
+        return found, failures
+
+    def _first(self, failures: list[RankError], others: set[Connection]) -> RankError:
+        """The failure that caused the others: one that only says that another rank failed waits for that rank's."""
+        limit = time.monotonic() + _SETTLING
+        while others and all(is_consequence(str(failure)) for failure in failures):
+            ready = wait(list(others), max(0.0, limit - time.monotonic()))
+            if not ready:
+                break
+            others.difference_update(cast("list[Connection]", ready))
+            failures += self._read(ready)[1]
+        causes = [failure for failure in failures if not is_consequence(str(failure))]
+        return (causes or failures)[0]
 
     def _outcome(self, rank: int, end: Connection) -> Any:
         try:
@@ -128,7 +170,7 @@ class Ranks:
         try:
             return pickle.loads(value)
         except Exception as error:  # whatever a class raises that can be made again on the rank alone
-            why = f"what it returned cannot be read where launch was called: {type(error).__name__}: {error}"
+            why = f"what it returned cannot be read where launch was called: {described(error)}"
             raise RankError(f"rank {rank} of {len(self._ends)}: {why}", rank, None) from error
 
     def end(self) -> None:
@@ -152,8 +194,8 @@ def _packed(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
         return dumps((fn, tuple(args)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ArgumentTypeError(
-            f"launch: {fn!r} or its arguments cannot be sent to another process ({error}), should be a function of a "
-            'module, not a lambda or a local one; ranks="threads" takes any'
+            f"launch: {fn!r} or its arguments cannot be sent to another process ({text_of(error)}), should be a "
+            'function of a module, not a lambda or a local one; ranks="threads" takes any'
         ) from error
 
 
@@ -201,7 +243,7 @@ def _main(task: Task, end: Connection) -> None:
     except BaseException as error:
         if os.getpid() != process:
             raise  # a process that the function forked: it ends without a word in this rank's name
-        outcome = ("error", error, f"{type(error).__name__}: {error}", traceback_of(error))
+        outcome = ("error", error, _text_of(error), traceback_of(error))
     if os.getpid() != process:
         return
     end.send_bytes(_pickled(outcome))
@@ -217,6 +259,15 @@ def _main(task: Task, end: Connection) -> None:
     os._exit(0 if outcome[0] == "result" else 1)  # gloo's and torch's threads would hold a normal exit up
 
 
+def _text_of(error: BaseException) -> str:
+    from collshim import world
+
+    own = world.peek()
+    if isinstance(error, KeyboardInterrupt) and own is not None:
+        return where_interrupted(error, own.last_call())
+    return described(error)
+
+
 def _run(task: Task) -> Any:
     from collshim import world
 
@@ -224,7 +275,8 @@ def _run(task: Task) -> Any:
     world.init(task.rank, task.size, store=reach_store(_HOST, task.port), address=_HOST, secret=task.secret)
     fn, args = pickle.loads(task.work)
     result = fn(*args)
-    world.announce_leaving("has returned from its function")
+    world.announce_leaving("has returned from its function", stays=True)
+    world.settle()
     return result
 
 
@@ -290,6 +342,6 @@ def _pickled(outcome: tuple[str, Any, str, str]) -> bytes:
         pickle.loads(packed)
     except Exception as error:
         if kind != "error":
-            text = f"what it returned, a {type(value).__qualname__}, cannot be sent: {error}"
+            text = f"what it returned, a {type(value).__qualname__}, cannot be sent: {text_of(error)}"
         kind, packed = "error", pickle.dumps(None)
     return pickle.dumps((kind, packed, text, trace))

@@ -11,7 +11,7 @@ from torch.distributed.elastic.rendezvous import (
 )
 
 from collshim.transports.processes.addresses import LOOPBACK
-from collshim.transports.processes.store import reach_store
+from collshim.transports.processes.serving import reach_store
 
 BACKEND = "collshim"
 """Its name for torch's elastic agent."""

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from collshim.adapting import patching, stand_in
-from collshim.errors import ArgumentValueError
+from collshim.errors import ArgumentValueError, is_consequence
 
 LOOPBACK = "127.0.0.1"
 SIGNALLED = 128
@@ -224,20 +224,49 @@ def _logs(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _told(error: Any, chosen: argparse.Namespace) -> int:
     """Say which rank failed first, and of what; the exit code."""
-    rank, failure = error.get_first_failure()
+    rank, failure = _first_failure(error.failures)
     code, name = failure.exitcode, failure.signal_name()
+    if code == -signal.SIGTERM and _message(failure):
+        code = 1
     how = f"exit code {code}" if code >= 0 else f"signal {-code} ({name if name != _NOT_AVAILABLE else 'unknown'})"
     lines = [f"collshim run: rank {rank} failed first (pid {failure.pid}, {how})"]
-    if failure.error_file != _NOT_AVAILABLE:
-        message = failure.error_file_data["message"]
-        lines.append(f"  {message['message'] if isinstance(message, dict) else message}")
-    others = len(error.failures) - 1
-    if others:
-        lines.append(f"  {others} more {'ranks' if others > 1 else 'rank'} failed after it")
+    if text := _message(failure):
+        lines.append(f"  {text}")
+    stopped = sum(_was_stopped(other) for other in error.failures.values() if other is not failure)
+    failed = len(error.failures) - 1 - stopped
+    if failed:
+        lines.append(f"  {failed} more {'ranks' if failed > 1 else 'rank'} failed after it")
+    if stopped:
+        lines.append(f"  {stopped} more {'ranks were' if stopped > 1 else 'rank was'} stopped")
     if chosen.log_dir is not None:
         lines.append(f"  what the ranks printed: {chosen.log_dir}")
     print("\n".join(lines), file=sys.stderr)
     return int(code) if code > 0 else SIGNALLED - int(code)
+
+
+def _first_failure(failures: dict[int, Any]) -> tuple[int, Any]:
+    """The rank that failed first, and how.
+
+    A rank that the agent stopped has not failed; and of the others one that only says that another rank failed comes
+    behind that rank's own failure, however late the agent saw that process end.
+    """
+    own = {rank: failure for rank, failure in failures.items() if not _was_stopped(failure)} or failures
+    causes = {rank: failure for rank, failure in own.items() if not is_consequence(_message(failure))} or own
+    first = min(causes, key=lambda rank: causes[rank].timestamp)
+    return first, causes[first]
+
+
+def _was_stopped(failure: Any) -> bool:
+    """Whether the agent ended the rank; one that it ended on its way out has written what it failed with before."""
+    return failure.exitcode == -signal.SIGTERM and not _message(failure)
+
+
+def _message(failure: Any) -> str:
+    """What a rank has written of its failure; empty if nothing."""
+    if failure.error_file == _NOT_AVAILABLE:
+        return ""
+    message = failure.error_file_data["message"]
+    return str(message["message"] if isinstance(message, dict) else message)
 
 
 def _agent_options(chosen: argparse.Namespace) -> dict[str, Any]:

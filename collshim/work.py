@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from numbers import Real
 from typing import Any, Generic, TypeVar, cast
 
@@ -140,13 +141,13 @@ class Work(Generic[T]):
                     raise
                 self._keep(failure)
             self._settled = True
-        pending = self._pending
-        if pending is not None:  # in this order, as another thread of the rank may be about to enter the call
-            self._pending, latest = None, pending.latest
-            if latest is not None and latest[0] is self:
-                pending.latest = None
-            else:
-                pending.entries.pop(self._number, None)
+        pending, self._pending = self._pending, None
+        if pending is not None:  # as in ``free``
+            with pending.lock:
+                if pending.latest is not None and pending.latest[0] is self:
+                    pending.latest = None
+                else:
+                    pending.entries.pop(self._number, None)
         if self._failure is not None:
             self._raise(self._failure)
         return self._result  # type: ignore[no-any-return]
@@ -165,10 +166,12 @@ class Work(Generic[T]):
         """Nobody will wait for it, as with MPI_Request_free: the call completes, and no warning names it."""
         pending, self._pending = self._pending, None
         if pending is not None:
-            latest = pending.latest
-            if latest is not None and latest[0] is self:
-                pending.latest = None
-            pending.entries.pop(self._number, None)
+            with pending.lock:
+                latest = pending.latest
+                if latest is not None and latest[0] is self:
+                    pending.latest = None
+                else:
+                    pending.entries.pop(self._number, None)
 
     def warn(self, warning: Callable[[], None]) -> None:
         """The wait gives this warning, once the call is over."""
@@ -254,14 +257,15 @@ class DeferredErrors(list[Work[Any]]):
 
     def discard(self, call: Work[Any]) -> None:
         """The rank has waited for this one: its failure need not be raised again."""
-        if call in self:
-            self.remove(call)
+        with suppress(ValueError):  # another thread has raised it meanwhile
+            if self:
+                self.remove(call)
 
     def taken(self, calls: list[Work[Any]]) -> CollshimError | None:
         """The first of these failures that has not been raised meanwhile; none of them will be raised again."""
         pending = [call for call in calls if call in self]
         for call in pending:
-            self.remove(call)
+            self.discard(call)
         return pending[0]._own_failure() if pending else None
 
 
@@ -301,6 +305,13 @@ class Together(Work[list[Any]]):
     def __init__(self, works: Sequence[Work[Any]]) -> None:
         super().__init__()
         self._works = works
+
+    def wait(self, timeout: float | None = None) -> list[Any]:
+        """See ``Work.wait``; again each part is asked, since a call on CUDA may fail after its wait."""
+        if self._settled and self._failure is None:
+            for work in self._works:
+                work.wait(timeout)
+        return super().wait(timeout)
 
     def _complete(self, timeout: float | None) -> list[Any]:
         """All results; where some failed, the first failure, once every work has been waited for."""

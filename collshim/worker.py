@@ -16,8 +16,9 @@ import traceback
 from collections.abc import Mapping
 
 from collshim.adapting import patching
+from collshim.calls.site import where_interrupted
 from collshim.environment import forget_others
-from collshim.errors import PeerError
+from collshim.errors import PeerError, described
 
 _SIGNALLED = 128
 """Added to a signal's number it is the exit code, as in shells."""
@@ -54,10 +55,11 @@ def main() -> None:
     handler.initialize()
     try:
         _run()
-    except KeyboardInterrupt:  # whoever pressed the keys knows
+    except KeyboardInterrupt as interrupt:
+        _say_where(interrupt)
         sys.exit(_SIGNALLED + signal.SIGINT)
     except Exception as error:
-        handler.record_exception(error)
+        handler.record_exception(_with_text(error))
         sys.last_value = error  # as the interpreter has it; the other ranks are told at the exit
         sys.stderr.write(_report(error))
         sys.exit(1)
@@ -79,6 +81,24 @@ def _run() -> None:
     else:
         sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
         runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def _say_where(interrupt: KeyboardInterrupt) -> None:
+    """Write where this rank was to standard error, if it had joined a world: it may be who the others waited for."""
+    from collshim.world import peek
+
+    world = peek()
+    if world is not None:
+        sys.stderr.write(f"{where_interrupted(interrupt, world.last_call())}\n")
+
+
+def _with_text(error: Exception) -> Exception:
+    """An exception for torch's file of failures, which asks for its text; of a user's class that may fail."""
+    try:
+        str(error)
+    except Exception:
+        return RuntimeError(described(error)).with_traceback(error.__traceback__)
+    return error
 
 
 def _report(error: Exception) -> str:

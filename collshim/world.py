@@ -13,21 +13,24 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
+from weakref import WeakMethod
 
 from torch.distributed import HashStore
 
-from collshim.calls.site import how_it_failed
+from collshim import exit_status
+from collshim.calls.site import activity_of, how_it_failed
 from collshim.communicator import Communicator
 from collshim.environment import LaunchedRank, read
-from collshim.errors import WorldError
-from collshim.forks import INHERITED, no_rank
-from collshim.log import LOG, show_as_asked
+from collshim.errors import CommunicationError, WorldError
+from collshim.forks import INHERITED, disown
+from collshim.joining import join
 from collshim.settings import get as current_options
+from collshim.strangers import ASKING, remember_starters
 from collshim.transports import Transport
 from collshim.transports.processes.nccl import LAUNCH_WATCH
-from collshim.transports.processes.progress import PROGRESS
-from collshim.transports.processes.store import ProcessWorld, nccl_is_there, reach_store
+from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
+from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.threads.group import ThreadWorld
 from collshim.transports.threads.transport import ThreadTransport
 from collshim.transports.threads.turns import Turns
@@ -43,7 +46,9 @@ class World:
         local_size: how many ranks this machine has.
         communicator: the communicator of all ranks.
         state: what adapters keep for this rank, by the adapter's name.
-        store: the torch store that the processes of the world share; None where ranks are threads, and after a split.
+        store: the torch store that the ranks of the world share; None after a split.
+        is_thread: whether this rank is one of the threads of its process.
+        is_over: whether the world of threads that it belongs to was closed.
     """
 
     def __init__(self, transport: Transport, local_rank: int, local_size: int, ranks: Sequence[int]) -> None:
@@ -54,6 +59,18 @@ class World:
         self.communicator = Communicator(transport, ranks, "world")
         self.state: dict[str, Any] = {}
         self.store: Any = None
+        self.is_thread = False
+        self.is_over = False
+        self._threads: list[int] = []
+
+    def activity(self) -> str:
+        """What this rank does while it waits in no collective, in words: its line of the program, and its last call."""
+        threads = self._threads or [threading.main_thread().ident or 0]
+        return activity_of(threads, self.last_call())
+
+    def last_call(self) -> str:
+        """The last call that this rank posted, in words; empty before the first."""
+        return self.communicator._pending.last_call()
 
     def __repr__(self) -> str:
         return f"<World: rank {self.rank} of {self.size}>"
@@ -84,8 +101,8 @@ class _Process:
     shared: ProcessWorld | None = None
     local_worlds = 0
     generations = itertools.count()
-    processes_worlds = itertools.count()
-    forked_off = ""
+    inherited: World | None = None
+    """That of the rank which forked this process."""
 
 
 class _Thread(threading.local):
@@ -98,8 +115,17 @@ _thread = _Thread()
 
 
 def peek() -> World | None:
-    """This thread's world, else the process's, or None; makes none."""
-    return _thread.world or _Process.world
+    """This thread's world, else the process's, or None; makes none.
+
+    A thread that a rank started, and a process that it forked, have its world, whose facts they may ask, and whose
+    communicators refuse their calls.
+    """
+    return _thread.world or _Process.world or _inherited()
+
+
+def _inherited() -> World | None:
+    started_by: World | None = ASKING.world
+    return started_by if started_by is not None and not started_by.is_over else _Process.inherited
 
 
 def place() -> str:
@@ -108,22 +134,26 @@ def place() -> str:
     return "" if own is None else f" (rank {own.rank} of {own.size})"
 
 
+def no_rank_here() -> WorldError | None:
+    """Why this thread has no world while others of its process have; None if that is not so."""
+    if peek() is not None or not _Process.local_worlds:
+        return None
+    return WorldError(
+        f"thread {threading.current_thread().name} is no rank: ranks of this process are threads, and this thread was "
+        "started by none of them; let it enter with collshim.world.use(world)"
+    )
+
+
 def current() -> World:
-    """This thread's world, else the process's, which is made from the environment where there is none yet.
+    """This thread's world, else the process's, which is made from the environment if there is none yet; see ``peek``.
 
     Raises:
-        WorldError: a thread without a world while ranks of this process are threads; a process that was forked off a
-            rank; a contradicting environment.
+        WorldError: a thread that no rank started while ranks of this process are threads; a contradicting environment.
     """
-    if _thread.world is not None:
-        return _thread.world
-    if _Process.world is None and _Process.local_worlds:
-        raise WorldError(
-            f"thread {threading.current_thread().name} is no rank: ranks of this process are threads, and this thread "
-            "was started by none of collshim.launch's; let it enter with collshim.world.use(world)"
-        )
-    if _Process.world is None and _Process.forked_off:
-        raise no_rank(_Process.forked_off)
+    if (world := _thread.world or _Process.world or _inherited()) is not None:
+        return world
+    if (error := no_rank_here()) is not None:
+        raise error
     with _Process.lock:
         return _Process.world or init()
 
@@ -180,7 +210,7 @@ def close() -> None:
     if world is None:
         return
     if world is not _Process.world:
-        _thread.world = None
+        _thread.world = ASKING.world = _Process.inherited = None
         world.close()
         return
     _Process.world = None
@@ -207,10 +237,29 @@ def _leave_at_exit() -> None:
         _announce_and_wait(_Process.world, why)
     shared = _Process.shared
     if shared is not None:
+        _fail_if_untold(shared, waits=error is None)
         shared.abandon()
     PROGRESS.stop()
+    LEFTOVERS.stop()
     LAUNCH_WATCH.stop()
     warn_of_leaks()  # last: a warning may be an error
+
+
+def _fail_if_untold(shared: ProcessWorld, *, waits: bool) -> None:
+    """The process does not end well if a call on a GPU was aborted and the program does not know."""
+    try:
+        shared.settle(waits=waits)
+    except CommunicationError as failure:
+        name = f"{type(failure).__module__}.{type(failure).__qualname__}"
+        exit_status.fail(f"{name}: {failure} (the program ended and was not told before)")
+    except KeyboardInterrupt:
+        exit_status.fail("KeyboardInterrupt: calls on the GPU were not over")
+
+
+def settle() -> None:
+    """Wait until the GPU is done with the process's calls; raise a failure that the program was not told of."""
+    if _Process.shared is not None:
+        _Process.shared.settle()
 
 
 def warn_of_leaks() -> None:
@@ -219,25 +268,29 @@ def warn_of_leaks() -> None:
         _Process.shared.warn_of_leaks()
 
 
-def announce_leaving(why: str) -> None:
-    """Tell the other processes that this one makes no further call; ranks that wait for it get an error soon."""
+def announce_leaving(why: str, *, stays: bool = False) -> None:
+    """Tell the other processes that this one makes no further call; ranks that wait for it get an error soon.
+
+    Its process ``stays`` until their calls are over, if so.
+    """
     if _Process.world is not None:
-        _Process.world.communicator.announce_leaving(why)
+        _Process.world.communicator.announce_leaving(why, stays=stays)
 
 
 def _forget() -> None:
     """In a process forked off a rank: the world is its parent's, and it must not announce its parent's leaving."""
-    own, process = _thread.world, _Process.world
+    own, process = _thread.world or _inherited(), _Process.world
     _Process.lock, _Process.local_worlds = threading.RLock(), 0
     for world in (process, own):
         if world is not None and world.size > 1:
-            _Process.forked_off = repr(world)
+            _Process.inherited = world
             INHERITED.append(world)
     if own in INHERITED:
-        _thread.world = None
+        _thread.world = ASKING.world = None
     if process in INHERITED:
         INHERITED.append(_Process.shared)
         _Process.world = _Process.shared = None
+    disown(repr(_Process.inherited or "ranks"))
 
 
 os.register_at_fork(after_in_child=_forget)
@@ -247,10 +300,13 @@ os.register_at_fork(after_in_child=_forget)
 def use(world: World) -> Iterator[World]:
     """This thread is a rank of ``world`` for a block of code."""
     before, _thread.world = _thread.world, world
+    asked, ASKING.world = ASKING.world, None
+    world._threads.append(threading.get_ident())
     try:
         yield world
     finally:
-        _thread.world = before
+        _thread.world, ASKING.world = before, asked
+        world._threads.remove(threading.get_ident())
 
 
 def local_worlds(size: int, turns: Turns | None = None) -> LocalWorlds:
@@ -273,7 +329,12 @@ class LocalWorlds(Sequence[World]):
         ranks = range(size)
         group = self._shared.group(tuple(ranks), f"world{next(_Process.generations)}")
         self._worlds = [World(ThreadTransport(group, rank), rank, size, ranks) for rank in ranks]
+        store = HashStore()
+        for world in self._worlds:
+            world.store, world.is_thread = store, True
+        self._shared.activities = [WeakMethod(world.activity) for world in self._worlds]
         self._open = True
+        remember_starters(lambda: _thread.world)
         with _Process.lock:
             _Process.local_worlds += 1
 
@@ -303,6 +364,8 @@ class LocalWorlds(Sequence[World]):
         """End the world; ranks that still wait in it get an error."""
         if self._open:
             self._open = False
+            for world in self._worlds:
+                world.is_over = True
             try:
                 self._shared.close()
             finally:  # a warning of what is left may be an error
@@ -316,44 +379,17 @@ def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str 
         alone = World(ThreadTransport(ThreadWorld(1).group((0,), "world"), 0), 0, 1, (0,))
         alone.store = HashStore() if store is None else store
         return alone
-    show_as_asked()
-    LOG.info("rank %d of %d joins %s:%d, deadline %g s", place.rank, place.size, place.address, place.port, seconds)
-    server = "another process"
-    if store is None:
-        server = "the launcher's agent" if place.agent_store else "rank 0" if place.rank else ""
-        store = reach_store(place.address, place.port, serves=not server, timeout=seconds, server=server)
-    name = f"world{next(_Process.processes_worlds)}"
-    shared = ProcessWorld(store, place.rank, seconds, place.address, server=server, name=name, secret=_secret(secret))
-    _Process.shared = shared
-    atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
-    atexit.register(_leave_at_exit)
-    from collshim.transports.processes.transport import ProcessTransport
-
-    try:
-        transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
-        shared.meet(place.size)
-    except BaseException as error:
-        _Process.shared = None
-        shared.stalls.leave(how_it_failed(error))  # others wait for this rank perhaps
-        shared.close()
-        raise
+    transport, shared = join(place, store, seconds, secret, _keep)
     world = World(transport, place.local_rank, place.local_size, range(place.size))
     world.communicator.timeout = seconds
     world.store = shared.store
+    shared.connections.talk.activity = world.activity
     return world
 
 
-def _secret(given: str | None) -> bytes:
-    return (os.environ.get("COLLSHIM_SECRET", "") if given is None else given).encode()
-
-
-def _checks(shared: ProcessWorld) -> bool | Literal["sites"] | None:
-    """Rank 0 decides for all: whether NCCL is there may differ between them. None: all but calls on CUDA tensors."""
-    chosen = current_options().check
-    own = chosen if chosen is not None or nccl_is_there() else True
-    words: dict[str, bool | Literal["sites"] | None] = {"True": True, "False": False, "None": None, "sites": "sites"}
-    agreed = words[shared.agreed("check", str(own))]
-    if chosen is not None and chosen != agreed:
-        rank = shared.rank
-        raise WorldError(f"the check between ranks is {chosen} on rank {rank}, {agreed} on rank 0, should be the same")
-    return agreed
+def _keep(shared: ProcessWorld | None) -> None:
+    """What is to be ended with the process; None for nothing."""
+    _Process.shared = shared
+    if shared is not None:
+        atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
+        atexit.register(_leave_at_exit)

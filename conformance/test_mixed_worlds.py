@@ -40,6 +40,32 @@ def test_every_two_dialects_meet(pools: Pools, patience: Patience, collective: s
 
 @every_transport
 @every_collective
+def test_every_two_dialects_meet_beyond_1_kib(
+    pools: Pools, patience: Patience, collective: str, transport: str
+) -> None:
+    """Up to 1 KiB data travels with the check between ranks."""
+    case = Case(collective, shape=(2, 300))
+    for pair in pairs(case):
+        check(pair, case, patience.run(pools.of(transport, 2), pair, case))
+
+
+@every_transport
+@every_collective
+def test_every_dialect_meets_another_beyond_2_mb(
+    pools: Pools, patience: Patience, collective: str, transport: str
+) -> None:
+    """Up to 2 MB, counting all ranks, one thread computes all results."""
+    case = Case(collective, shape=(2, 140_000))
+    by_first: dict[str, list[tuple[Binding, Binding]]] = {}
+    for pair in pairs(case):
+        by_first.setdefault(pair[0].name, []).append(pair)
+    for place, own in enumerate(by_first.values()):
+        pair = own[place % len(own)]
+        check(pair, case, patience.run(pools.of(transport, 2), pair, case))
+
+
+@every_transport
+@every_collective
 @DRAWN
 @given(data=st.data())
 def test_each_rank_may_speak_another_dialect(

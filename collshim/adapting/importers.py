@@ -31,12 +31,15 @@ def importer() -> FrameType | None:
 
 def _is_machinery(names: Mapping[str, Any]) -> bool:
     name = names.get("__name__", "")
+    if name == "collshim.adapting.fall_through":  # which looks for the package that an adapter takes names from
+        return False
     return name in _MACHINERY or name.startswith("collshim.adapting.") or name in ("sitecustomize", "runpy")
 
 
 def package(frame: FrameType) -> str:
-    """The package of the code in a frame."""
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    """The package of the code in a frame, also if it runs as ``__main__`` by ``python -m``."""
+    spec = frame.f_globals.get("__spec__")
+    return str(frame.f_globals.get("__name__", "") if spec is None else spec.name).partition(".")[0]
 
 
 def is_library(frame: FrameType) -> bool:

@@ -19,7 +19,7 @@ from collshim import world
 from collshim.adapting.replacing import Replacing
 from collshim.communicator import Communicator
 from collshim.errors import CollshimError, WorldError, also
-from collshim.transports.processes.store import reach_store, serve_store
+from collshim.transports.processes.serving import reach_store, serve_store
 
 _PARTING = 20.0
 """Seconds that a rank waits for the others before it ends."""

@@ -71,10 +71,22 @@ class _StandIns:
             self.counts[framework] = self.counts.get(framework, 0) + 1
             if self.counts[framework] == 1:
                 self.before[framework] = _loaded(framework)
-                self.import_module(f"collshim.{framework}")
+                with self.passing():
+                    self.import_module(f"collshim.{framework}")
+                self.before[framework] = _loaded(framework)  # the adapter may need the real one, as torch's does
                 self.mirror(framework)
             if sum(self.counts.values()) == 1:
                 self._hook()
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Imports of this thread find what is there."""
+        was = getattr(self.hiding, "on", False)
+        self.hiding.on = True
+        try:
+            yield
+        finally:
+            self.hiding.on = was
 
     def end(self, framework: str) -> None:
         with self.lock:
@@ -101,18 +113,16 @@ class _StandIns:
         """``sys.modules`` as it would be without the stand-in; real modules that are loaded meanwhile are kept."""
         with self.lock:
             ours = _loaded(framework)
-            was = getattr(self.hiding, "on", False)
-            self.hiding.on = True
             for name in ours:
                 del sys.modules[name]
             sys.modules.update(self.before[framework])
             try:
-                yield
+                with self.passing():
+                    yield
             finally:
                 self.before[framework] = _loaded(framework)
                 if not self.before[framework]:
                     sys.modules.update(ours)
-                self.hiding.on = was
 
     def _hook(self) -> None:
         self.importing = builtins.__import__

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from itertools import count, islice
+from itertools import count
+from threading import RLock
 from typing import Any, TypeAlias
 from weakref import ref
 
@@ -24,43 +25,57 @@ _COMPARED = 32
 
 
 class PendingCalls:
-    """A rank's, of all its groups.
+    """A rank's, of all its groups; its threads may post and wait at the same time.
 
     ``Posting`` sets the latest call where the ranks tell each other their lines, and its wait takes it out. Only where
     another one comes first it is entered here: most calls are waited for at once.
 
     Attributes:
+        lock: held while what follows changes; by one thread twice if the collector closes a group meanwhile.
         latest: the last call that was posted: its work, its group's key, its plan, and where it was called; None where
             it was waited for.
+        last: the plan of the last call, and where it was made if the ranks tell each other; None before the first.
         entries: those before it, by number, with a reference to the work that does not keep it.
     """
 
-    __slots__ = ("_dropped", "_most", "_numbers", "entries", "latest")
+    __slots__ = ("_dropped", "_most", "_numbers", "entries", "last", "latest", "lock")
 
     def __init__(self) -> None:
+        self.lock = RLock()
         self.latest: tuple[Work[Any], str, Plan, Caller] | None = None
+        self.last: tuple[Plan, Caller | None] | None = None
         self.entries: dict[int, Entry] = {}
         self._numbers = count()
         self._dropped: dict[str, Counter[str]] = {}
         self._most = 2 * _COMPARED
+
+    def last_call(self) -> str:
+        """The last call that was posted, with its line; empty before the first."""
+        if self.last is None:
+            return ""
+        plan, caller = self.last
+        return str(plan.call if caller is None else plan.call._replace(site=caller.site()))
 
     def compare(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> None:
         """Warn where a call that is to be posted writes what a pending one writes or reads, or reads what one writes.
 
         The result would depend on which is quicker; on CUDA their stream orders them.
         """
-        self._enter_latest()
+        with self.lock:
+            self.enter_latest()
+            latest_entries = [*self.entries.values()][-_COMPARED:]
+            if len(self.entries) > self._most:
+                self._forget_dropped()
+                self._most = 2 * max(len(self.entries), _COMPARED)
         if plan.on_cpu:
             read, written = spans(inputs), spans(outputs)
-            for entry in tuple(islice(reversed(self.entries.values()), _COMPARED)):
+            for entry in reversed(latest_entries):
                 work = entry[0]()
                 if work is not None and entry[2].on_cpu:
                     _warn_of_overlap(plan, read, written, caller, work)
-        if len(self.entries) > self._most:
-            self._forget_dropped()
-            self._most = 2 * max(len(self.entries), _COMPARED)
 
-    def _enter_latest(self) -> None:
+    def enter_latest(self) -> None:
+        """Move the latest call among the entries, if it was not waited for; ``lock`` is held."""
         latest, self.latest = self.latest, None
         if latest is not None:
             work, key, plan, caller = latest
@@ -71,7 +86,7 @@ class PendingCalls:
 
     def _forget_dropped(self) -> None:
         """The program let go of a work that it did not wait for: what is to be told of it takes no more room."""
-        for number, (work, key, plan, caller) in list(self.entries.items()):
+        for number, (work, key, plan, caller) in self.entries.copy().items():
             if work() is None and self.entries.pop(number, None) is not None:
                 self._dropped.setdefault(key, Counter())[_told(plan, caller)] += 1
 
@@ -79,12 +94,13 @@ class PendingCalls:
         """The calls of a group that were not waited for, but those of which all is ``told``; once."""
         for one in told:
             one.free()
-        self._enter_latest()
-        self._forget_dropped()
-        texts = self._dropped.pop(key, Counter())
-        for number, (work, other, plan, caller) in list(self.entries.items()):
-            if other == key and self.entries.pop(number, None) is not None and not _is_awaited(work()):
-                texts[_told(plan, caller)] += 1
+        with self.lock:
+            self.enter_latest()
+            self._forget_dropped()
+            texts = self._dropped.pop(key, Counter())
+            for number, (work, other, plan, caller) in self.entries.copy().items():
+                if other == key and self.entries.pop(number, None) is not None and not _is_awaited(work()):
+                    texts[_told(plan, caller)] += 1
         return [f"{text}{times(count)} was not waited for" for text, count in texts.items()]
 
 

@@ -61,11 +61,14 @@ class Transport(Protocol):
     def split(self, ranks: Sequence[int], key: str) -> Transport | None:
         """The end of a smaller group, in the order of ``ranks``; None where this rank is not in it."""
 
-    def leave(self, why: str) -> None:
-        """Tell the other ranks that this one makes no further call."""
+    def leave(self, why: str, *, stays: bool = False) -> None:
+        """Tell the other ranks that this one makes no further call; posted ones complete while it ``stays``."""
+
+    def settle(self) -> None:
+        """Wait until the GPU is done with this rank's calls; raise a failure that the program was not told of."""
 
     def close(self) -> None:
-        """Leave the group; nothing may be started afterwards."""
+        """``settle``, and leave the group in any case; nothing may be started afterwards."""
 
     def drop(self) -> None:
         """``close``, once what was started is over, without waiting for it."""

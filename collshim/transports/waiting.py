@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from collshim.calls.call import in_the_world
+from collshim.errors import add_note
 
 FIRST_SLICE = 0.25
 """Seconds after which a waiting rank tells the others where it waits."""
@@ -29,6 +30,10 @@ class Watched:
 
     def look(self) -> None:
         """Raise where nothing can come of it any more."""
+
+    def whom(self) -> str:
+        """What is waited for and which ranks are missing, for a person who interrupts the wait; empty if unknown."""
+        return ""
 
     def expire(self) -> float | None:
         """The deadline has passed: raise, or let what is waited for be over, or give it until another time.
@@ -55,6 +60,9 @@ def watch(
                 limit = watched.expire()
             watched.look()
             seconds = later
+    except KeyboardInterrupt as interrupt:
+        add_note(interrupt, watched.whom())
+        raise
     finally:
         watched.clear()
 

@@ -177,9 +177,7 @@ def _barrier(store: Store, name: str) -> None:
     store.wait([name], PATIENCE)
 
 
-def _execute(
-    dist: Any, function: Callable[[Any], None], program: Program, task: Task, rank: int, send: Send
-) -> None:
+def _execute(dist: Any, function: Callable[[Any], None], program: Program, task: Task, rank: int, send: Send) -> None:
     """Run the function; an exception is sent to the scorer and goes on its way, as out of a script."""
     send((rank, None))
     start = time.monotonic()
@@ -203,7 +201,7 @@ def _ending(error: BaseException, program: Program, task: Task, start: float) ->
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether collshim raised it; torch's C++ hands an error on as a RuntimeError with the error's class in its text."""
+    """Whether collshim raised it; torch's C++ hands an error on as a RuntimeError with its class in the text."""
     if isinstance(error, collshim.CollshimError):
         return True
     kinds = (collshim.MismatchError, collshim.DeadlineError, collshim.PeerError, collshim.BrokenCommunicatorError)

@@ -32,7 +32,7 @@ _INSTALLED = FOLDER / ".installed"
 """Has the release of the torch that is installed."""
 
 _TOOLS = ("gcc", "g++", "nm", "readelf")
-_BESIDE_TORCH = ("numpy", "optree", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
+_BESIDE_TORCH = ("numpy", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
 _HEADERS = ("nvidia-cuda-runtime", "nvidia-cuda-crt")
 _TOLD = 3
 """Lines of pip's last words that an error has."""

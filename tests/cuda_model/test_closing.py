@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from collshim import Communicator
-from collshim.transports.processes import store, transport
+from collshim.transports.processes import ending, gpu_group, transport
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import DEADLINE, SHORT, SLACK, Setting, among_gpus, ones, values
@@ -40,7 +40,7 @@ def unmet(comm: Communicator) -> float:
         return 0.0
     comm.all_reduce(ones()).wait()
     began = time.monotonic()
-    comm.close()
+    assert attempt(comm.close).raised[:1] == ("DeadlineError",)
     return time.monotonic() - began
 
 
@@ -80,7 +80,7 @@ def test_a_group_that_one_rank_drops_holds_nobody_up() -> None:
 
 @pytest.mark.parametrize("pending", [False, True], ids=["at rest", "with a call on its way"])
 def test_the_collector_calls_nothing_of_nccl(monkeypatch: pytest.MonkeyPatch, pending: bool) -> None:
-    callers, end = list[Any](), store.end_nccl
+    callers, end = list[Any](), gpu_group.end_nccl
 
     def told(group: Any, *, failed: bool) -> None:
         callers.append(threading.current_thread().name)
@@ -95,7 +95,7 @@ def test_the_collector_calls_nothing_of_nccl(monkeypatch: pytest.MonkeyPatch, pe
         gc.collect()
         time.sleep(0.5)
 
-    monkeypatch.setattr(transport, "end_nccl", told)
+    monkeypatch.setattr(ending, "end_nccl", told)
     values(among_gpus(dropping, 2, setting=Setting(closes=False)))
     assert callers == ["collshim-ending"] * 2
 
@@ -109,7 +109,7 @@ def test_of_two_threads_that_end_a_group_one_does(monkeypatch: pytest.MonkeyPatc
         return found
 
     monkeypatch.setattr(transport.ProcessTransport, "_groups", slowly)
-    monkeypatch.setattr(transport, "end_nccl", lambda group, *, failed: ended.append(group))
+    monkeypatch.setattr(ending, "end_nccl", lambda group, *, failed: ended.append(group))
     with world_of_one() as world:
         world.communicator.all_reduce(ones()).wait()
         torch.cuda.synchronize()
@@ -123,6 +123,32 @@ def test_of_two_threads_that_end_a_group_one_does(monkeypatch: pytest.MonkeyPatc
         while not ended and time.monotonic() < deadline:
             time.sleep(0.01)
     assert len(ended) == 1
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["waited for", "not waited for"])
+def test_a_group_that_was_dropped_counts_as_closed(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+    close = transport.ProcessTransport._close_when_over
+
+    def late(self: transport.ProcessTransport) -> None:
+        time.sleep(0.1)
+        close(self)
+
+    def dropping(comm: Communicator) -> None:
+        part = comm.subgroup([0, 1])
+        assert part is not None
+        work = part.all_reduce(ones())
+        if waits:
+            work.wait()
+
+    monkeypatch.setattr(transport.ProcessTransport, "_close_when_over", late)
+    values(among_gpus(dropping, 2, setting=Setting(rests=False)))  # where a warning is an error
+
+
+def test_a_group_that_is_still_open_is_named() -> None:
+    parts = list[Any]()
+    found = among_gpus(lambda comm: parts.append(comm.subgroup([0, 1])), 2)
+    assert {outcome.raised[:1] for outcome in found} == {("ResourceWarning",)}
+    assert "was never closed" in found[0].text
 
 
 def closed_with_work_on_its_way(comm: Communicator) -> list[float]:

@@ -5,15 +5,39 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
+from collshim import Communicator
 from collshim import world as worlds
 from tests.engine.worlds import on_ranks, world
+from tests.robustness.scenarios.resources import held
 
-LONGEST_WAIT = 5.0
+LONGEST_WAIT = 20.0
+GROUPS = 12
+"""So many are made, and a few more or less may be on their way."""
+
+SPARE = 4
+
+IN_FLIGHT: dict[str, Callable[[Communicator], Any]] = {
+    "nothing": lambda group: None,
+    "a small call": lambda group: group.all_reduce(torch.ones(4)),
+    "a larger call": lambda group: group.all_reduce(torch.ones(5000)),
+    "a barrier": lambda group: group.barrier(),
+    "a freed call": lambda group: group.all_reduce(torch.ones(4)).free(),
+    "a gradient": lambda group: group.all_reduce(torch.ones(3, requires_grad=True)),
+    "objects": lambda group: group.all_gather_object("text"),
+    "several arrays": lambda group: group.all_reduce_coalesced([torch.ones(3), torch.ones(4)]),
+    "unequal parts": lambda group: group.all_gather_ragged(torch.ones(group.rank + 1)),
+    "a receive": lambda group: group.recv(1 - group.rank, like=torch.ones(3)),
+    "a receive from any": lambda group: group.recv(None, like=torch.ones(3)),
+    "a small send": lambda group: group.send(torch.ones(3), 1 - group.rank),
+    "a larger send": lambda group: group.send(torch.ones(30_000), 1 - group.rank),
+    "a call of one rank": lambda group: group.all_reduce(torch.ones(3)) if group.rank else None,
+}
 
 
 def kept() -> dict[str, int]:
@@ -49,6 +73,38 @@ def drops(number: int) -> Any:
 def test_nothing_of_dropped_communicators_is_kept(transport: str) -> None:
     for before, after in on_ranks(drops, 2, transport, 24):
         assert {name: count for name, count in after.items() if count > before[name] + 4} == {}
+
+
+def drops_in_flight() -> dict[str, list[int]]:
+    """By what was in flight: how many descriptors, threads and groups are there more than before."""
+    comm, found = world(), dict[str, list[int]]()
+    for name, start in IN_FLIGHT.items():
+        comm.barrier().wait()
+        before = [*held(), *kept().values()]
+        for _ in range(GROUPS):
+            group = comm.subgroup([0, 1])
+            assert group is not None
+            start(group)
+            del group
+        comm.barrier().wait()
+        found[name] = _settled(before)
+    return found
+
+
+def _settled(before: list[int]) -> list[int]:
+    limit = time.monotonic() + LONGEST_WAIT
+    while True:
+        more = [now - then for now, then in zip([*held(), *kept().values()], before, strict=True)]
+        if max(more) <= SPARE or time.monotonic() > limit:
+            return more
+        time.sleep(0.05)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_nothing_is_kept_of_groups_that_are_dropped_with_calls_in_flight(transport: str) -> None:
+    for found in on_ranks(drops_in_flight, 2, transport, within=100):
+        assert {name: more for name, more in found.items() if max(more) > SPARE} == {}
 
 
 def posts_and_drops() -> Any:

@@ -255,6 +255,18 @@ def test_a_process_that_dies_is_named_with_its_exit_code(transport: str, name: s
     assert f"rank 1 of 3 ended without a result, exit code {code}" in str(caught.value)
 
 
+def test_a_process_that_dies_is_the_first_failure_and_not_those_who_waited_for_it() -> None:
+    with pytest.raises(collshim.RankError, match="rank 1 of 3 ended without a result, exit code 7"):
+        collshim.launch(deaths.dies_while_others_wait, 3, ranks="processes", timeout=30)
+
+
+@pytest.mark.parametrize("ranks", ["threads", "processes"])
+def test_an_exception_without_a_text_is_named_with_its_rank(ranks: str) -> None:
+    with pytest.raises(collshim.RankError, match="rank 1 of 2 failed: NoTextError: ") as caught:
+        collshim.launch(deaths.raises_without_a_text, 2, ranks=ranks, timeout=30)
+    assert caught.value.rank == 1
+
+
 def test_a_rank_that_has_returned_is_named_to_those_who_wait_for_it(transport: str) -> None:
     found = on_ranks(deaths.returns_early, 3, transport, within=30)
     assert all(found[rank].raised[0] in _OF_A_PEER for rank in (0, 2)), found

@@ -238,7 +238,7 @@ def _entered_while_another_thread_waits() -> int:
     latest = pending.latest
     work.wait()
     pending.latest = latest  # as the post had read it before the wait
-    pending._enter_latest()
+    pending.enter_latest()
     return len(pending.entries)
 
 

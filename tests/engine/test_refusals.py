@@ -49,25 +49,6 @@ def test_the_next_calls_are_right_on_every_rank(transport: str) -> None:
     compare((name, [rank[1:] for rank in ranks], right) for name, ranks in values.items())
 
 
-def _in_a_strange_thread() -> Any:
-    import threading
-
-    from tests.engine.worlds import attempt
-
-    found: list[Outcome] = []
-    thread = threading.Thread(target=lambda: found.append(attempt(collshim.current)))
-    thread.start()
-    thread.join(10)
-    return found[0]
-
-
-def test_a_thread_without_a_world_is_refused_while_ranks_are_threads() -> None:
-    refused = collshim.launch(_in_a_strange_thread, 2, timeout=20)[0]
-    assert refused.raised[0] == "WorldError"
-    assert "is no rank" in refused.text
-    assert "collshim.world.use(world)" in refused.text
-
-
 def test_a_refusal_that_is_not_caught_is_told_to_the_peers() -> None:
     def fn() -> Any:
         comm = collshim.current().communicator

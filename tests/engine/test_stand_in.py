@@ -21,9 +21,11 @@ from collshim import frameworks
 from collshim.__main__ import main
 from collshim.adapting import importers
 
-FRAMEWORKS = [name for name in frameworks.FRAMEWORKS if name != "torch"]  # which is installed
+ABSENT = [name for name in frameworks.FRAMEWORKS if name != "torch"]
+"""Frameworks that are not installed, as torch is."""
+
 pytestmark = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) for name in FRAMEWORKS), reason="of an environment without the frameworks"
+    any(importlib.util.find_spec(name) for name in ABSENT), reason="of an environment without the frameworks"
 )
 
 
@@ -51,11 +53,12 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     return imported
 
 
-@pytest.mark.parametrize("name", FRAMEWORKS)
+@pytest.mark.parametrize("name", frameworks.FRAMEWORKS)
 def test_in_the_block_a_frameworks_name_is_the_adapters(name: str) -> None:
     with collshim.stand_in(name) as module:
         held = program(f"import {name} as framework")
-        assert held["framework"] is module is sys.modules[name] is importlib.import_module(f"collshim.{name}")
+        assert held["framework"] is module is importlib.import_module(f"collshim.{name}")
+        assert (sys.modules[name] is module) == (name in ABSENT)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +192,55 @@ def test_an_interpreter_that_is_started_stands_in_too(monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     with collshim.stand_in("oneflow"):
         assert json.loads(started("-c", STARTED)) == ["collshim.oneflow", True]
+
+
+OF_TORCH = {
+    "before all else": "",
+    "behind collshim": "import collshim",
+    "behind a library that looks for torch": "import library",
+    "behind a library that needs torch": "import another",
+}
+LIBRARIES = {
+    "library": "try:\n    import torch.distributed.nn\nexcept ImportError:\n    raise SystemExit('it is not there')\n",
+    "another": "import torch\nassert torch.__name__ == 'torch'\n",
+}
+ASKS_TORCH = """
+import importlib, json, sys
+sys.path.insert(0, {folder!r})
+import site
+installed = site.getsitepackages
+site.getsitepackages = lambda prefixes=None: [*installed(), {folder!r}]
+{first}
+import torch.distributed as one
+from torch import distributed as two
+import torch
+print(json.dumps([name.__name__ for name in (one, two, torch, importlib.import_module("torch.distributed"))]))
+assert sys.modules["torch"].Tensor is torch.Tensor, "the real one is loaded once"
+"""
+
+
+@pytest.mark.parametrize("first", OF_TORCH.values(), ids=OF_TORCH)
+def test_an_interpreter_that_is_started_stands_in_for_torch(first: str, tmp_path: Path) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    for name, text in LIBRARIES.items():
+        (folder / f"{name}.py").write_text(text)
+    with collshim.stand_in("torch"):
+        told = json.loads(started("-c", ASKS_TORCH.format(folder=str(folder), first=first)))
+    assert told == ["collshim.torch.distributed"] * 2 + ["collshim.torch", "collshim.torch.distributed"]
+
+
+def test_run_as_torch_gives_a_script_the_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom torch import distributed as dist\ndist.init_process_group('gloo')\n"
+        "open(f'{sys.argv[1]}/{dist.get_rank()}', 'w').write(dist.__name__)\n"
+    )
+    for name in ("PYTHONPATH", "COLLSHIM_STAND_IN", "OMP_NUM_THREADS", "COLLSHIM_SECRET"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # `run` sets them for its ranks, in this process
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert main(["run", "--no-prefix", "--as", "torch", "-n", "2", str(script), str(tmp_path)]) == 0
+    assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["collshim.torch.distributed"] * 2
 
 
 def test_a_module_of_the_framework_can_be_run_in_it(tmp_path: Path) -> None:

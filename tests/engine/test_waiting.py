@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from collshim.transports.processes import exchange
+from collshim.transports.processes.backend import is_over
 from tests.engine.worlds import on_ranks, world
 
 CALLS = 400
@@ -35,12 +36,12 @@ class _EndsWithTheSlice:
 
 
 def test_a_work_that_ends_just_as_a_slice_does_is_over() -> None:
-    assert exchange._is_over(_EndsWithTheSlice(), 0.1)
+    assert is_over(_EndsWithTheSlice(), 0.1)
 
 
 def test_a_work_that_fails_just_as_a_slice_ends_raises_what_it_failed_with() -> None:
     with pytest.raises(RuntimeError, match="the connection broke"):
-        exchange._is_over(_EndsWithTheSlice("the connection broke"), 0.1)
+        is_over(_EndsWithTheSlice("the connection broke"), 0.1)
 
 
 def _arrivals_at_the_edge() -> Any:

@@ -3,8 +3,8 @@
 python tests/gpu                        the tests, then the figures; the report goes to dist/gpu.md
 python tests/gpu --report FILE -- -x    elsewhere; what follows the two dashes is pytest's
 
-Needs torch with NCCL, pytest and pytest-timeout, nothing else; collshim itself is taken from this checkout where it is
-not installed.
+Needs torch with NCCL, NumPy, pytest and pytest-timeout, nothing else; collshim itself is taken from this checkout if it
+is not installed.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import collshim_pytest
 
 ROOT = Path(collshim_pytest.__file__).resolve().parent
 EXAMPLE = ROOT / "docs" / "examples" / "store_dist.py"
-HEAVY = ("collshim", "torch", "numpy", "hypothesis", "optree")
+HEAVY = ("collshim", "torch", "numpy", "hypothesis")
 ORDER = ("for rank in within.ranks]", "for rank in within.ranks[::-1]]")
 """What the module says of the order of what is gathered, and a mistake in its place."""
 

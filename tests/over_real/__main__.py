@@ -17,7 +17,7 @@ SKIPPED = 77
 """The exit status where nothing was run, as Automake has it."""
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTS = ("setuptools<75", "torch>=2.6", "optree", "ml_dtypes", "hypothesis", "tomli", "pytest", "pytest-timeout")
+TESTS = ("setuptools<75", "torch>=2.6", "ml_dtypes", "hypothesis", "tomli", "pytest", "pytest-timeout")
 MINDONE_NEEDS = ("transformers==4.57.1", "trampoline", "omegaconf", "sentencepiece")
 ALONE = {"mindspore": ("mindone==0.5.0", "mindcv==0.3.0")}
 """Packages whose requirements, for what no test imports, are left out."""

@@ -172,7 +172,8 @@ def test_a_rank_whose_computation_does_not_end_is_named_to_the_others_by_a_deadl
 
 def test_a_receive_from_any_rank_tells_by_the_deadline_where_all_of_them_are() -> None:
     found = on_ranks(waits.awaits_any, 3, "threads", wait=0.5)
-    assert "no rank sent anything: rank 1 is in no collective; rank 2 is in no collective" in found[0].text
+    assert "no rank sent anything: rank 1 is in no collective: it runs waits.py:" in found[0].text
+    assert "; rank 2 is in no collective: it runs waits.py:" in found[0].text
 
 
 def _thrown_on_rank_1(does: Callable[..., Any], *arguments: Any) -> Any:

@@ -15,7 +15,7 @@ from torch.distributed import DistNetworkError, HashStore, Store, TCPStore
 
 from collshim.errors import WorldError
 from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
-from collshim.transports.processes.store import reach_store
+from collshim.transports.processes.serving import reach_store
 from tests.robustness.scripts import ended, ranks
 from tests.robustness.told import SLACK, told
 

@@ -13,13 +13,14 @@ from tests.robustness.scenarios.forks import PATIENCE, forks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 TRANSPORTS = ("threads", "processes")
-REFUSED = ("a collective", "a group", "its world")
+REFUSED = ("a collective", "a recalled collective", "a group", "torch's", "OneFlow's", "MindSpore's", "MegEngine's")
+ANSWERS = "answers"
 OWN, END = "a world of its own", "an end that is not by force"
 
 
 @cache
 def _found(transport: str) -> list[dict[str, Any]]:
-    names = (*REFUSED, OWN, END) if transport == "processes" else (*REFUSED, OWN)
+    names = (*REFUSED, ANSWERS, OWN, END) if transport == "processes" else (*REFUSED, ANSWERS, OWN)
     return on_ranks(forks, 2, transport, *names, wait=PATIENCE, within=100)
 
 
@@ -30,6 +31,13 @@ def test_the_child_that_calls_is_told_that_it_is_no_rank(transport: str, name: s
         assert text.startswith("WorldError: process ")
         assert "is no rank itself" in text
         assert status == 0
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_child_gets_the_answers_that_its_rank_gets(transport: str) -> None:
+    for rank, seen in enumerate(_found(transport)):
+        assert seen[ANSWERS] == (seen["parent's answers"], 0)
+        assert seen["parent's answers"].startswith(f"[True, {rank}, 2, ")
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

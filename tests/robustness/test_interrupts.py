@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from time import sleep
 
@@ -98,6 +99,8 @@ def test_launch_that_is_interrupted_ends_its_ranks(kind: str) -> None:
         os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to the program and to all that it started
         found = finished(process)
         assert found.code == -signal.SIGINT, found
+        place = r"rank 1 .*test_interrupts\.py:\d+.* its last call was barrier\(\)"
+        assert re.search(place, found.errors), found.errors
         assert group_is_gone(process.pid)
     finally:
         if not group_is_gone(process.pid):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
 
 from tests.engine.worlds import on_ranks
-from tests.robustness.scenarios.waits import LONG, Seen, late
+from tests.robustness.scenarios.waits import LONG, SHORT, Seen, late, late_by_another_clock
 from tests.robustness.scripts import ranks
 
 SIZE = 3
@@ -47,6 +48,13 @@ def test_the_late_rank_is_told_and_then_that_the_group_is_broken(transport: str,
     assert seen.again.raised[0] == "BrokenCommunicatorError"
 
 
+@pytest.mark.parametrize("behind", [SHORT, -1000.0])
+def test_a_late_rank_is_told_whatever_its_clocks_say(behind: float) -> None:
+    seen = on_ranks(late_by_another_clock, SIZE, "processes", 4, behind, wait=LONG, within=100)[2]
+    assert "CommunicationError" in seen.first.raised, seen
+    assert seen.place == [-1.0] * 3
+
+
 @pytest.mark.parametrize(("transport", "name"), EACH)
 def test_nothing_is_written_where_the_result_was_to_go(transport: str, name: str) -> None:
     assert [seen.place for seen in _found(transport, name)] == [[-1.0] * 3] * SIZE
@@ -56,4 +64,4 @@ def test_the_deadline_comes_from_the_environment() -> None:
     with ranks(WAITS, 2, COLLSHIM_TIMEOUT="2.5") as processes:
         told = processes[0].stdout.readline()
     assert told.startswith("2.5 all_reduce("), told
-    assert "rank 1 is in no collective" in told
+    assert re.search(r"rank 1 is in no collective: it runs \S+:6, its last call was barrier\(\) at \S+:4", told), told

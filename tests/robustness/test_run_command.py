@@ -172,9 +172,12 @@ def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_pat
     assert seen.code == 7, seen
     assert re.search(r"^collshim run: rank 2 failed first \(pid \d+, exit code 7\)$", seen.errors, re.MULTILINE)
     told = seen.errors.partition("collshim run: ")[2].splitlines()[1:]
-    assert not [line for line in told if "after it" not in line], "it raised nothing that could be told"
+    assert all(OTHERS.fullmatch(line) for line in told), "it raised nothing that could be told"
     assert _left_behind(tmp_path) == []
 
+
+OTHERS = re.compile(r"  \d more (rank|ranks) (failed after it|was stopped|were stopped)")
+"""What is told of the ranks that failed because one had, and of those that were stopped before they did."""
 
 ERRS = """
     import collshim, numpy as np
@@ -194,8 +197,11 @@ def test_what_ranks_print_has_the_rank_in_front_and_the_first_failure_is_told_la
     traces = [line for line in lines if line.endswith("Traceback (most recent call last):")]
     assert traces == ["[rank 1] Traceback (most recent call last):"], "a failure that is another's is one line"
     assert not [line for line in lines if "runpy" in line or "worker.py" in line], seen.errors
-    assert lines[-3].startswith("collshim run: rank 1 failed first (pid ")
-    assert lines[-2:] == ["  ValueError: what rank 1 got wrong", "  2 more ranks failed after it"]
+    first = next(at for at, line in enumerate(lines) if line.startswith("collshim run: "))
+    assert lines[first].startswith("collshim run: rank 1 failed first (pid ")
+    assert lines[first + 1] == "  ValueError: what rank 1 got wrong"
+    assert len(lines) > first + 2
+    assert all(OTHERS.fullmatch(line) for line in lines[first + 2 :])
 
 
 def test_a_torchrun_command_line_runs_as_it_is(tmp_path: Path) -> None:
@@ -228,14 +234,25 @@ def test_a_signal_is_named_and_its_exit_code_is_a_shells(tmp_path: Path) -> None
     assert f"what the ranks printed: {tmp_path}" in seen.errors
 
 
-def test_ctrl_c_ends_the_ranks_and_says_nothing(tmp_path: Path) -> None:
-    source = "import collshim, time; collshim.current(); print('here', flush=True); time.sleep(1000)"
+def test_ctrl_c_ends_the_ranks_and_says_where_each_was(tmp_path: Path) -> None:
+    source = """
+import collshim, time
+collshim.current().communicator.barrier().wait()
+print("here", flush=True)
+time.sleep(1000)
+"""
     with scripts([command(tmp_path, "run", "-n", "2", *_script(tmp_path, source))]) as started:
         for _ in range(2):
             assert started[0].stdout.readline().endswith("here\n")
         started[0].send_signal(signal.SIGINT)
         seen = started[0].ended()
-    assert (seen.code, seen.out, seen.errors) == (128 + signal.SIGINT, "", "")
+    assert (seen.code, seen.out) == (128 + signal.SIGINT, "")
+    lines = sorted(seen.errors.splitlines())
+    assert len(lines) == 2
+    for rank, line in enumerate(lines):
+        assert re.fullmatch(
+            rf"\[rank {rank}\] interrupted at .*\.py:5; its last call was barrier\(\) at .*\.py:3", line
+        )
 
 
 @pytest.mark.parametrize(

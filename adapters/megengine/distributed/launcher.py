@@ -17,7 +17,7 @@ import torch
 
 from collshim.adapting import devices
 from collshim.environment import forget
-from collshim.errors import ArgumentTypeError, ArgumentValueError, PeerError, WorldError, also
+from collshim.errors import ArgumentTypeError, ArgumentValueError, PeerError, WorldError, also, text_of
 from collshim.megengine.distributed._membership import joined
 from collshim.megengine.distributed._start import start
 from collshim.megengine.distributed.server import Server
@@ -185,5 +185,6 @@ def _pickled(rank: int, result: Any) -> bytes:
     try:
         return pickle.dumps(result)
     except Exception as error:
-        warnings.warn(f"launcher: what rank {rank} returned cannot be sent, None instead: {error}", stacklevel=2)
+        text = f"launcher: what rank {rank} returned cannot be sent, None instead: {text_of(error)}"
+        warnings.warn(text, stacklevel=2)
         return pickle.dumps(None)

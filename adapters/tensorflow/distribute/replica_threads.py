@@ -20,7 +20,7 @@ import torch
 
 from collshim import world
 from collshim.communicator import Communicator
-from collshim.errors import DeadlineError, MismatchError, PeerError
+from collshim.errors import DeadlineError, MismatchError, PeerError, described
 from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.agreement import Agreement
 from collshim.tensorflow.distribute.devices import cuda_index
@@ -138,7 +138,7 @@ class ReplicaThreads:
                 result = call.function(*call.args, **call.kwargs)
             self._ended(replica, "has returned", result=result)
         except BaseException as error:
-            self._ended(replica, f"raised {type(error).__name__}: {error}", failure=error)
+            self._ended(replica, f"raised {described(error)}", failure=error)
 
     def _ended(self, replica: int, reason: str, result: Any = None, failure: BaseException | None = None) -> None:
         with self._changed:

@@ -11,7 +11,7 @@ from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
 from collshim.errors import WorldError, also
 from collshim.torch.distributed.arguments import warn
-from collshim.world import peek
+from collshim.world import no_rank_here, peek
 
 NON_GROUP_MEMBER = -100
 STATE = "torch.distributed"
@@ -159,9 +159,10 @@ def required() -> Membership:
     """This rank's membership; an error before ``init_process_group``."""
     state = membership()
     if state is None:
-        raise also(WorldError, ValueError)(
+        error = no_rank_here() or (
             "Default process group has not been initialized, please make sure to call init_process_group."
         )
+        raise also(WorldError, ValueError)(str(error))
     return state
 
 

@@ -11,10 +11,10 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-import optree
 import torch.distributed
 from torch import Tensor
 from torch.futures import Future
+from torch.utils._pytree import tree_leaves
 
 import collshim.work
 from collshim import world
@@ -106,15 +106,17 @@ class Work(torch.distributed.Work):
         """A future of ``result()``, whose callbacks run as soon as the call is complete, with this rank's world.
 
         If the call fails the future fails too, for C++ as for Python: waiting for it raises a RuntimeError that has the
-        call's error as text.
+        call's error as text. On CUDA a call may fail after its future was complete; then this gives another one.
         """
-        if self._future is None:
+        if self._future is None or (self._future.done() and self._failure is None and not self.is_success()):
             # A future fails for C++ only if a callback that makes its value raises: ``set_exception`` makes the
             # exception the value, and DDP's reducer would take that for tensors.
-            completion: Future[None] = Future(devices=_devices(self._outputs))
+            completion: Future[list[Any]] = Future(devices=_devices(self._outputs))
             self._future, self._over = completion.then(lambda _: self._outcome()), threading.Event()
             context, place = contextvars.copy_context(), world.peek()
-            thread = threading.Thread(target=context.run, args=(self._fulfil, completion, place), name="collshim-future")
+            thread = threading.Thread(
+                target=context.run, args=(self._fulfil, completion, place), name="collshim-future"
+            )
             thread.daemon = True
             _join_at_exit()
             _completing.add(thread)
@@ -161,7 +163,7 @@ class Work(torch.distributed.Work):
             raise self._failure.with_traceback(None)  # C++ puts the frames into its text
         return self._results()
 
-    def _fulfil(self, completion: Future[None], current_world: world.World | None) -> None:
+    def _fulfil(self, completion: Future[list[Any]], current_world: world.World | None) -> None:
         """Wait for the call on a thread of its own, and run the future's callbacks."""
         with nullcontext() if current_world is None else world.use(current_world):
             try:
@@ -170,7 +172,7 @@ class Work(torch.distributed.Work):
                 self._failure = failure
             if self._over is not None:
                 self._over.set()
-            completion.set_result(None)
+            completion.set_result([] if self._failure is not None else self._outputs)  # streams follow what is in it
 
 
 def parts_of(output: Any, size: int) -> list[Any]:
@@ -194,7 +196,7 @@ def _own_of(work: collshim.work.Work[Any], outputs: list[Any]) -> tuple[Tensor, 
 
 def _devices(outputs: Any) -> list[int | str | torch.device]:
     """The GPUs of outputs, however they nest: a future of these lets the streams of who waits for it follow."""
-    leaves = optree.tree_leaves(outputs)
+    leaves = tree_leaves(outputs)
     found = {leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_cuda}
     return [*found]
 

@@ -10,7 +10,7 @@ from collshim import world
 from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, WorldError, also, refusal
-from collshim.transports.processes.store import reach_store, serve_store
+from collshim.transports.processes.serving import reach_store, serve_store
 
 ALIAS = "hccl_world_group"
 """Means all ranks wherever MindSpore's primitives and functions take a default."""

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 
 from collshim.accelerator import BACKEND, module
+from collshim.errors import is_of_user
 from collshim.layout import as_bytes
 from collshim.transports.processes.port import Port
 
@@ -141,3 +142,22 @@ def coalesced(group: Port, device: torch.device, starts: Sequence[Callable[[], T
     finally:  # in any case: later calls would be held back too
         work = group._end_coalescing()
     return found, work
+
+
+def is_over(work: Any, seconds: float) -> bool:
+    """Whether the work is over after at most ``seconds``; raises what it failed with."""
+    try:
+        work.wait(timedelta(seconds=seconds))
+    except RuntimeError as error:
+        if is_of_user(error):
+            raise
+        if not work.is_completed():
+            return False
+        work.wait()  # it ended just as the time did: this returns at once, or raises what it failed with
+    return True
+
+
+def without_source(error: RuntimeError) -> str:
+    """What gloo says, without the line of its own source that it says it from and its guess at a cause."""
+    text = str(error).partition("\n")[0].partition(". ")[0]
+    return text.partition("] ")[2] or text if text.startswith("[") else text

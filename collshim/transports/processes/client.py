@@ -211,7 +211,7 @@ class StoreClient:
         if not self._is_closed and not self.silent_for:
             self._questions.put(_Question(statement))
 
-    def first(self, key: str, value: str, expected: str = "") -> str:
+    def first(self, key: str, value: str, expected: str = "", *, seconds: float = PATIENCE) -> str:
         """Give a key this value where it has the expected one, or none that is signed; the value that it has then."""
         before, signed = self._signed(key, expected) if expected else "", self._signed(key, value)
 
@@ -221,7 +221,7 @@ class StoreClient:
                 store.set(key, signed)
             return found or value
 
-        return self.ask(exchange)
+        return self.ask(exchange, seconds)
 
     def _signed(self, key: str, value: str) -> str:
         return f"{self._signature(key, value)}{value}"

@@ -9,8 +9,9 @@ import struct
 from collections import deque
 from typing import NamedTuple, Protocol
 
-HELLO, MESSAGE, OFFER, ACCEPT, RELEASE, DATA = range(6)
-"""Kinds of frames: who connects; a message with its data; an offer of data, and the answers to it; the data."""
+HELLO, MESSAGE, OFFER, ACCEPT, RELEASE, DATA, ASK, TELL, OBJECT = range(9)
+"""Kinds of frames: who connects; a message with its data; an offer of data, and the answers to it; the data; a question
+what the other rank does, and its answer; why the world must end."""
 
 LONGEST_HEADER = 1 << 16
 """Bytes of a message's description."""
@@ -56,6 +57,21 @@ class Destination(NamedTuple):
     """Where the data of an accepted offer goes."""
 
     place: memoryview
+    request: Request
+
+
+class Inbox(Protocol):
+    """A group, as its messages come in; called with ``Connections.lock`` held."""
+
+    def take(self, source: int, header: bytes, number: int, data: memoryview) -> None:
+        """A message of rank ``source`` in the world; its data, or with a ``number`` the offer of it."""
+
+
+class Offer(NamedTuple):
+    """Data that is sent when its receiver accepts it."""
+
+    peer: int
+    data: memoryview
     request: Request
 
 

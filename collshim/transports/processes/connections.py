@@ -12,17 +12,14 @@ does.
 from __future__ import annotations
 
 import errno
-import hmac
 import os
 import socket
-import struct
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import NamedTuple, Protocol
 
 from collshim.transports.processes.connection import (
     ACCEPT,
@@ -36,37 +33,27 @@ from collshim.transports.processes.connection import (
     Connection,
     Destination,
     Frame,
+    Inbox,
+    Offer,
     Request,
     framed,
 )
+from collshim.transports.processes.hello import hello, source_of
 from collshim.transports.processes.listener import Listener, family_of
 from collshim.transports.processes.poller import Poller
+from collshim.transports.processes.talk import TALK, Talk
 
-_RANKS = struct.Struct("<II")
-_SIGNATURE_BYTES = 32
 _KEPT = 1024
 """Groups that have ended that are remembered."""
 
 _STRANGERS = 256
 """Connections that may not have said yet who they are from."""
 
+CLOSED = "its receiver has closed the group"
+"""Why larger data is not taken."""
+
 _LONGEST_FLUSH = 5.0
 """Seconds that a process which leaves waits until what it sent is on its way."""
-
-
-class Inbox(Protocol):
-    """A group, as its messages come in; called with ``Connections.lock`` held."""
-
-    def take(self, source: int, header: bytes, number: int, data: memoryview) -> None:
-        """A message of rank ``source`` in the world; its data, or with a ``number`` the offer of it."""
-
-
-class Offer(NamedTuple):
-    """Data that is sent when its receiver accepts it."""
-
-    peer: int
-    data: memoryview
-    request: Request
 
 
 class Connections:
@@ -79,7 +66,9 @@ class Connections:
 
     Attributes:
         port: where it listens.
+        addresses: host and port of each rank, once the ranks know them.
         lock: held while a message is taken, sent, or matched.
+        talk: what processes say to each other beside messages.
     """
 
     def __init__(self, rank: int, host: str, secret: bytes) -> None:
@@ -87,7 +76,7 @@ class Connections:
         self._secret = secret
         self._poller = Poller()
         self.lock = self._poller.lock
-        self._addresses: list[tuple[str, int]] = []
+        self.addresses: Mapping[int, tuple[str, int]] = {}
         self._listener = Listener(host)
         self.port = self._listener.port
         self._all: set[Connection] = set()
@@ -95,26 +84,27 @@ class Connections:
         self._from: dict[int, Connection] = {}
         self._unreachable: dict[int, str] = {}
         self._ended: dict[int, str] = {}
-        self._inboxes: dict[int, Inbox] = {}
+        self._inboxes: dict[int, weakref.ref[Inbox]] = {}  # a group that the program dropped is not kept
         self._early: dict[int, list[tuple[int, Frame]]] = {}
         self._closed_groups: dict[int, None] = {}
         self._numbers = 0
         self._offers: dict[int, Offer] = {}
         self._destinations: dict[tuple[int, int], Destination] = {}
         self._strangers: dict[Connection, None] = {}
+        self.talk = Talk(self)
         self._is_closed = False
         self._poller.add(self._listener.socket, self._accept_connections)
         _LIVING.add(self)
 
-    def open(self, addresses: list[tuple[str, int]]) -> None:
+    def open(self, addresses: Mapping[int, tuple[str, int]]) -> None:
         """Where each rank of the world listens."""
-        self._addresses = addresses
+        self.addresses = addresses
 
     def register(self, key: str, inbox: Inbox) -> int:
         """The number of the group of this name, whose messages ``inbox`` takes; those that came before, first."""
         group = _number(key)
         with self.lock:
-            self._inboxes[group] = inbox
+            self._inboxes[group] = weakref.ref(inbox)
             for source, frame in self._early.pop(group, []):
                 inbox.take(source, frame.header, frame.number, frame.data)
         return group
@@ -133,7 +123,7 @@ class Connections:
         Raises:
             OSError: rank ``peer`` cannot be reached any more.
         """
-        self._write(peer, framed(MESSAGE, header, group=group, nbytes=len(data)) + data, request=request)
+        self.write(peer, framed(MESSAGE, header, group=group, nbytes=len(data)) + data, request=request)
 
     def offer(self, peer: int, group: int, header: bytes, data: memoryview, request: Request) -> None:
         """Larger data is offered, and goes along where it is not much larger.
@@ -149,7 +139,7 @@ class Connections:
             self._offers[number] = Offer(peer, NOTHING if goes_along else data, request)
             try:
                 inline = data if goes_along else NOTHING
-                self._write(peer, framed(OFFER, header, group=group, number=number, nbytes=inline.nbytes), inline)
+                self.write(peer, framed(OFFER, header, group=group, number=number, nbytes=inline.nbytes), inline)
             except OSError:
                 self._offers.pop(number, None)
                 raise
@@ -170,12 +160,12 @@ class Connections:
             self._destinations[source, number] = Destination(place, request)
             self._answer(connection, ACCEPT, number)
 
-    def release(self, source: int, number: int) -> None:
-        """The sender is done with an offer: its data went along and was taken, or is not wanted."""
+    def release(self, source: int, number: int, why: str = "") -> None:
+        """Tell the sender that it is done with an offer: its data went along and was taken; or ``why`` it never is."""
         with self.lock:
             connection = self._from.get(source)
             if connection is not None:
-                self._answer(connection, RELEASE, number)
+                self._answer(connection, RELEASE, number, why.encode())
 
     def end_of(self, rank: int) -> str:
         """How the connection to or from a rank ended, which sends nothing any more; "" where it stands."""
@@ -199,12 +189,14 @@ class Connections:
             self._greet(connection, frame)
         elif frame.kind in (MESSAGE, OFFER):
             self._deliver(source, frame)
+        elif frame.kind in TALK:
+            self.talk.handle(connection, frame)
         elif frame.kind in (ACCEPT, RELEASE) and frame.number in self._offers:
             offer = self._offers.pop(frame.number)
             if offer.peer != source:
                 raise ConnectionAbortedError(errno.ECONNABORTED, "it answers what it was not offered")
             if frame.kind == RELEASE:
-                offer.request.end("")
+                offer.request.end(frame.header.decode(errors="replace"))
                 return
             offer.request.begin()
             connection.write(framed(DATA, number=frame.number, nbytes=offer.data.nbytes), offer.data, offer.request)
@@ -226,32 +218,25 @@ class Connections:
             self._poller.await_room(connection.sock, awaits=False)
 
     def _deliver(self, source: int, frame: Frame) -> None:
-        inbox = self._inboxes.get(frame.group)
+        found = self._inboxes.get(frame.group)
+        inbox = None if found is None else found()
         if inbox is not None:
             inbox.take(source, frame.header, frame.number, frame.data)
-        elif frame.group not in self._closed_groups:
+        elif found is None and frame.group not in self._closed_groups:
             self._early.setdefault(frame.group, []).append((source, frame._replace(data=memoryview(bytes(frame.data)))))
         elif frame.number:
-            self.release(source, frame.number)
+            self.release(source, frame.number, CLOSED)
 
     def _greet(self, connection: Connection, frame: Frame) -> None:
         """Learn which rank a connection is from; whoever cannot sign is no rank."""
-        header = frame.header
-        if frame.kind != HELLO or len(header) != _RANKS.size + _SIGNATURE_BYTES:
-            raise ConnectionAbortedError(errno.ECONNABORTED, "it said no hello")
-        source, to = _RANKS.unpack_from(header)
-        if to != self._rank or not hmac.compare_digest(header, self._hello(source, to, self.port)):
-            raise ConnectionAbortedError(errno.ECONNABORTED, "it knows no secret")
+        source = source_of(frame, self._secret, self._rank, self.port)
         if source in self._from or source in self._ended:
             raise ConnectionAbortedError(errno.ECONNABORTED, "it is connected already")
         connection.rank = source
         self._from[source] = connection
 
-    def _hello(self, source: int, to: int, port: int) -> bytes:
-        ranks = _RANKS.pack(source, to)
-        return ranks + hmac.digest(self._secret, b"hello" + ranks + str(port).encode(), "sha256")
-
-    def _write(self, peer: int, frame: bytes, data: memoryview = NOTHING, request: Request | None = None) -> None:
+    def write(self, peer: int, frame: bytes, data: memoryview = NOTHING, request: Request | None = None) -> None:
+        """Send a frame to a rank, and perhaps data, on a connection that is made if there is none."""
         with self.lock:
             connection = self._to.get(peer) or self._connection(peer)
             try:
@@ -260,18 +245,18 @@ class Connections:
                 self._lose(connection, error)
                 raise
 
-    def _answer(self, connection: Connection, kind: int, number: int) -> None:
+    def _answer(self, connection: Connection, kind: int, number: int, header: bytes = b"") -> None:
         try:
-            connection.write(framed(kind, number=number))
+            connection.write(framed(kind, header, number=number))
         except OSError as error:
             self._lose(connection, error)
 
     def _connection(self, rank: int) -> Connection:
         """The one to a rank; made where there is none yet."""
-        why = self._unreachable.get(rank) or self._ended.get(rank)
+        why = "it was closed" if self._is_closed else self._unreachable.get(rank) or self._ended.get(rank)
         if why:
             raise ConnectionResetError(errno.ECONNRESET, why)
-        host, port = self._addresses[rank]
+        host, port = self.addresses[rank]
         sock = socket.socket(family_of(host))
         sock.setblocking(False)
         code = sock.connect_ex((host, port))
@@ -283,7 +268,7 @@ class Connections:
             error = OSError(code, os.strerror(code))
             self._lose(connection, error)
             raise error
-        connection.write(framed(HELLO, self._hello(self._rank, rank, port)))
+        connection.write(framed(HELLO, hello(self._secret, self._rank, rank, port)))
         if code:
             self.await_room(connection)
         return connection

@@ -20,6 +20,7 @@ from collshim.accelerator import ACCELERATOR
 from collshim.calls.agreement import objection, unlike_sites
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call
+from collshim.calls.collective import ALL_TO_ALL
 from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller, warn_at
@@ -28,13 +29,24 @@ from collshim.errors import (
     CommunicationError,
     DeadlineError,
     PeerError,
+    described,
     is_of_handler,
     is_of_user,
     local_failure,
 )
 from collshim.layout import Parts
 from collshim.transports.compute import computation
-from collshim.transports.processes.backend import FLOATS, INTEGERS, OF_BACKEND, OF_GROUP, Endpoint, Finish, Transfer
+from collshim.transports.processes.backend import (
+    FLOATS,
+    INTEGERS,
+    OF_BACKEND,
+    OF_GROUP,
+    Endpoint,
+    Finish,
+    Transfer,
+    is_over,
+    without_source,
+)
 from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
 from collshim.transports.processes.gloo import transfer
 from collshim.transports.processes.group import Group, GroupWork
@@ -56,14 +68,15 @@ class Exchange(GroupWork):
             compared.
         calls: every rank's call once they agreed, None where they were not asked.
         started: whether the data is on its way, or the call has failed.
+        posted: when a call that is compared was; ``may_be_late``: whether this rank stayed away for long before.
     """
 
     outputs: Parts | None
     calls: Sequence[Call] | None = None
     started = True
     fingerprints: tuple[Any, Tensor, int] | None = None
+    posted, may_be_late = 0.0, False
     _first_slice = FIRST_SLICE
-    _saw_left = False
     _on_gpu = False
 
     def __init__(
@@ -96,8 +109,12 @@ class Exchange(GroupWork):
             start = self._prepared()
             if self._on_gpu:
                 group.launches.meet(self, self._place(self.calls or [self.plan.call] * group.size))
+                group.launches.mark()
             port = group.connected_gpu_port() if self._on_gpu else group.data_group
             self.outputs, work, finish = start(port, self.inputs, self.outputs)
+        except (DeadlineError, PeerError) as failure:  # of the ranks that meet before NCCL connects them
+            self.fail(failure)
+            return
         except Exception as error:
             self.fail_to_start(error)
             return
@@ -121,7 +138,7 @@ class Exchange(GroupWork):
         if isinstance(error, DistBackendError):
             return self.group.end(PeerError, f"{self.call}: NCCL failed: {error}")
         if self._on_gpu:
-            return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {type(error).__name__}: {error}")
+            return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}")
         return local_failure(self.plan.call.op, error)
 
     def _prepared(self) -> Transfer:
@@ -130,7 +147,7 @@ class Exchange(GroupWork):
         if self.calls is None and plan.prepared is not None:
             return cast(Transfer, plan.prepared)
         call, calls = plan.call, self.calls or [plan.call] * size
-        place, ragged = self._place(calls), any(other.is_ragged for other in calls)
+        place, ragged = self._place(calls), self._is_ragged(calls)
         self._on_gpu = place.type == ACCELERATOR
         is_known = plan.shape is not None and not ragged
         fresh = _fresh(plan) if is_known else partial(allocate, calls, rank, place)
@@ -138,6 +155,10 @@ class Exchange(GroupWork):
         if call.dtype is None:  # the others' calls say it
             dtype = next((other.dtype for other in calls if other.dtype is not None), None)
             return transfer(call._replace(dtype=dtype, device=place.type), end)
+        if ragged and call.collective is ALL_TO_ALL:
+            parts = range(size)
+            expects = tuple(call.expected(peer) or calls[peer].sent(rank) or () for peer in parts)
+            call = call._replace(sends=tuple(call.sent(peer) or () for peer in parts), expects=expects)
         if ragged and self.calls is not None:
             return transfer(call, end)
         if plan.prepared is None:
@@ -147,6 +168,16 @@ class Exchange(GroupWork):
                 self.group.starts(plan, transfer(call, end._replace(is_in_line=True)) if takes_place else None)
             plan.takes_lists = self.calls is None and call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
         return cast(Transfer, plan.prepared)
+
+    def _is_ragged(self, calls: Sequence[Call]) -> bool:
+        """Whether some rank's parts are unequal: the same answer on every rank if the ranks know each other's calls."""
+        if not any(call.is_ragged for call in calls):
+            return False
+        if self.plan.collective is not ALL_TO_ALL:
+            return True
+        if self.calls is None:
+            return not self.plan.call.is_uniform
+        return len({shape for call in calls for shape in call.sends or (call.shape,)}) > 1
 
     def _start_behind(self) -> None:
         """``start`` from whatever thread, behind the stream that the call was posted on."""
@@ -170,9 +201,8 @@ class Exchange(GroupWork):
             raise self.group.end(PeerError, f"{self.call}: {error}") from error
         self.calls = [fingerprint.call for fingerprint in fingerprints]
         self.joint = any(call.needs_grad for call in self.calls)
-        posted = [fingerprint.posted for fingerprint in fingerprints]
-        if max(posted) - min(posted) > FIRST_SLICE:
-            self.raise_if_ended()  # the others may have given this call up before its last rank came
+        if self._may_be_given_up([fingerprint.posted for fingerprint in fingerprints]):
+            self.raise_if_ended()
         mismatch = objection(self.calls, self.group.ranks)
         if mismatch is not None:
             self.fail(mismatch)
@@ -186,6 +216,16 @@ class Exchange(GroupWork):
             self._compute(fingerprints)
         except Exception as error:
             self.fail(self._local_failure(error))
+
+    def _may_be_given_up(self, posted: Sequence[float]) -> bool:
+        """Whether some rank came so much later than another that this one may have given the call up.
+
+        Each rank's clock is its own: it looks at how long it stayed away and waits itself, and at how much farther
+        apart the ranks' posts are than in the call that they came to most together.
+        """
+        spread = max(posted) - min(posted)
+        self.group.least_spread = least = min(spread, self.group.least_spread)
+        return self.may_be_late or max(spread - least, time.monotonic() - self.posted) > FIRST_SLICE
 
     def _compute(self, fingerprints: Sequence[Fingerprint]) -> None:
         """All data came with the fingerprints."""
@@ -304,12 +344,17 @@ class Exchange(GroupWork):
         by this wait, and torch itself copies on it. The work's own event covers none of that.
         """
         stream = self.stream or torch.accelerator.current_stream()
+        if self.group.launches.blocks:
+            self.group.launches.stand(self)
+            if self.failure is not None:
+                return
         with on_stream(stream):
             try:
                 self.work.wait()
             except RuntimeError as error:
                 self.fail(self._local_failure(error))
                 return
+            self.nccl = self.work
             self._finish()
             self.mark_behind()
         follow(stream, self.outputs)
@@ -317,22 +362,23 @@ class Exchange(GroupWork):
     def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works."""
         try:
-            watch(self, partial(_is_over, work), limit, first=self._first_slice)
+            watch(self, partial(is_over, work), limit, first=self._first_slice)
         except RuntimeError as error:
             if isinstance(error, CollshimError) or is_of_user(error):
                 raise
             self._end(PeerError, f"the connection broke: {without_source(error)}", error)
 
     def look(self) -> None:
-        """Raise where the group has ended or a rank of it has left.
-
-        A rank that left has sent all that it will; what it sent before may still be on its way for one slice.
-        """
+        """Raise if the group has ended, or a rank has left, or has closed it, before it came to this call."""
         self.raise_if_ended()
-        left = self.group.stalls.any_left(self.group.ranks)
-        if left and self._saw_left:
+        group = self.group
+        if group.stalls.never_come(group.key, group.ranks, self.sequence):
             self._end(PeerError, "nobody else will come", None)
-        self._saw_left = left
+
+    def whom(self) -> str:
+        """See ``Watched``."""
+        group = self.group
+        return group.stalls.missing_text(group.key, group.ranks, self.sequence, self.call, ends=False)
 
     def expire(self) -> None:
         """See ``Watched``."""
@@ -349,22 +395,3 @@ def _fresh(plan: Plan) -> Callable[[], Tensor]:
     """What makes memory for the result of a call whose shape is known: from a tensor of that shape and one element."""
     element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
     return partial(torch.empty_like, element.expand(plan.shape or ()))
-
-
-def _is_over(work: Any, seconds: float) -> bool:
-    """Whether the work is over after at most ``seconds``; raises what it failed with."""
-    try:
-        work.wait(timedelta(seconds=seconds))
-    except RuntimeError as error:
-        if is_of_user(error):
-            raise
-        if not work.is_completed():
-            return False
-        work.wait()  # it ended just as the time did: this returns at once, or raises what it failed with
-    return True
-
-
-def without_source(error: RuntimeError) -> str:
-    """What gloo says, without the line of its own source that it says it from and its guess at a cause."""
-    text = str(error).partition("\n")[0].partition(". ")[0]
-    return text.partition("] ")[2] or text if text.startswith("[") else text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import json
 import struct
-import time
 import zlib
 from functools import lru_cache
 from hashlib import blake2b
@@ -25,7 +24,7 @@ INLINE_BYTES = 1024
 """Bytes of data that travel in the fingerprint itself, so that a small call is one round trip."""
 
 _PREFIX = struct.Struct("<IId")
-"""Bytes of the header, bytes of the data, and the time."""
+"""Bytes of the header, bytes of the data, and when the call was posted."""
 
 _SIGNED = struct.Struct("<IQ")
 """What a signature holds for: the rank, and the number of its fingerprint."""
@@ -37,7 +36,10 @@ _LONGEST_TEXT = 1 << 21
 
 
 class Fingerprint(NamedTuple):
-    """A decoded one: a rank's call, the bytes that it gives where they fitted, and when it came, in Unix seconds."""
+    """A decoded one: a rank's call, the bytes that it gives where they fitted, and when it was posted.
+
+    That is in seconds since its rank made the group, by a clock that no other host shares.
+    """
 
     call: Call
     data: bytearray | None
@@ -59,14 +61,23 @@ def signing_key(secret: bytes, group: str) -> bytes:
     return hmac.digest(secret, group.encode(), "sha256") if secret else b""
 
 
-def encode(header: bytes, inputs: Parts | None, size: int, key: bytes = b"", rank: int = 0, number: int = 0) -> Tensor:
+def encode(
+    header: bytes,
+    inputs: Parts | None,
+    size: int,
+    key: bytes = b"",
+    rank: int = 0,
+    number: int = 0,
+    posted: float = 0.0,
+) -> Tensor:
     """The fingerprint of this rank's call; its data goes along where it fits, nothing where it gives none.
 
-    ``number`` counts the group's fingerprints, so that none can be sent again; ``key`` is the group's to sign with.
+    ``number`` counts the group's fingerprints, so that none can be sent again; ``key`` is the group's to sign with;
+    ``posted`` is when the call was, in seconds since this rank made the group.
     """
     fingerprint = bytearray(fingerprint_bytes(size))
     data = _inline(inputs)
-    prefix = _PREFIX.pack(len(header), _NO_DATA if data is None else len(data), time.time())
+    prefix = _PREFIX.pack(len(header), _NO_DATA if data is None else len(data), posted)
     fingerprint[: _PREFIX.size + len(header)] = prefix + header
     if data:
         start = len(fingerprint) - _SIGNATURE_BYTES - INLINE_BYTES

@@ -174,7 +174,7 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
 
 
 def _all_to_all(call: Call, end: Endpoint) -> Transfer:
-    if end.ragged and not call.is_uniform:
+    if end.ragged:
         return _ragged_all_to_all(call, end)
     exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
 
@@ -200,10 +200,13 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
 def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
     exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
     rows = [[shape[0] for shape in shapes if shape] for shapes in (call.expects or (), call.sends or ())]
+    taken, given = map(sum, rows)
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
-        if type(source) is Tensor and type(target) is Tensor and carried is as_is:  # cut along axis 0
-            return target, exchange(group, target, source, *rows, options), None
+        if type(source) is Tensor and type(target) is Tensor and carried is as_is:
+            lie_along_axis_0 = target.shape[:1] == (taken,) and source.shape[:1] == (given,)
+            if lie_along_axis_0:
+                return target, exchange(group, target, source, *rows, options), None
         target = _parts(target, call.expects) or end.fresh()
         source = _parts(source, call.sends)
         written, finish = _whole(target, carried)

@@ -62,7 +62,7 @@ class Launched(Exchange):
             return super().wait(timeout)
         if (self.finish is not None or self._claim is None) and not self._finish_alone():
             return super().wait(timeout)
-        self.work = None
+        self.nccl, self.work = work, None
         group.launches.let_go(self, self._timeout)
         if group.deferred:
             return super().wait(timeout)
@@ -70,6 +70,8 @@ class Launched(Exchange):
         self._settled = True
         if self._pending is not None:
             self.free()
+        if self.failure is not None:  # the watch has found that it failed, meanwhile
+            return super().wait(timeout)
         return result
 
     def _is_late(self) -> bool:
@@ -85,7 +87,10 @@ def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None,
             outputs, work, finish = plan.prepared(group.gpu_port, inputs, outputs)
         except Exception as error:
             return _failed(group, plan, sequence, error)
-        return Launched(group, plan, sequence, outputs, work, finish, inputs, caller)
+        launched = Launched(group, plan, sequence, outputs, work, finish, inputs, caller)
+        if group.launches.blocks:
+            launched._is_simple = False
+        return launched
 
 
 def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
@@ -114,7 +119,7 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
                 now = None if number is None else stream_handle(number)
                 if now is None or now != handle:
                     handle, stream = now, current_stream(device)
-                posted((call, caller, sequence, stream, seconds))
+                posted((call, caller, sequence, stream, seconds, None))
                 if not launches.are_watched:
                     launches.watch()
         return COMPLETE

@@ -12,7 +12,14 @@ from collshim.calls.call import Call
 from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import CollshimError, CommunicationError, PeerError, again
+from collshim.errors import (
+    BrokenCommunicatorError,
+    CollshimError,
+    CommunicationError,
+    DeadlineError,
+    PeerError,
+    again,
+)
 from collshim.transports.processes.stalls import StallInspector
 from collshim.transports.waiting import FIRST_SLICE, Watched
 from collshim.work import DeferredErrors, Work
@@ -38,6 +45,7 @@ class Group(Protocol):
     gpu_port: Any
     sequence: int
     posting: Any
+    least_spread: float
 
     def starts(self, plan: Plan, in_line: Any) -> None:
         """Let a plan of calls that are not compared have what starts them; ``in_line`` moves data in their stream."""
@@ -48,11 +56,18 @@ class Group(Protocol):
     def refuse_if_broken(self) -> None:
         """Raise where an earlier failure ended the group."""
 
+    def was_told(self) -> None:
+        """An error that the program gets says why the group ended, if it has."""
+
     def agree_up_to(self, exchange: Any, limit: float | None) -> None:
         """Let every call up to this one agree and start, in the order in which they were posted."""
 
     def advance(self) -> bool:
         """Let what can start do so, without waiting; whether there is more to come."""
+        ...
+
+    def advance_leftovers(self) -> bool:
+        """``advance`` of calls that nobody has waited for since they were posted; whether there is more to come."""
         ...
 
     def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
@@ -65,7 +80,7 @@ class GroupWork(Work[Any], Watched):
 
     Attributes:
         sequence: its number among the group's collectives; 0 for a message.
-        work: torch's, of the data; None where none moves.
+        work: torch's, of the data; None where none moves. ``nccl``: the same once it was waited for, if NCCL moves it.
         failure: why the call failed, or None.
         launch: what is kept of a call that NCCL was given, else None.
         stream: where it was posted, of a call that may be on a GPU, else None.
@@ -79,6 +94,7 @@ class GroupWork(Work[Any], Watched):
     launch: Any = None
     stream: torch.Stream | None = None
     work: Any = None
+    nccl: Any = None
     failure: CollshimError | None = None
     _channel = ""
     _next_look: float | None = None
@@ -96,6 +112,19 @@ class GroupWork(Work[Any], Watched):
     def _is_late(self) -> bool:
         """Polled past its deadline: of what NCCL was given the process's watch finds that out."""
         return self.launch is None and super()._is_late()
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """See ``Work.wait``; a work that was waited for before raises too, if NCCL's call was aborted since."""
+        try:
+            result = super().wait(timeout)
+            if self.failure is not None:
+                self.group.deferred.discard(self)
+                self._failure = self._own_failure()
+                raise self._failure
+        except (DeadlineError, PeerError, BrokenCommunicatorError):
+            self.group.was_told()
+            raise
+        return result
 
     def mark_behind(self) -> None:
         """The stream of the post follows NCCL's data now: its place says when that is over, and torch's work can go."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -9,13 +10,15 @@ from contextlib import suppress
 from typing import Any
 
 from collshim.calls.site import caller
-from collshim.errors import DeadlineError, PeerError
+from collshim.errors import DeadlineError, PeerError, WorldError
 from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.stalls import GRACE, StallInspector, comes_by
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 
 MARKS = ("came", "connected")
 """What each rank marks in the store."""
+
+_SPARE_DESCRIPTORS = 8
 
 PAUSE = 0.01
 """Seconds between two questions whether all ranks have come: many ask at a time."""
@@ -27,7 +30,17 @@ class _Step(Watched):
     mark = ""
     what = ""
 
-    def __init__(self, client: StoreClient, stalls: StallInspector, rank: int, ranks: Sequence[int], key: str) -> None:
+    def __init__(
+        self,
+        client: StoreClient,
+        stalls: StallInspector,
+        rank: int,
+        ranks: Sequence[int],
+        key: str,
+        refuse: Callable[[], None],
+    ) -> None:
+        """``refuse`` raises if the ranks of the world disagree on what they were told."""
+        self.refuse = refuse
         self.client = client
         self.stalls = stalls
         self.rank = rank
@@ -37,11 +50,18 @@ class _Step(Watched):
         self.within = ""
 
     def look(self) -> None:
-        """Raise where a rank that is missing has left, if the store answers."""
+        """Raise if the ranks disagree, or one that is missing has left, if the store answers."""
         with suppress(StoreSilentError):
+            self.refuse()
             absent = self.absent()
             if self.stalls.any_left(absent):
                 raise PeerError(self.text(absent))
+
+    def whom(self) -> str:
+        """See ``Watched``."""
+        with suppress(StoreSilentError):
+            return self.text(self.absent())
+        return ""
 
     def expire(self) -> None:
         """Raise where a rank is missing, or the store does not say."""
@@ -123,6 +143,7 @@ class Mesh(_Step):
         self.client.post(self.keys[self.rank], "failed")
         limit, absent = time.monotonic() + GRACE, list[int]()
         with suppress(StoreSilentError):
+            self.refuse()
             while (absent := self.absent()) and time.monotonic() < limit:
                 time.sleep(PAUSE)
         if absent:
@@ -133,3 +154,17 @@ class Mesh(_Step):
 def making(ranks: Sequence[int]) -> str:
     """What error texts call it."""
     return f"making a group of the world's ranks {list(ranks)} at {caller().site()}"
+
+
+def require_descriptors(size: int) -> None:
+    """Refuse to make a group for which gloo has too few file descriptors left: it would end the process."""
+    needed, held = size + _SPARE_DESCRIPTORS, list[int]()
+    try:
+        for _ in range(needed):
+            held.append(os.dup(2))
+    except OSError as error:
+        text = f"{len(held)} file descriptors are free, should be {needed} to make a group of {size} ranks"
+        raise WorldError(f"{text}: {error.strerror}") from error
+    finally:
+        for descriptor in held:
+            os.close(descriptor)

@@ -22,14 +22,14 @@ class Meeting(Watched):
     def __init__(self, group: Group, world: Any, work: GroupWork, key: str, ranks: Sequence[int]) -> None:
         self._group = group
         self._client = world.client
-        self._timeout = world.timeout
+        self._seconds = world.timeout
         self._work = work
         self._keys = {rank: f"{key}/{rank}" for rank in ranks}
 
-    def hold(self, device: int) -> None:
-        """Wait for all; raise where some do not come, or two have come with one GPU."""
-        self._client.set(self._keys[self._group.rank], _gpu(device), self._timeout)
-        watch(self, self._have_come, time.monotonic() + self._timeout)
+    def hold(self, device: int, limit: float) -> None:
+        """Wait for all; raise if some have not come by the time ``limit``, or two have come with one GPU."""
+        self._client.set(self._keys[self._group.rank], _gpu(device), self._seconds)
+        watch(self, self._have_come, limit)
         gpus = self._told()
         for gpu in gpus.values():
             same = [other for other in gpus if gpus[other] == gpu]
@@ -62,7 +62,7 @@ class Meeting(Watched):
     def look(self) -> None:
         """Raise where the group has ended, or a rank that is missing has left."""
         self._work.raise_if_ended()
-        if any(self._group.stalls.any_left([self._group.ranks[rank]]) for rank in self._absent()):
+        if any(self._group.stalls.any_left([self._group.ranks[rank]], self._group.key) for rank in self._absent()):
             raise self._end(PeerError, "nobody else will come")
 
     def expire(self) -> None:
@@ -77,7 +77,7 @@ class Meeting(Watched):
 
     def _end(self, kind: type[PeerError] | type[DeadlineError], why: str) -> CommunicationError:
         group = self._group
-        where = [(rank, group.stalls.whereabouts(group.ranks[rank])) for rank in self._absent()]
+        where = [(rank, group.stalls.whereabouts(group.ranks[rank], group.key)) for rank in self._absent()]
         return group.end(kind, f"{missing_text(str(self._work.call), where, [], group.ranks)} ({why})")
 
 

@@ -27,10 +27,9 @@ from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts, as_bytes, buffer
 from collshim.transports.matching import MessageQueues
-from collshim.transports.processes.backend import MOVABLE, coalesced
+from collshim.transports.processes.backend import MOVABLE, coalesced, without_source
 from collshim.transports.processes.connection import LONGEST_HEADER
-from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.exchange import without_source
+from collshim.transports.processes.connections import CLOSED, Connections
 from collshim.transports.processes.fingerprint import call_from, header_for
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.port import Port
@@ -252,6 +251,7 @@ class Messages:
             return
         with _failing(message):
             self._group.launches.meet_peer(message, peer)
+            self._group.launches.mark()
             message.work = start()
             self._launched(message, message.work)
             message.moved = True
@@ -261,6 +261,7 @@ class Messages:
         launches = self._group.launches
         try:
             launches.meet(batch[0][0], device)
+            launches.mark()
             _, work = coalesced(self._port(), device, [start for _, start in batch])
         except Exception as error:
             failure = error if isinstance(error, CollshimError) else batch[0][0].broken(str(error))
@@ -292,7 +293,11 @@ class Messages:
     def close(self) -> None:
         """Take no message any more."""
         self._connections.forget(self._number)
-        self._queues.unexpected.clear()
+        with self._lock:
+            for envelope in self._queues.unexpected:
+                if envelope.number:
+                    self._connections.release(self._group.ranks[envelope.source], envelope.number, CLOSED)
+            self._queues.unexpected.clear()
 
     def fail(self, failure: CollshimError) -> None:
         """Every recv that still waits fails."""

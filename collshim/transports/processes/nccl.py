@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import threading
 import time
 import weakref
@@ -19,15 +20,15 @@ from typing import Any
 import torch
 from torch.distributed import DistNetworkError
 
-from collshim.accelerator import ACCELERATOR, is_capturing, module
-from collshim.calls.call import Call, in_the_world
-from collshim.calls.site import Caller
+from collshim.accelerator import is_capturing, module
+from collshim.calls.call import in_the_world
 from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.transports.processes.client import StoreSilentError
+from collshim.transports.processes.connecting import Connecting, First, message_to, reduce_all
 from collshim.transports.processes.group import Group, GroupWork
+from collshim.transports.processes.launch import InLineCall, Launch, event_on
 from collshim.transports.processes.meeting import Meeting
 from collshim.transports.processes.progress import ProgressThread
-from collshim.transports.streams import on_stream
 from collshim.transports.waiting import FIRST_SLICE, missing_text
 
 _PAUSE = 0.02
@@ -48,60 +49,6 @@ _RELAXED = 2
 
 _SEQUENCE = attrgetter("sequence")
 
-InLineCall = tuple[Call, "Caller | None", int, "torch.Stream", "float | None"]
-"""What ``Launch`` is made of."""
-
-
-class Launch:
-    """A call that NCCL was given. Once it was waited for, it holds none of the call's memory.
-
-    Attributes:
-        call: the call, without the line it was made at.
-        caller: where that is, where the ranks tell each other.
-        sequence: its number among the group's collectives; ``peers``: whom a message, which has none, waits for.
-        owner: a reference to the work that nobody has waited for yet, which does not keep it; None where its caller's
-            stream goes on behind the data.
-        stream: that stream.
-        mark: what says whether the GPU is done with it: torch's work, or an event that was put behind it on ``stream``
-            when somebody asked; None where nobody has.
-        posted: when it was, or was first seen, a time of ``time.monotonic``.
-        seconds: what its caller gives it; None where that is the world's deadline.
-        limit: when it is to be over; None where the deadline was not asked yet.
-    """
-
-    owner: weakref.ref[GroupWork] | None = None
-    mark: Any = None
-    peers: Sequence[int] = ()
-    posted: float | None = None
-    limit: float | None = None
-
-    def __init__(
-        self, call: Call, caller: Caller | None, sequence: int, stream: torch.Stream, seconds: float | None = None
-    ) -> None:
-        self.call = call  # not the plan, which may have memory of its own
-        self.caller = caller
-        self.sequence = sequence
-        self.stream = stream
-        self.seconds = seconds
-
-    def text(self) -> str:
-        """The call, with the line it was made at where the ranks tell each other."""
-        return str(self.call if self.caller is None else self.call._replace(site=self.caller.site()))
-
-    def is_over(self) -> bool:
-        """Whether the GPU is done with it."""
-        mark = self.mark
-        try:
-            return mark is not None and bool(mark.query() if type(mark) is torch.Event else mark.is_completed())
-        except RuntimeError:  # it has failed, and its wait says so
-            return True
-
-    def fail(self, failure: CollshimError) -> None:
-        """Its caller's wait, and its polls, end with ``failure``, where they have not ended yet."""
-        work = None if self.owner is None else self.owner()
-        if work is not None and not work._settled:
-            work.fail(failure)
-
 
 class Launches:
     """The calls of one rank in one group that NCCL was given, and that may not be over yet.
@@ -110,7 +57,8 @@ class Launches:
         in_line: those that took their place in their callers' streams, or were waited for, since the last look.
         unwaited: the works of the others since the last look, which nobody has waited for, with their streams.
         are_watched: whether the watch will look at them.
-        meetings: how often the ranks have met.
+        meetings: how often the ranks have met; ``are_used``: whether they were to, all of them or two.
+        blocks: whether a wait for a call stands until its data is there.
     """
 
     def __init__(self, group: Group, world: Any) -> None:
@@ -122,26 +70,23 @@ class Launches:
         self.unwaited: dict[GroupWork, torch.Stream] = {}
         self._finding, self._taking = threading.Lock(), threading.Lock()
         self.are_watched = False
+        self.blocks = _is_set("TORCH_NCCL_BLOCKING_WAIT") or _is_set("NCCL_BLOCKING_WAIT")
         self._met: set[int] = set()
         self._pairs: set[int] = set()
         self._pause = max(_TOLD_AFTER, group.size / _RANKS_PER_SECOND)  # between two words of this rank
         self.meetings = 0
+        self.are_used = False
         self._launched = self._told = -1
         self._told_at = float("-inf")
         self._next_look = 0.0
 
-    @property
-    def are_used(self) -> bool:
-        """Whether NCCL has connected ranks of the group."""
-        return bool(self.meetings or self._pairs)
-
     def meet(self, work: GroupWork, device: torch.device) -> None:
-        """Before the first call on a GPU: all ranks have come with theirs, no two with the same."""
+        """Before the first call on a GPU: all ranks have come with theirs, no two with the same, and are connected."""
         number = module().current_device() if device.index is None else device.index
         if number not in self._met:
             key = f"{self._group.key}/gpus/{self.meetings}"
             self.meetings += 1
-            Meeting(self._group, self._world, work, key, range(self._group.size)).hold(number)
+            self._connect(work, key, range(self._group.size), number, reduce_all)
             self._met.add(number)
 
     def meet_peer(self, work: GroupWork, peer: int) -> None:
@@ -150,16 +95,32 @@ class Launches:
         if peer not in self._pairs and peer != rank:
             pair = sorted((rank, peer))
             key = f"{self._group.key}/gpus/{pair[0]}-{pair[1]}"
-            Meeting(self._group, self._world, work, key, pair).hold(module().current_device())
+            self._connect(work, key, pair, module().current_device(), message_to(peer, rank))
             self._pairs.add(peer)
+
+    def _connect(self, work: GroupWork, key: str, ranks: Sequence[int], number: int, first: First) -> None:
+        """The ranks meet, and let NCCL connect them; if this rank is interrupted meanwhile the group ends for all."""
+        self.are_used = True
+        seconds = self._world.timeout
+        limit = time.monotonic() + seconds
+        try:
+            Meeting(self._group, self._world, work, key, ranks).hold(number, limit)
+            Connecting(self._group, work, ranks, seconds).hold(first, number, limit)
+        except Exception:
+            raise
+        except BaseException as error:
+            rank = self._group.rank
+            text = f"{work.call}: rank {rank} was interrupted before NCCL had connected it ({type(error).__name__})"
+            self._group.end(PeerError, text)
+            self._group.was_told()
+            raise
 
     def add(self, work: GroupWork, mark: Any, stream: torch.Stream) -> Launch | None:
         """NCCL was given this call; None where it is captured into a graph, and given with each replay."""
         if is_capturing():
             return None
         self._take()
-        launch = Launch(work.plan.call, work.caller, work.sequence, stream)
-        launch.owner, launch.mark, launch.posted = weakref.ref(work), mark, time.monotonic()
+        launch = Launch.of(work, mark, stream)
         if work.sequence_counts:
             self._launched = work.sequence
         else:
@@ -171,22 +132,23 @@ class Launches:
 
     def _take(self) -> None:
         """Keep a launch of each call that NCCL was given since this was last done, in the order of their numbers."""
-        if not (self.in_line or self.unwaited):
-            return
-        with self._taking:
-            found = [Launch(*self.in_line.popleft()) for _ in range(len(self.in_line))]
-            self._unmarked.extend(found)
-            unwaited = list(self.unwaited.items())
-            found += [launch for work, stream in unwaited if (launch := self._taken(work, stream)) is not None]
-            if found:
-                found.sort(key=_SEQUENCE)
-                self._launched = found[-1].sequence
-                self._pending.extend(found)
+        if self.in_line or self.unwaited:
+            with self._taking:
+                self._take_all()
+
+    def _take_all(self) -> None:
+        found = [Launch(*self.in_line.popleft()) for _ in range(len(self.in_line))]
+        self._unmarked.extend(found)
+        unwaited = list(self.unwaited.items())
+        found += [launch for work, stream in unwaited if (launch := self._taken(work, stream)) is not None]
+        if found:
+            found.sort(key=_SEQUENCE)
+            self._launched = found[-1].sequence
+            self._pending.extend(found)
 
     def _taken(self, work: GroupWork, stream: torch.Stream) -> Launch | None:
         """A launch of a call that nobody has waited for; None where somebody just has, who puts it in line."""
-        launch = work.launch = Launch(work.plan.call, work.caller, work.sequence, stream)
-        launch.owner, launch.mark, launch.posted = weakref.ref(work), work.work, time.monotonic()
+        launch = work.launch = Launch.of(work, work.work, stream)
         if self.unwaited.pop(work, None) is None:
             return None
         if launch.mark is None:  # its wait was interrupted, or is about to let it go
@@ -194,20 +156,44 @@ class Launches:
         return launch
 
     def let_go(self, work: GroupWork, seconds: float | None) -> None:
-        """The call's stream follows the data now, so that its memory, and torch's work, need not be kept."""
+        """The call's stream follows the data now, so that its memory need not be kept, nor torch's work."""
         stream = self.unwaited.pop(work, None)
         if stream is not None:
-            self.in_line.append((work.plan.call, work.caller, work.sequence, stream, seconds))
+            self.in_line.append((work.plan.call, work.caller, work.sequence, stream, seconds, weakref.ref(work)))
             if not self.are_watched:
                 self.watch()
             return
         launch: Launch | None = work.launch
         if launch is None:  # it is captured
             return
-        launch.owner, launch.seconds = None, seconds
+        launch.seconds = seconds
         launch.mark = event_on(launch.stream) if launch.peers else None  # nobody tells how many messages have come
+        launch.marked = time.monotonic()
         if launch.mark is None:
             self._unmarked.append(launch)
+
+    def let_go_of_works(self) -> None:
+        """Keep no work that the program has let go of, which would keep the work's communicator."""
+        with self._finding:
+            self._take()
+
+    def mark(self) -> None:
+        """Put an event behind what is on its way now.
+
+        To be called before a message is: it may be that it never ends, and nobody knows whether its peer has come.
+        """
+        with self._finding:
+            self._take()
+            if self._unmarked:
+                self._mark()
+
+    def stand(self, work: GroupWork) -> None:
+        """With TORCH_NCCL_BLOCKING_WAIT a wait ends when the data is there, or the call has failed.
+
+        Torch would wait on the host as long as its own deadline, and Ctrl-C would not reach it.
+        """
+        while work.failure is None and work.work is not None and not (is_capturing() or work.work.is_completed()):
+            time.sleep(_PAUSE)
 
     def watch(self) -> None:
         """Look after the calls, until the last of them is over."""
@@ -240,19 +226,22 @@ class Launches:
             stream = launch.stream
             if stream not in events:
                 events[stream] = event_on(stream)
-            launch.mark = events[stream]
+            launch.mark, launch.marked = events[stream], time.monotonic()
             launch.posted = now if launch.posted is None else launch.posted
         self._unmarked.extend(launch for launch in launches if launch.mark is None)
 
-    def fail(self, failure: CollshimError) -> None:
-        """The group has ended: so have they."""
+    def fail(self, failure: CollshimError) -> bool:
+        """The group has ended, and what was on its way fails; whether anything was."""
         with self._finding:
             self._take()
+            with contextlib.suppress(RuntimeError):  # of a GPU that takes no events any more
+                self._mark()
             pending, self._pending = self._pending, deque()
             self._unmarked.clear()
-        for launch in pending:
-            if not launch.is_over():
-                launch.fail(failure)
+        lost = [launch for launch in pending if not launch.is_over()]
+        for launch in lost:
+            launch.fail(failure)
+        return bool(lost)
 
     def tell(self) -> None:
         """Say in the store how far this rank has come."""
@@ -295,34 +284,41 @@ class Launches:
         if failure is not None:
             self._group.end(PeerError, failure[1])
             return
-        _, absent = self._awaiting(first)
-        left = any(self._group.stalls.any_left([self._group.ranks[rank]]) for rank in absent)
+        _, absent = self._awaiting(first, self._sharing(first))
+        left = any(self._group.stalls.any_left([self._group.ranks[rank]], self._group.key) for rank in absent)
         if left and not first.is_over():  # who leaves tells before how far it came
-            launch, absent = self._awaiting(first)
+            launch, absent = self._awaiting(first, self._sharing(first))
             if absent:
                 self._group.end(PeerError, self._text(launch, absent, "nobody else will come"))
 
     def _expire(self, first: Launch) -> None:
-        """The deadline has passed."""
-        launch, absent = self._awaiting(first)
+        """The deadline of the first call has passed; perhaps not that of the first to which a rank has not come."""
+        launch, absent = self._awaiting(first, list(self._pending))
         if first.is_over() or first.limit is None or not self._pending:
             return
-        seconds = self._seconds(first)
-        if not absent and time.monotonic() < (first.posted or 0.0) + _PATIENCE * seconds:
+        now, seconds = time.monotonic(), self._seconds(launch)
+        if not absent and now < (first.posted or 0.0) + _PATIENCE * seconds:
             first.limit += seconds
             return
-        self._group.end(DeadlineError, self._text(launch, absent, "the deadline passed"))
+        if now >= (launch.posted or now) + seconds + self._pause + _PAUSE:
+            self._group.end(DeadlineError, self._text(launch, absent, "the deadline passed"))
 
     def _seconds(self, launch: Launch) -> float:
         """What its caller gives it."""
-        work = None if launch.owner is None else launch.owner()
+        work = launch.work()
         seconds = launch.seconds if work is None else work._timeout
         return float(self._world.timeout if seconds is None else seconds)
 
-    def _awaiting(self, first: Launch) -> tuple[Launch, list[int]]:
-        """Of ``first`` and the calls that share its mark, the first to which a rank has not come, and those ranks.
+    def _sharing(self, first: Launch) -> list[Launch]:
+        """``first``, and the calls that may stand before its event on a stream."""
+        marked = float("-inf") if first.marked is None else first.marked
+        posted = ((launch, launch.posted) for launch in list(self._pending))
+        return [launch for launch, when in posted if launch is first or (when is not None and when <= marked)]
 
-        As far as they have told; ``first`` and none, where all have come to all.
+    def _awaiting(self, first: Launch, launches: Sequence[Launch]) -> tuple[Launch, list[int]]:
+        """Of these calls the first to which a rank has not come, and those ranks; ``first`` and none if all have come.
+
+        As far as the ranks have told. Of a message, which has no number, nothing is known but whom it waits for.
         """
         ranks, own = range(self._group.size), self._group.rank
         if first.peers:
@@ -332,16 +328,15 @@ class Launches:
         except (StoreSilentError, DistNetworkError):
             return first, []
         come = {rank: int(word) if word else -1 for rank, word in zip(ranks, told, strict=True) if rank != own}
-        for launch in list(self._pending):
-            if launch is first or (launch.mark is first.mark and launch.mark is not None):
-                absent = [rank for rank, sequence in come.items() if sequence < launch.sequence]
-                if absent:
-                    return launch, absent
+        for launch in launches:
+            absent = [rank for rank, sequence in come.items() if sequence < launch.sequence and not launch.peers]
+            if absent:
+                return launch, absent
         return first, []
 
     def _text(self, first: Launch, absent: Sequence[int], why: str) -> str:
         group = self._group
-        where = [(rank, group.stalls.whereabouts(group.ranks[rank])) for rank in absent]
+        where = [(rank, group.stalls.whereabouts(group.ranks[rank], group.key)) for rank in absent]
         if first.peers:
             peers = "; ".join(f"rank {rank} {place}" for rank, place in where)
             text = f"{first.text()} on rank {group.rank}: the data did not move, {why}: {peers}"
@@ -358,14 +353,9 @@ class Launches:
         return [*meetings, *(self._key(rank) for rank in ranks if self.meetings)]
 
 
-def event_on(stream: torch.Stream) -> torch.Event | None:
-    """An event at the stream's end; None where the stream is captured into a graph, which would take the event in."""
-    with on_stream(stream):
-        if is_capturing():
-            return None
-        event = torch.Event(device=ACCELERATOR)
-        event.record(stream)
-    return event
+def _is_set(variable: str) -> bool:
+    """Whether torch takes a variable of the environment for true."""
+    return os.environ.get(variable, "").lower() in ("1", "t", "true", "y", "yes")
 
 
 def _let_others_capture() -> None:

@@ -95,3 +95,8 @@ PROGRESS: ProgressThread[Group] = ProgressThread(
     "collshim-progress", 0.001, lambda group: group.advance(), weakref.WeakSet()
 )
 """Starts agreed calls when no rank waits for them."""
+
+LEFTOVERS: ProgressThread[Group] = ProgressThread(
+    "collshim-leftovers", 0.25, lambda group: group.advance_leftovers(), weakref.WeakSet()
+)
+"""Completes small calls that nobody waits for, perhaps since the program let go of their communicator."""

@@ -15,8 +15,8 @@ from collshim.calls.pending import tell_change
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.transports.processes.backend import without_source
 from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.exchange import without_source
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
@@ -132,10 +132,13 @@ class MessageRequest(GroupWork):
 
     def _order_streams(self, stream: torch.Stream) -> None:
         """The stream that the message was posted on follows NCCL's data, and this thread's stream that one."""
+        if self.group.launches.blocks:
+            self.group.launches.stand(self)
         if self.work is not None:
             try:
                 with on_stream(stream):
                     self.work.wait()
+                    self.nccl = self.work
                     self.mark_behind()
             except RuntimeError as error:
                 raise self.broken(without_source(error)) from error
@@ -155,10 +158,15 @@ class MessageRequest(GroupWork):
                 self.connections.watch(owner)
         if all(map(self.connections.end_of, peers)):
             raise self._end(PeerError, "nobody else will come")
-        left = all(self.connections.end_of(owner) or self.group.stalls.any_left([owner]) for owner in peers)
+        stalls, key = self.group.stalls, self.group.key
+        left = all(self.connections.end_of(owner) or stalls.any_left([owner], key) for owner in peers)
         if left and self._saw_left:  # what a rank sent before it left may be on its way for one slice
             raise self._end(PeerError, "nobody else will come")
         self._saw_left = left
+
+    def whom(self) -> str:
+        """See ``Watched``."""
+        return self._text("interrupted")
 
     def expire(self) -> None:
         """See ``Watched``."""
@@ -177,7 +185,8 @@ class MessageRequest(GroupWork):
     def _text(self, what: str) -> str:
         """The call, and whose it is, since the failure ends the group on all ranks; and where its peers are."""
         stalls, ranks = self.group.stalls, self.group.ranks
-        peers = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank])}" for rank in self._peers())
+        key = self.group.key
+        peers = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank], key)}" for rank in self._peers())
         chain = stalls.chain(self.awaited(), ranks)
         return f"{self.call} on rank {self.group.rank}: {what}: {peers}{in_the_world(ranks)}{chain}"
 

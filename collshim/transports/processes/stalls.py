@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import threading
 import time
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import NamedTuple, TypeVar
 
 from torch.distributed import DistNetworkError
@@ -24,59 +27,97 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
 _SETTLING = "settling"
 """Stands where a failure's text will: a rank gave up, so none may go on, and reads which ranks are missing."""
 
-_LEFT, _ELSEWHERE = "left", "elsewhere"
-_IN_WORDS = ("", _LEFT, _ELSEWHERE)
-"""Instead of a group's key: what follows is said in words."""
+_ANSWER_SECONDS = 0.3
+"""Seconds that a rank gets to say which line of the program it runs."""
+
+_MOST_ASKED = 16
+"""Ranks that are asked for it."""
 
 _NOWHERE = "is in no collective, or its process has ended"
 
 
-class _Entry(NamedTuple):
-    """What a rank has told of itself: a group's key, a call's number and text and the ranks it waits for, or words."""
+class _Wait(NamedTuple):
+    """A call that a thread of a rank waits in; ``awaited`` are the global ranks that it waits for."""
 
     group: str
-    sequence: str
-    awaited: str
+    sequence: int
+    awaited: list[int]
     text: str
+
+
+class _Entry(NamedTuple):
+    """What a rank has said of itself.
+
+    Attributes:
+        waits: the calls that its threads wait in.
+        said: what it did last, if a wait failed; else empty.
+        left: why it makes no further call; empty while it may.
+        came: by group, to how many calls it had come when it left.
+    """
+
+    waits: list[_Wait]
+    said: str
+    left: str
+    came: dict[str, int]
 
     @property
     def whereabouts(self) -> str:
-        return self.text if self.group in _IN_WORDS else f"waits in {self.text}"
+        """Where the rank is; empty if it did not say."""
+        waits = " and in ".join(wait.text for wait in self.waits)
+        return self.left or (f"waits in {waits}" if waits else self.said)
+
+
+_SILENT = _Entry([], "", "", {})
 
 
 class StallInspector:
     """What this rank tells the others about its waits, and reads of theirs. ``rank`` is the global one.
 
-    Where the store is gone, or silent, nothing is known of the others.
+    If the store is gone, or silent, nothing is known of the others.
+
+    Attributes:
+        places: asks ranks which line of the program they run, for so many seconds; their answers by rank.
     """
 
     def __init__(self, client: StoreClient, rank: int) -> None:
+        self.places: Callable[[Sequence[int], float], dict[int, str]] = lambda ranks, seconds: {}
         self._client = client
         self._rank = rank
-        self._waits_in = ""
-        self._failed = False
+        self._changing = threading.RLock()  # of several threads each has a wait of its own
+        self._waits: dict[int, _Wait] = {}
+        self._failed: set[int] = set()
+        self._said = self._left = ""
+        self._came: dict[str, int] = {}
         self._lost = False
 
     def post(self, group: str, sequence: int, call: Call, awaited: Sequence[int]) -> None:
-        """Say that this rank waits in ``call``, the ``sequence``-th of ``group``, for these global ranks, or some."""
-        others = ",".join(map(str, awaited))
-        self._client.post(_key(self._rank), f"{group}\n{sequence}\n{others}\n{call}")
-        self._waits_in = str(call)
+        """Say that this thread waits in ``call``, the ``sequence``-th of ``group``, for these global ranks, or some."""
+        self._post(_Wait(group, sequence, [*awaited], str(call)))
 
     def post_making(self, ranks: Sequence[int], site: str) -> None:
-        """Say that this rank makes a group of these global ranks, which waits for all of them."""
-        self._waits_in = f"making a group of the world's ranks {list(ranks)} at {site}"
-        self._client.post(_key(self._rank), f"{_ELSEWHERE}\n\n\nwaits in {self._waits_in}")
+        """Say that this thread makes a group of these global ranks, which waits for all of them."""
+        self._post(_Wait("", 0, [], f"making a group of the world's ranks {list(ranks)} at {site}"))
+
+    def _post(self, wait: _Wait) -> None:
+        with self._changing:
+            self._waits[get_ident()] = wait
+            self._client.post(_key(self._rank), self._own())
+
+    def _own(self) -> str:
+        return json.dumps(_Entry([*self._waits.values()], self._said, self._left, self._came))
 
     def clear(self) -> None:
-        """Say that this rank waits no longer, where it said that it did; if the group failed, that it gave up."""
-        if self._waits_in:
-            self._client.post(_key(self._rank), f"{_ELSEWHERE}\n\n\ngave up {self._waits_in}" if self._failed else "")
-            self._waits_in, self._failed = "", False
+        """Say that this thread waits no longer, if it said that it did; if the group failed, that it gave up."""
+        with self._changing:
+            wait, failed = self._waits.pop(get_ident(), None), get_ident() in self._failed
+            self._failed.discard(get_ident())
+            if wait is not None:
+                self._said = f"gave up {wait.text}" if failed else ""
+                self._client.post(_key(self._rank), self._own())
 
     def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
         """Say that ``group`` has failed; the kind and text of the first rank that said so, which all ranks raise."""
-        self.give_up()
+        self.give_up(group)
         own = f"{kind}\n{text}"
         first = self._ask(lambda: self._first_failure(group, own), own)
         kind, _, text = first.partition("\n")
@@ -84,10 +125,11 @@ class StallInspector:
 
     def ended(self, group: str) -> tuple[str, str] | None:
         """The kind and text of the failure that a rank of ``group`` wrote, or None."""
-        failure, limit = self._texts([_end_key(group)])[0], time.monotonic() + 2 * GRACE
+        key, limit = end_key(group), time.monotonic() + 2 * GRACE
+        failure = self._texts([key])[0]
         while failure == _SETTLING and time.monotonic() < limit:
             time.sleep(0.02)
-            failure = self._texts([_end_key(group)])[0]
+            failure = self._texts([key])[0]
         if not failure:
             return None
         if failure == _SETTLING:
@@ -96,62 +138,113 @@ class StallInspector:
         return kind, text
 
     def _first_failure(self, group: str, own: str) -> str:
-        """The failure that stands, ``own`` where none did."""
-        failure = self._client.first(_end_key(group), own)
-        return self._client.first(_end_key(group), own, _SETTLING) if failure == _SETTLING else failure
+        """The failure that stands, ``own`` if none did."""
+        failure = self._client.first(end_key(group), own)
+        return self._client.first(end_key(group), own, _SETTLING) if failure == _SETTLING else failure
 
-    def give_up(self) -> None:
-        """What this rank waits in has failed: the next ``clear`` says so to ranks that wait for it elsewhere."""
-        self._failed = True
+    def give_up(self, group: str = "") -> None:
+        """What this thread waits in, and others in ``group``, has failed: their next ``clear`` says so."""
+        with self._changing:
+            waits = {ident for ident, wait in self._waits.items() if group and wait.group.startswith(group)}
+            self._failed |= waits | {get_ident()}
 
-    def leave(self, why: str) -> None:
-        """Say that this rank makes no further call."""
-        key, entry = _key(self._rank), f"{_LEFT}\n\n\n{why}"
+    def leave(self, why: str, came: dict[str, int]) -> None:
+        """Say that this rank makes no further call, and to how many it has come in each group."""
+        with self._changing:
+            self._left, self._came = why, came
+            key, entry = _key(self._rank), self._own()
         self._ask(lambda: self._client.set(key, entry), None)
 
-    def any_left(self, ranks: Sequence[int]) -> bool:
-        """Whether one of these global ranks has said that it comes to no further call."""
+    def close(self, group: str, came: int) -> None:
+        """Say that this rank has closed its end of ``group``, in which it has come to so many calls."""
+        self._client.post(_closed_key(group, self._rank), str(came))
+
+    def any_left(self, ranks: Sequence[int], group: str = "") -> bool:
+        """Whether one of these global ranks has said that it makes no further call, or none in ``group``."""
         others = [rank for rank in ranks if rank != self._rank]
-        return any(entry.group == _LEFT for entry in self._entries(others))
+        entries, closed = self._entries_of(others, group)
+        return any(entry.left for entry in entries) or any(closed)
 
-    def whereabouts(self, rank: int) -> str:
-        """Where this global rank is, for error texts."""
-        (entry,) = self._entries([rank])
-        return self._unknown() or entry.whereabouts
+    def has_left(self, rank: int) -> bool:
+        """Whether the process of this global rank, another one's or an earlier one of this rank, has left the world."""
+        return bool(self._entries([rank])[0].left)
 
-    def missing_text(self, group: str, ranks: Sequence[int], sequence: int, call: Call) -> str:
-        """The error text that names the ranks (in the group) that do not wait in this call, and where they are."""
-        self._ask(lambda: self._client.first(_end_key(group), _SETTLING), "")
-        limit = time.monotonic() + GRACE
+    def never_come(self, group: str, ranks: Sequence[int], sequence: int) -> bool:
+        """Whether a rank of a group has left, or closed it, before it came to the ``sequence``-th call.
+
+        A rank that came to the call and left since is no reason to end it.
+        """
+        for rank, entry, closed in zip(ranks, *self._entries_of(ranks, group), strict=True):
+            if rank != self._rank and (closed or entry.left):
+                came = int(closed) if closed else entry.came.get(group, 0)
+                if came <= sequence:
+                    return True
+        return False
+
+    def whereabouts(self, rank: int, group: str = "") -> str:
+        """Where this global rank is, for error texts; and whether it has closed ``group``."""
+        return self._placed([rank], group)[0]
+
+    def _placed(self, ranks: Sequence[int], group: str) -> list[str]:
+        """Where each of these global ranks is; of those that do not say, which line of the program they run."""
+        entries, closed = self._entries_of(ranks, group)
+        unknown = self._unknown()
+        said = [unknown or entry.whereabouts for entry in entries]
+        silent = [rank for rank, text in zip(ranks, said, strict=True) if not text][:_MOST_ASKED]
+        answers = self.places(silent, _ANSWER_SECONDS) if silent else {}
+        texts = [text or answers.get(rank, _NOWHERE) for rank, text in zip(ranks, said, strict=True)]
+        has_closed = [bool(word) and not entry.left for word, entry in zip(closed, entries, strict=True)]
+        return [
+            f"has closed this group and {text}" if has else text for has, text in zip(has_closed, texts, strict=True)
+        ]
+
+    def missing_text(self, group: str, ranks: Sequence[int], sequence: int, call: Call, *, ends: bool = True) -> str:
+        """The error text that names the ranks (in the group) that do not wait in this call, and where they are.
+
+        With ``ends`` nobody goes on meanwhile, and the others get time to say where they wait.
+        """
+        if ends:
+            self._ask(lambda: self._client.first(end_key(group), _SETTLING), "")
+        limit = time.monotonic() + (GRACE if ends else 0.0)
         absent, present = self._attendance(group, ranks, sequence)
         while absent and time.monotonic() < limit and not self._unknown():
             time.sleep(0.05)
             absent, present = self._attendance(group, ranks, sequence)
-        chain = self.chain([ranks[rank] for rank, _ in absent], ranks)
-        return missing_text(str(call), absent, present, ranks) + chain
+        owners = [ranks[rank] for rank in absent]
+        placed = list(zip(absent, self._placed(owners, group), strict=True))
+        return missing_text(str(call), placed, present, ranks) + self.chain(owners, ranks)
 
-    def _attendance(
-        self, group: str, ranks: Sequence[int], sequence: int
-    ) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-        """The ranks that do not wait in this call of the group, and where they are; those that do, and their calls."""
-        absent, present = list[tuple[int, str]](), list[tuple[int, str]]()
+    def _attendance(self, group: str, ranks: Sequence[int], sequence: int) -> tuple[list[int], list[tuple[int, str]]]:
+        """The ranks that do not wait in this call of the group; those that do, and their calls."""
+        absent, present = list[int](), list[tuple[int, str]]()
         for rank, (owner, entry) in enumerate(zip(ranks, self._entries(ranks), strict=True)):
-            if entry[:2] == (group, str(sequence)):
-                present.append((rank, entry.text))
+            wait = next((wait for wait in entry.waits if (wait.group, wait.sequence) == (group, sequence)), None)
+            if wait is not None:
+                present.append((rank, wait.text))
             elif owner != self._rank:
-                absent.append((rank, self._unknown() or entry.whereabouts))
+                absent.append(rank)
         return absent, present
 
     def _entries(self, owners: Sequence[int]) -> list[_Entry]:
-        texts = self._texts([_key(owner) for owner in owners])
-        return [_Entry(*text.split("\n", 3)) if text else _Entry("", "", "", _NOWHERE) for text in texts]
+        return [_entry(text) for text in self._texts([_key(owner) for owner in owners])]
+
+    def _entries_of(self, owners: Sequence[int], group: str) -> tuple[list[_Entry], list[str]]:
+        """What ranks have said of themselves, and of each to how many calls it had come when it closed ``group``."""
+        if not group:
+            return self._entries(owners), [""] * len(owners)
+        texts = self._texts([*map(_key, owners), *(_closed_key(group, owner) for owner in owners)])
+        return [*map(_entry, texts[: len(owners)])], texts[len(owners) :]
 
     def _awaited(self, owner: int) -> list[int]:
         """The global ranks that a rank waits for: of those that it named, the ones that are not in the same call."""
         (entry,) = self._entries([owner])
-        named = [int(rank) for rank in entry.awaited.split(",") if rank]
-        others = self._entries(named)
-        return [rank for rank, other in zip(named, others, strict=True) if rank != owner and other[:2] != entry[:2]]
+        found = list[int]()
+        for wait in entry.waits:
+            for rank, other in zip(wait.awaited, self._entries(wait.awaited), strict=True):
+                is_there = any(own[:2] == wait[:2] for own in other.waits)
+                if rank != owner and not is_there and rank not in found:
+                    found.append(rank)
+        return found
 
     def chain(self, absent: Sequence[int], ranks: Sequence[int]) -> str:
         """Whom these global ranks wait for in turn, for error texts; see ``chain_of``."""
@@ -161,7 +254,7 @@ class StallInspector:
         return self._ask(lambda: self._client.get(keys), [""] * len(keys)) if keys else []
 
     def _unknown(self) -> str:
-        """Why the other ranks cannot be asked; empty where they can."""
+        """Why the other ranks cannot be asked; empty if they can."""
         if self._lost:
             return f"cannot be asked: {self._client.server}, which served the store, has ended"
         silent = self._client.silent_for
@@ -180,8 +273,25 @@ class StallInspector:
         return otherwise
 
 
-def _end_key(group: str) -> str:
+def _entry(text: str) -> _Entry:
+    if not text:
+        return _SILENT
+    waits, said, left, came = json.loads(text)
+    return _Entry([_Wait(*wait) for wait in waits], said, left, came)
+
+
+def end_key(group: str) -> str:
+    """Where the failure of a group is written in the store."""
     return f"ended/{group}"
+
+
+def _closed_key(group: str, rank: int) -> str:
+    return f"closed/{group}/{rank}"
+
+
+def keys_of(group: str, ranks: Sequence[int]) -> list[str]:
+    """What the global ranks of a group have left in the store here."""
+    return [end_key(group), *(_closed_key(group, rank) for rank in ranks)]
 
 
 def _key(rank: int) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import hmac
 import os
-import socket
 import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,17 +19,19 @@ from torch.distributed import DistNetworkError, PrefixStore, ProcessGroup, Proce
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.pending import PendingCalls
 from collshim.calls.site import caller
-from collshim.errors import CollshimError, DeadlineError, PeerError, WorldError
+from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
-from collshim.transports.processes.backend import accelerators_backend, accelerators_backend_type
-from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
+from collshim.transports.processes.backend import accelerators_backend_type
+from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
+from collshim.transports.processes.dropping import DROPPED
+from collshim.transports.processes.enrolment import Enrolment
+from collshim.transports.processes.gpu_group import made_nccl, nccl_is_there, never_free
+from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making, require_descriptors
+from collshim.transports.processes.serving import LONGEST, reach_store
 from collshim.transports.processes.stalls import StallInspector
-
-_LONGEST = 1e7
-"""Seconds: what a store and gloo take for a deadline has an end, also where ours has none."""
+from collshim.transports.processes.untold import Untold
 
 _CONNECTS_LATER = os.environ.get("TORCH_GLOO_LAZY_INIT", "0") not in ("", "0")
 _OF_GLOO = "0"
@@ -39,8 +40,9 @@ _OF_GLOO = "0"
 _SHORTEST = 0.1
 """Seconds that a step of the making gets in any case: the store may well answer."""
 
-_BACKLOG = 4096
-_SPARE_DESCRIPTORS = 8
+
+_WITHDRAWAL_SECONDS = 1.5
+"""Seconds that it waits for them if no world could be made."""
 
 LEAVE_SECONDS = 10.0
 """Seconds that the process which serves the store waits for the others when it leaves."""
@@ -68,6 +70,7 @@ class ProcessWorld:
         client: asks the store.
         connections: those that messages travel on.
         pending: this rank's calls that were not waited for.
+        untold: failures that ended groups on GPUs, and that the program was not told of.
         store: for torch itself, which asks it where gloo's processes are.
     """
 
@@ -84,23 +87,55 @@ class ProcessWorld:
     ) -> None:
         prefix = f"collshim/{name}/{hmac.digest(secret, name.encode(), 'sha256').hex()}"
         self.store: Any = PrefixStore(prefix, store)
+        self._given, self._prefix, self._making = store, prefix, threading.Lock()
         self.rank = rank
         self.secret = secret
-        self.timeout = min(timeout, _LONGEST)
+        self.timeout = min(timeout, LONGEST)
         self.begin_making()
         self._serves = not server
         self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)
         self.stalls = StallInspector(self.client, rank)
         self.pending = PendingCalls()
+        self.untold = Untold()
         self._address = address
         self._device: Any = None
         self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
         host = listening_host(address, self._interface)
         self.connections = Connections(rank, host, secret)
-        self.client.post(f"address/{rank}", f"{host} {self.connections.port}")
+        self.stalls.places = self.connections.talk.activities
+        self.connections.talk.end_world = lambda why: DROPPED.drop(partial(self._end, why))
+        self._host, self._is_announced = host, False
+        self.enrolment: Enrolment | None = None
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._opening = threading.RLock()  # threads of the rank make groups while others look through them
         self.ending: list[list[ProcessGroup]] = []  # which threads let go of
         self.ending_nccl: dict[threading.Thread, ProcessGroup] = {}  # by the thread that ends it
+
+    def enrol(self, size: int) -> None:
+        """Join the other ranks of the world; see ``Enrolment.join``."""
+        has_left = self.stalls.has_left
+        self.enrolment = Enrolment(self.client, self.rank, size, self.connections, self._host, has_left)
+        with self._told([self.rank]):
+            self.enrolment.join(self._left())
+
+    def _end(self, why: str) -> None:
+        """A rank has objected to the world: end all groups."""
+        for transport in self._transports():
+            transport.break_(PeerError(why))
+
+    def refuse(self) -> None:
+        """Raise if the ranks disagree on what they were told."""
+        if self.enrolment is not None:
+            self.enrolment.refuse()
+
+    def withdraw(self, why: str) -> None:
+        """The world could not be made: tell ranks that wait for this one, and let them read why from the store."""
+        if self.enrolment is None or self.enrolment.is_member:
+            self.leave(why)
+        if self.enrolment is not None and self._serves:
+            with suppress(StoreSilentError, DistNetworkError):
+                self._await_leaving(self.enrolment.others(), _WITHDRAWAL_SECONDS)
+        self.close()
 
     def begin_making(self) -> None:
         """A group is made from now on, or the world: in ``timeout`` seconds for all of its steps together."""
@@ -115,17 +150,24 @@ class ProcessWorld:
         with self._told(range(size)):
             texts = self.client.get([f"address/{rank}" for rank in range(size)], self._left())
         places = [text.split() for text in texts]
-        self.connections.open([(host, int(port)) for host, port in places])
+        self.connections.open({rank: (host, int(port)) for rank, (host, port) in enumerate(places)})
 
     def register(self, transport: Any) -> None:
         """``transport`` is closed with the world, where it was not before."""
-        self._open.add(transport)
+        with self._opening:
+            self._open.add(transport)
+
+    def _transports(self) -> list[Any]:
+        """The ends of groups that are open."""
+        with self._opening:
+            return list(self._open)
 
     def close(self) -> None:
         """End all groups and let go of the store, which frees its port where this process serves it."""
-        in_order = sorted(self._open, key=lambda transport: str(transport.key), reverse=True)
-        self.store = None
+        in_order = sorted(self._transports(), key=lambda transport: str(transport.key), reverse=True)
+        self.store = self._given = None
         with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
+            others.callback(self.untold.raise_any)
             others.callback(self.client.close)
             others.callback(self.connections.close)
             others.callback(self._await_nccl)
@@ -134,20 +176,29 @@ class ProcessWorld:
             warn_of(self._never_closed(), "the world")
 
     def _await_nccl(self) -> None:
-        """NCCL's ends are over, which may wait for the other ranks; at the deadline they are broken off."""
+        """NCCL's ends are over, which may wait for the other ranks.
+
+        What has not ended at the deadline is left to its thread: torch would wait for that before it aborts, and then
+        abort what is no more.
+        """
         limit = time.monotonic() + self.timeout
         for thread in list(self.ending_nccl):
             thread.join(max(0.0, limit - time.monotonic()))
         late = list(self.ending_nccl.values())
-        for group in late:
-            end_nccl(group, failed=True)
+        never_free(late)
         if late:
             text = f"closing the world: NCCL did not end {len(late)} of its groups within {self.timeout:g} s"
             raise DeadlineError(f"{text}, which other ranks have not closed perhaps")
 
+    def settle(self, *, waits: bool = True) -> None:
+        """Wait until the GPU is done with this process's calls; raise a failure that the program was not told of."""
+        for transport in self._transports() if waits else ():
+            transport.await_gpu()
+        self.untold.raise_any()
+
     def abandon(self) -> None:
         """The process ends without ``close``: gloo's destructors would wait for calls that no other rank makes."""
-        for transport in self._open:
+        for transport in self._transports():
             transport.abandon()
         for groups in self.ending:
             never_free(groups)
@@ -156,25 +207,57 @@ class ProcessWorld:
 
     def warn_of_leaks(self) -> None:
         """Warn of what is left of groups that were not closed."""
-        for transport in self._open:
+        for transport in self._transports():
             warn_of(transport.leaks(), f"group {transport.key}")
         warn_of(self._never_closed(), "the world")
 
     def _never_closed(self) -> list[str]:
-        return never_closed(transport for transport in self._open if transport.is_usable())
+        for transport in self._transports():
+            transport.launches.let_go_of_works()
+        return never_closed(transport for transport in self._transports() if transport.is_usable())
 
     def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup over gloo for CPU tensors and, where asked and there, NCCL for CUDA tensors."""
-        _require_descriptors(len(ranks))
-        store, rank, size = PrefixStore(key, self.store), list(ranks).index(self.rank), len(ranks)
+        require_descriptors(len(ranks))
+        with self._store_to_make_by() as whole:
+            return self._made(PrefixStore(key, whole), key, ranks, cuda)
+
+    @contextmanager
+    def _store_to_make_by(self) -> Iterator[Any]:
+        """The store that gloo makes a group by; of threads that make groups at once each has a connection of its own.
+
+        gloo waits in the store for the other ranks, and lets no other question through meanwhile: two threads would
+        wait for each other if another rank's threads came in another order.
+        """
+        if not self._making.acquire(blocking=False):
+            yield self._another_connection()
+            return
+        try:
+            yield self.store
+        finally:
+            self._making.release()
+
+    def _another_connection(self) -> Any:
+        if hasattr(self.store, "clone"):
+            return self.store.clone()
+        given = self._given
+        return PrefixStore(self._prefix, reach_store(given.host, given.port)) if type(given) is TCPStore else self.store
+
+    def _made(self, store: Any, key: str, ranks: Sequence[int], cuda: bool) -> ProcessGroup:
+        """See ``group``."""
+        rank, size = list(ranks).index(self.rank), len(ranks)
+        if not self._is_announced:  # behind the claim of this rank, which another process may have
+            self.client.post(f"address/{self.rank}", f"{self._host} {self.connections.port}")
+            self._is_announced = True
         group = ProcessGroup(store, rank, size)
         limit = self._made_by
         self.stalls.post_making(ranks, caller().site())
         try:
             with self._told(ranks):
-                Assembly(self.client, self.stalls, self.rank, ranks, key).wait(limit, self.timeout)
+                parts = self.client, self.stalls, self.rank, ranks, key, self.refuse
+                Assembly(*parts).wait(limit, self.timeout)
                 device, seconds = self._gloo_device(), self._left()
-                mesh = Mesh(self.client, self.stalls, self.rank, ranks, key)
+                mesh = Mesh(*parts)
                 gloo = mesh.made(lambda: self._gloo(store, rank, size, device, seconds), limit, self.timeout)
         except CollshimError:
             self.stalls.give_up()
@@ -184,7 +267,7 @@ class ProcessWorld:
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():
-            nccl = _nccl(PrefixStore("nccl", store), key, ranks, rank, self.timeout)
+            nccl = made_nccl(PrefixStore("nccl", store), key, ranks, rank, self.timeout)
             group._register_backend(torch.device(ACCELERATOR), accelerators_backend_type(), nccl)
             named: Any = group  # its stubs have a type for names that older releases lack
             named._set_group_name(key)
@@ -223,10 +306,16 @@ class ProcessWorld:
         with self._told([self.rank]):
             self.client.ask(tell, self._left())
 
-    def tell_launches(self) -> None:
-        """Say in the store to which calls over NCCL this process has come, in all its groups."""
-        for transport in self._open:
+    def leave(self, why: str, *, stays: bool = False) -> None:
+        """Tell the other ranks that this one makes no further call in any group, and how far it has come in each.
+
+        Calls that it has posted still complete while its process ``stays``; else only those that are complete count.
+        """
+        transports = self._transports()
+        for transport in transports:
             transport.launches.tell()
+        counts = {each.key: each.sequence if stays else each.completed() for each in transports}
+        self.stalls.leave(why, counts)
 
     def left(self, key: str, size: int, more: Sequence[str] = ()) -> None:
         """This rank has closed its end of the group; the last one clears the store of it, and of ``more`` keys."""
@@ -263,9 +352,12 @@ class ProcessWorld:
 
     def wait_until_left(self, size: int) -> None:
         """Where this process serves the store, give the others time to leave."""
-        limit = time.monotonic() + LEAVE_SECONDS
-        others = [rank for rank in range(size) if rank != self.rank]
-        while self._serves and others and time.monotonic() < limit:
+        if self._serves:
+            self._await_leaving(range(size), LEAVE_SECONDS)
+
+    def _await_leaving(self, ranks: Sequence[int], seconds: float) -> None:
+        limit, others = time.monotonic() + seconds, [rank for rank in ranks if rank != self.rank]
+        while others and time.monotonic() < limit:
             others = [rank for rank in others if not self.stalls.any_left([rank])]
             time.sleep(0.005)
 
@@ -287,86 +379,3 @@ class ProcessWorld:
             else:
                 self._device = ProcessGroupGloo.create_default_device()
         return self._device
-
-
-def _require_descriptors(size: int) -> None:
-    """Refuse to make a group for which gloo has too few file descriptors left: it would end the process."""
-    needed, held = size + _SPARE_DESCRIPTORS, list[int]()
-    try:
-        for _ in range(needed):
-            held.append(os.dup(2))
-    except OSError as error:
-        text = f"{len(held)} file descriptors are free, should be {needed} to make a group of {size} ranks"
-        raise WorldError(f"{text}: {error.strerror}") from error
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
-
-
-def serve_store(host: str) -> TCPStore:
-    """A store served by this process at a free port of ``host``."""
-    return _served(host, 0, 60.0)
-
-
-def reach_store(
-    host: str, port: int, *, serves: bool = False, timeout: float = 60.0, server: str = "another process"
-) -> TCPStore:
-    """The store at this address, which ``server`` serves.
-
-    Served here where ``serves``, even beside another user of the port in this process.
-    """
-    seconds = min(timeout, _LONGEST)
-    try:
-        if serves:
-            return _served(host, port, seconds)
-        return connected(host, port, seconds)
-    except (DistNetworkError, StoreSilentError) as error:
-        what = "cannot be served" if serves else f"is not to be reached, which {server} is to serve"
-        raise WorldError(f"the world's store at {host}:{port} {what} (within {timeout:g} s): {error}") from error
-
-
-def _served(host: str, port: int, seconds: float) -> TCPStore:
-    """torch listens on all interfaces; for a loopback address it is given a socket that listens there alone."""
-    options: dict[str, Any] = {"timeout": timedelta(seconds=seconds), "wait_for_workers": False, "multi_tenant": True}
-    if is_loopback(host):
-        with suppress(OSError):  # it is taken, perhaps by a store of this process
-            number = loopback_of(host)
-            family = socket.AF_INET6 if ":" in number else socket.AF_INET
-            listener = socket.create_server((number, port), family=family, backlog=_BACKLOG)
-            port = listener.getsockname()[1]
-            options["master_listen_fd"] = listener.detach()
-    try:
-        return TCPStore(host, port, is_master=True, **options)
-    except NotImplementedError:  # in torch 2.6 libuv's server takes no socket
-        return TCPStore(host, port, is_master=True, use_libuv=False, **options)
-
-
-def nccl_is_there() -> bool:
-    """Whether torch has NCCL, or its like for another accelerator, and sees a GPU."""
-    return accelerators_backend() is not None
-
-
-def _nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: float) -> Any:
-    """NCCL's ProcessGroup; torch's log, its flight recorder and its profiler name it by ``key``."""
-    kind = accelerators_backend()
-    options = kind.Options()
-    options.group_name, options.global_ranks_in_group = key, [*ranks]
-    options._timeout = timedelta(seconds=_PATIENCE * timeout)  # then torch's watchdog ends the process: ours is first
-    return kind(store, rank, len(ranks), options)
-
-
-def never_free(groups: Sequence[ProcessGroup]) -> None:
-    """Let no destructor run, also when the interpreter takes down what it holds."""
-    for group in groups:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
-
-
-def end_nccl(group: ProcessGroup, *, failed: bool) -> None:
-    """End the group's NCCL: once what is on its way is done or, where a rank has failed, at once.
-
-    Left to its destructor it would end what is on its way in either case.
-    """
-    if not nccl_is_there():
-        return
-    nccl: Any = group._get_backend(torch.device(ACCELERATOR))
-    nccl.abort() if failed else nccl.shutdown()

@@ -5,24 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Literal
 
 import torch
-from torch.distributed import ProcessGroup
 
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.errors import CollshimError, CommunicationError
 from collshim.layout import Parts
-from collshim.transports.matching import warn_of
 from collshim.transports.processes import gpu
 from collshim.transports.processes.backend import OF_GROUP, Transfer
+from collshim.transports.processes.dropping import DROPPED
+from collshim.transports.processes.ending import GroupEnd
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.fingerprint import (
     encode,
@@ -32,25 +32,22 @@ from collshim.transports.processes.fingerprint import (
     signing_key,
     travels_inline,
 )
+from collshim.transports.processes.gpu_group import nccl_is_there
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.progress import PROGRESS
-from collshim.transports.processes.store import ProcessWorld, end_nccl, nccl_is_there, never_free
+from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
+from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
-
-_PAUSE = 0.001
-"""Seconds between two looks whether NCCL is done, where a group is closed."""
 
 _FEW = 32
 """Ranks up to which fingerprints go from each to each."""
 
 
-class ProcessTransport:
+class ProcessTransport(GroupEnd):
     """See ``Transport``.
 
-    Fingerprints and data travel in two ProcessGroups, so that the order in each is the same on every rank however soon
-    a rank learns that the others agree.
+    Fingerprints and data travel in two ProcessGroups: in each all ranks keep one order of calls.
 
     Args:
         world: what this process's groups share.
@@ -64,12 +61,16 @@ class ProcessTransport:
             it, from the first call on a GPU on.
         latest: the last of torch's works that were given data, of gloo. NCCL's need no remembering: its groups are
             ended in a way of their own, and a work that was captured into a graph must not be asked.
+        least_spread: seconds between the first and the last rank's post of the call that they came to most together.
         sequence: how many collectives were posted; ``posting`` is held while one is numbered and sent.
         signing_key: what the group's fingerprints are signed with.
     """
 
-    made_at = ""
-    gpu_port: Any = None
+    sequence = _fingerprints = 0
+    least_spread = float("inf")
+    latest: Any = None
+    _latest_fingerprints: Any = None
+    _has_leftovers = False
 
     def __init__(
         self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool | Literal["sites"] | None
@@ -88,22 +89,20 @@ class ProcessTransport:
         self.deferred = DeferredErrors()
         self.launches = Launches(self, world)
         self._agreeing, self._ending = threading.RLock(), threading.Lock()
+        self._afterwards = []
         self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
-        self.sequence = 0
-        self.latest: Any = None
         self._fingerprint_group: Any = world.group(f"{key}/fingerprints", ranks, cuda=False)
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
-        self._latest_fingerprints: Any = None
         self._header_bytes = header_bytes(self.size)
-        self._fingerprints = 0
         self.signing_key = signing_key(world.secret, key)
-        self._last_barrier = float("-inf")
         world.made(key, self.ranks)
+        self._made_at = self._last_post = time.monotonic()
         self._queue: deque[Exchange] = deque()
         self.posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
         self._failure: CommunicationError | None = None
         self._messages = Messages(self, world.connections)
         world.register(self)
+        DROPPED.start()
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
@@ -136,7 +135,8 @@ class ProcessTransport:
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
     ) -> Work[Any]:
         """Compared, or behind calls that still are, so that all ranks keep one order."""
-        self.refuse_if_broken()
+        if self._failure is not None:
+            self.refuse_if_broken()
         if plan.collective is BARRIER and not self.checks:
             return self._start_barrier(plan)
         is_compared = self.checks_on_cuda if plan.call.device == ACCELERATOR else self.checks
@@ -151,6 +151,9 @@ class ProcessTransport:
                 return exchange
             self._queue.append(exchange)
         if plan.call.op == "barrier" or (plan.on_cpu and travels_inline(plan.call, inputs)):
+            if not self._has_leftovers:  # who waits moves it on; a thread does if nobody comes to wait
+                self._has_leftovers = True
+                LEFTOVERS.watch(self)
             return exchange
         self._start_without_wait(exchange)
         return exchange
@@ -158,24 +161,26 @@ class ProcessTransport:
     def _start_barrier(self, plan: Plan) -> Exchange:
         """At once, where fingerprints travel: their order is that of the posts, on all ranks.
 
-        A rank that comes late may be the last one that gloo waits for, though the others gave up; so a rank that made
-        no barrier for a while asks whether the group has ended.
+        A rank that comes late may be the last that gloo waits for, though the others gave up: it asks.
         """
-        last, self._last_barrier = self._last_barrier, time.monotonic()
+        last, self._last_post = self._last_post, time.monotonic()
         exchange = Exchange(self, plan, self.sequence, None)
         self.sequence += 1
         try:
             exchange.work = self._latest_fingerprints = self._fingerprint_backend.barrier()
         except Exception as error:
             exchange.fail_to_start(error)
-        if self._last_barrier - last > FIRST_SLICE:
+        if self._last_post - last > FIRST_SLICE:
             exchange.finish = exchange.raise_if_ended
         return exchange
 
     def _exchange_fingerprints(self, exchange: Exchange) -> None:
         header = header_for(exchange.plan, exchange.caller, self._header_bytes)
         number, self._fingerprints = self._fingerprints, self._fingerprints + 1
-        fingerprint = encode(header, exchange.inputs, self.size, self.signing_key, self.rank, number)
+        last, self._last_post = self._last_post, time.monotonic()
+        exchange.posted, exchange.may_be_late = self._last_post, self._last_post - last > FIRST_SLICE
+        posted = self._last_post - self._made_at
+        fingerprint = encode(header, exchange.inputs, self.size, self.signing_key, self.rank, number, posted)
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
         if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
             own = fingerprint.expand_as(gathered).contiguous()
@@ -224,7 +229,15 @@ class ProcessTransport:
                     self._agreeing.release()
         except CollshimError as failure:
             self.break_(failure)
+            self._keep_untold(self._failure or failure)  # nobody gets this error
         return self._failure is None and bool(self._queue)
+
+    def advance_leftovers(self) -> bool:
+        """See ``Group``."""
+        self._has_leftovers = False  # what is posted from here on asks to be watched again
+        has_more = self.advance()
+        self._has_leftovers = self._has_leftovers or has_more
+        return has_more
 
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.message``."""
@@ -239,34 +252,6 @@ class ProcessTransport:
         """See ``Transport.together``."""
         return self._messages.together()
 
-    def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
-        """End this group on all ranks; the failure to raise, which is that of the rank that found out first."""
-        name, first_text = self.stalls.end(self.key, kind.__name__, text)
-        failure = (DeadlineError if name == DeadlineError.__name__ else PeerError)(first_text)
-        self.break_(failure)
-        return failure
-
-    def break_(self, failure: CollshimError) -> None:
-        """End this group: what is on its way, and what comes later, fails with ``failure``."""
-        if self._failure is None:
-            self._failure = failure if isinstance(failure, CommunicationError) else CommunicationError(str(failure))
-        broken_by = self._failure
-        self._fail_queued(lambda call: broken_by)
-        self.launches.fail(self._failure)
-        self._messages.fail(self._failure)
-        self._let_go()
-
-    def _fail_queued(self, failure: Callable[[Call], CollshimError]) -> None:
-        """In place of a shorter queue a new one: the thread that works off the old one needs no guard against it."""
-        queue, self._queue = self._queue, deque()
-        for exchange in queue:
-            exchange.fail(failure(exchange.call))
-
-    def refuse_if_broken(self) -> None:
-        """Raise where an earlier failure ended this group."""
-        if self._failure is not None:
-            raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self._failure}")
-
     def split(self, ranks: Sequence[int], key: str) -> ProcessTransport | None:
         """See ``Transport.split``; its members wait for each other here."""
         self.refuse_if_broken()
@@ -277,107 +262,11 @@ class ProcessTransport:
         key = self.world.fresh(f"{self.key}/{key}")
         return ProcessTransport(self.world, members, key, checks=self._chosen)
 
-    def leave(self, why: str) -> None:
+    def leave(self, why: str, *, stays: bool = False) -> None:
         """See ``Transport.leave``."""
-        self.world.tell_launches()
-        self.stalls.leave(why)
+        self.world.leave(why, stays=stays)
 
-    def is_usable(self) -> bool:
-        """Whether it has neither failed nor been closed."""
-        return self._failure is None
-
-    def leaks(self) -> list[str]:
-        """What is left of this group that did not fail."""
-        return self._messages.leaks() if self._failure is None else []
-
-    def close(self) -> None:
-        """See ``Transport.close``; what NCCL was given is over before, or is given up at its deadline."""
-        while self._failure is None and not self.launches.are_over():
-            time.sleep(_PAUSE)
-        leaks = self.leaks()
-        self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
-        self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
-        self.deferred.clear()
-        self._messages.close()
-        ending = self._let_go(partial(self.world.left, self.key, self.size, self.launches.keys()))
-        if ending is not None and self.launches.are_used:
-            ending.join(FIRST_SLICE)  # no longer: the other ranks may close this group later, behind another one
-        warn_of(leaks, f"group {self.key}")
-
-    def drop(self) -> None:
-        """See ``Transport.drop``."""
-        if self._queue or self.launches.are_used:  # the collector may be who asks
-            threading.Thread(target=self._close_when_over, name="collshim-ending", daemon=True).start()
-        else:
-            self.close()
-
-    def _close_when_over(self) -> None:
-        limit = time.monotonic() + self.world.timeout
-        while self.advance() and time.monotonic() < limit:
-            time.sleep(0.01)
-        self.close()
-
-    def abandon(self) -> None:
-        """The process ends: see ``ProcessWorld.abandon``."""
-        if not self._is_idle():
-            never_free(self._groups())
-
-    def __del__(self) -> None:
-        if getattr(self, "_fingerprint_group", None) is not None:
-            self._let_go()
-
-    def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
-        """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.
-
-        In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
-        ranks, and fails where one of them ends meanwhile. And where NCCL was used: its end may wait for the other
-        ranks, which may end their groups in another order, or now be told to by the collector. ``then`` is called at
-        the end: not before, since the last rank that has left the group clears the store of what says whether it is
-        made.
-        """
-        with self._ending:  # of two threads, a caller's that closes and the one that watches NCCL, one ends them
-            groups = self._groups()
-            self.data_group = self.gpu_port = self._fingerprint_group = self._fingerprint_backend = None
-        if not groups:
-            return None
-        has_failed = not isinstance(self._failure, BrokenCommunicatorError | type(None))
-        is_nccl_left = self.launches.are_used and not has_failed
-        if not is_nccl_left:
-            end_nccl(groups[0], failed=has_failed)
-        if not is_nccl_left and self._is_idle() and self._is_made():
-            groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
-            then()
-            return None
-        self.world.ending.append(groups)
-        arguments = groups, is_nccl_left, then
-        ending = threading.Thread(target=self._drop, args=arguments, name="collshim-ending", daemon=True)
-        if is_nccl_left:
-            self.world.ending_nccl[ending] = groups[0]
-        ending.start()
-        return ending
-
-    def _groups(self) -> list[ProcessGroup]:
-        return [group for group in (self.data_group, self._fingerprint_group) if group is not None]
-
-    def _is_idle(self) -> bool:
-        works = self.latest, self._latest_fingerprints
-        return all(work is None or work.is_completed() for work in works) and self.launches.are_over()
-
-    def _is_made(self) -> bool:
-        """Whether every rank has made the group, or the store is gone."""
-        return self.world.is_made(self.key, self.size)
-
-    def _drop(self, groups: list[ProcessGroup], is_nccl_left: bool, then: Callable[[], None]) -> None:
-        limit = time.monotonic() + self.world.timeout
-        if is_nccl_left:
-            while not self.launches.are_over() and time.monotonic() < limit:
-                time.sleep(0.01)
-            end_nccl(groups[0], failed=not self.launches.are_over())
-            self.world.ending_nccl.pop(threading.current_thread(), None)
-        while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
-            time.sleep(0.01)
-        if not self._is_idle():  # torch 2.6 waits in the destructor, and no other thread runs meanwhile
-            never_free(groups)
-        groups.clear()
-        self.world.ending.remove(groups)
-        then()
+    def completed(self) -> int:
+        """How many of the calls that were posted are complete, as far as their order tells."""
+        first = self._queue[0].sequence if self._queue else self.sequence
+        return first if self._is_idle() else min(first, self.sequence - 1)

@@ -65,11 +65,8 @@ class Arrival(Work[Any], Watched):
         self.inputs = inputs
         self.outputs = outputs
         self.caller = caller
-        if caller is not None and type(inputs) is Tensor:
-            try:
-                self.version = inputs._version
-            except RuntimeError:  # a tensor of inference mode has none
-                self.version = None
+        if caller is not None and type(inputs) is Tensor and not inputs.is_inference():
+            self.version = inputs._version
         self.deferred = deferred
         self._claim = True
         if not plan.on_cpu and plan.device.type == ACCELERATOR:
@@ -102,7 +99,7 @@ class Arrival(Work[Any], Watched):
             exchange.group.stalls.wait_in_turn(self, timeout)
         if not exchange.finished:
             self._limit = timeout
-            exchange.group.stalls.waiting[exchange.group.ranks[self.rank]] = self
+            exchange.group.stalls.waiting[exchange.group.ranks[self.rank]][self] = None
             over = partial(exchange.over, self.rank)
             watch(self, over, None if timeout is None else time.monotonic() + timeout)
         if self.deferred:
@@ -124,12 +121,16 @@ class Arrival(Work[Any], Watched):
         if exchange is not None:
             group, rank = exchange.group, exchange.group.ranks[self.rank]
             group.stalls.gave_up[rank] = None if exchange.failure is None else self
-            group.stalls.waiting[rank] = None
+            group.stalls.waiting[rank].pop(self, None)
 
     def look(self) -> None:
         """The whole group fails where a rank that computed for the others has left."""
         if self.exchange is not None:
             self.exchange.fail_if_abandoned()
+
+    def whom(self) -> str:
+        """See ``Watched``."""
+        return "" if self.exchange is None else self.exchange.missing_text(self.exchange.missing())
 
     def expire(self) -> float | None:
         """The whole group fails, with the names of the missing ranks; where one computes, after a deadline more."""
@@ -339,7 +340,7 @@ class Exchange:
     def missing_text(self, missing: Sequence[int]) -> str:
         """The error text that names the missing ranks and where they are instead."""
         stalls, ranks, arrivals = self.group.stalls, self.group.ranks, self._present()
-        absent = [(rank, stalls.whereabouts(ranks[rank])) for rank in missing]
+        absent = [(rank, self.group.whereabouts(rank)) for rank in missing]
         present = [(arrival.rank, str(arrival)) for arrival in arrivals]
         own = ranks[arrivals[0].rank] if arrivals else -1
         chain = chain_of([ranks[rank] for rank in missing], stalls.awaited, stalls.whereabouts, own, ranks)
@@ -347,8 +348,8 @@ class Exchange:
 
     def _silence_text(self) -> str:
         """The error text of a receive from whichever rank sends first: where all of them are."""
-        stalls, ranks = self.group.stalls, self.group.ranks
-        details = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank])}" for rank in self.candidates())
+        ranks = self.group.ranks
+        details = "; ".join(f"rank {rank} {self.group.whereabouts(rank)}" for rank in self.candidates())
         return f"{_first_call(self._present())}: no rank sent anything: {details}{in_the_world(ranks)}"
 
     def _present(self) -> list[Arrival]:

@@ -42,14 +42,20 @@ class ThreadWorld(Stalls):
                 self._groups.add(group)
             return group
 
-    def forget(self, key: str) -> None:
-        """Drop a group that its ranks have closed."""
+    def join(self, transport: Any) -> None:
+        """Note a rank's end of a group; nobody asks for a group by its key once all its ranks have joined."""
+        group = transport.group
         with self.lock:
-            self._registry.pop(key, None)
+            self.open.add(transport)
+            group.joined += 1
+            if group.joined == group.size:
+                self._registry.pop(group.key, None)
 
     def close(self) -> None:
         """Close all groups."""
-        transports = sorted(self.open, key=lambda transport: (transport.key, transport.rank))
+        with self.lock:
+            transports = list(self.open)
+        transports.sort(key=lambda transport: (transport.key, transport.rank))
         with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
             for transport in transports:
                 others.callback(transport.close)
@@ -86,6 +92,7 @@ class ThreadGroup(Members):
         lock: of what follows.
         exchanges: the collectives that not all ranks have come to yet, by their number.
         queues: by receiver, the sends and receives that wait for each other.
+        joined: how many ranks have their end.
         closed: the ranks that have closed their end.
         failure: what ended the group; None.
     """
@@ -99,8 +106,14 @@ class ThreadGroup(Members):
         self.lock = threading.RLock()
         self.exchanges: dict[int, Exchange] = {}
         self.queues = [MessageQueues[Arrival, Arrival](_fits) for _ in ranks]
+        self.joined = 0
         self.closed: set[int] = set()
         self.failure: CommunicationError | None = None
+
+    def whereabouts(self, rank: int) -> str:
+        """See ``Members``."""
+        has_closed = rank in self.closed and self.ranks[rank] not in self.stalls.left
+        return f"{'has closed this group and ' if has_closed else ''}{super().whereabouts(rank)}"
 
     def fail(self, failure: CommunicationError) -> None:
         """End this group: every rank that waits in it, or calls later, gets ``failure``."""
@@ -128,8 +141,6 @@ class ThreadGroup(Members):
             if self.failure is not None:
                 leaks = []
             self.closed.add(rank)
-            if len(self.closed) == self.size:
-                self.world.forget(self.key)
         self.fail_the_hopeless()
         warn_of(leaks, f"group {self.key}")
 

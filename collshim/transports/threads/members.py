@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -16,41 +17,49 @@ class Stalls:
     """Where the ranks of a world of threads are.
 
     Attributes:
-        waiting: by global rank, what it waits in; None where it does not.
-        gave_up: by global rank, what it waited in last, where that failed.
+        waiting: by global rank, what its threads wait in.
+        gave_up: by global rank, what it waited in last, if that failed.
         left: why a global rank comes to no further call.
-        turns: in which their threads run; None where all run at the same time.
+        activities: by global rank, what says what it does while it waits in no collective; empty if nothing does.
+        turns: in which their threads run; None if all run at the same time.
     """
 
     turns: Turns | None = None
 
     def __init__(self, size: int) -> None:
-        self.waiting: list[Any] = [None] * size
+        self.waiting: list[dict[Any, None]] = [{} for _ in range(size)]
         self.gave_up: list[Any] = [None] * size
         self.left: dict[int, str] = {}
+        self.activities: Sequence[Callable[[], Callable[[], str] | None]] = ()
 
     def whereabouts(self, rank: int) -> str:
         """Where global ``rank`` is, for error texts."""
         if rank in self.left:
             return self.left[rank]
-        call, failed = self.waiting[rank], self.gave_up[rank]
-        if call is not None:
-            return f"waits in {call}"
-        return f"gave up {failed}" if failed is not None else "is in no collective"
+        calls, failed = [*self.waiting[rank].copy()], self.gave_up[rank]
+        if calls:
+            return f"waits in {' and in '.join(map(str, calls))}"
+        activity = self.activities[rank]() if self.activities else None
+        text = "is in no collective" if activity is None else activity()
+        return f"gave up {failed}" if failed is not None else text
 
     def awaited(self, rank: int) -> list[int]:
         """The global ranks that global ``rank`` waits for."""
-        arrival = self.waiting[rank]
-        exchange = None if arrival is None else arrival.exchange
-        if exchange is None or rank in self.left:
+        if rank in self.left:
             return []
-        return [exchange.group.ranks[other] for other in exchange.missing() or exchange.candidates()]
+        exchanges = [arrival.exchange for arrival in self.waiting[rank].copy() if arrival.exchange is not None]
+        found = [
+            exchange.group.ranks[other]
+            for exchange in exchanges
+            for other in exchange.missing() or exchange.candidates()
+        ]
+        return list(dict.fromkeys(found))
 
     def wait_in_turn(self, arrival: Any, timeout: float | None) -> None:
         """Wait for an arrival's exchange while other ranks have their turns, and then for its own rank's turn."""
         exchange, turns = arrival.exchange, self.turns
         rank = exchange.group.ranks[arrival.rank]
-        self.waiting[rank] = arrival
+        self.waiting[rank][arrival] = None
         with nullcontext() if turns is None else turns.paused(rank, lambda: bool(exchange.finished)):
             limit = None if timeout is None else time.monotonic() + timeout
             watch(arrival, partial(exchange.over, arrival.rank), limit)
@@ -63,6 +72,10 @@ class Members:
         self.ranks = ranks
         self.size = len(ranks)
         self.stalls = stalls
+
+    def whereabouts(self, rank: int) -> str:
+        """Where a rank of the group is, for error texts."""
+        return self.stalls.whereabouts(self.ranks[rank])
 
     def fail(self, failure: CommunicationError) -> None:
         """End the group."""

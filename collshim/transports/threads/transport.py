@@ -16,6 +16,7 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError, local_failure
 from collshim.layout import Parts
+from collshim.strangers import ASKING, refuse
 from collshim.transports.compute import Computation, computation
 from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange
 from collshim.transports.threads.group import ThreadGroup
@@ -39,7 +40,7 @@ class ThreadTransport:
         self.deferred = DeferredErrors()
         self._sequence = 0
         self._closed = False
-        group.world.open.add(self)
+        group.world.join(self)
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
@@ -49,7 +50,7 @@ class ThreadTransport:
             return self._alone(plan, inputs, outputs, caller)
         group, arrival = self.group, Arrival(plan, inputs, outputs, caller, self.deferred)
         with group.lock:
-            if self._closed or group.failure is not None:
+            if self._closed or group.failure is not None or ASKING.world is not None:
                 self._refuse()
             try:
                 sequence = self._sequence
@@ -98,7 +99,7 @@ class ThreadTransport:
         arrival = Arrival(plan, inputs, outputs, caller, deferred)
         arrival.place = 0 if call.op == "send" else 1
         with group.lock:
-            if self._closed or group.failure is not None:
+            if self._closed or group.failure is not None or ASKING.world is not None:
                 self._refuse()
             queues = group.queues[self.rank if call.op == "recv" or call.root is None else call.root]
             ranks = (self.rank, call.root) if call.op == "send" else (call.root, self.rank)
@@ -127,7 +128,7 @@ class ThreadTransport:
 
     def split(self, ranks: Sequence[int], key: str) -> ThreadTransport | None:
         """See ``Transport.split``."""
-        if self._closed:
+        if self._closed or ASKING.world is not None:
             self._refuse()
         if self.rank not in ranks:
             return None
@@ -135,9 +136,12 @@ class ThreadTransport:
         group = self.group.world.group(members, f"{self.group.key}/{key}")
         return ThreadTransport(group, list(ranks).index(self.rank), self.pending)
 
-    def leave(self, why: str) -> None:
+    def leave(self, why: str, *, stays: bool = False) -> None:
         """See ``Transport.leave``."""
         self.group.world.leave(self.group.ranks[self.rank], why)
+
+    def settle(self) -> None:
+        """See ``Transport.settle``; here nothing fails after its wait."""
 
     def close(self) -> None:
         """See ``Transport.close``."""
@@ -155,6 +159,7 @@ class ThreadTransport:
         self.group.fail(local_failure(call.op, error, f" (on rank {self.rank}, as it posted the call)"))
 
     def _refuse(self) -> None:
+        refuse()
         if self._closed:
             raise BrokenCommunicatorError("this communicator was destroyed, should be a live one")
         raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self.group.failure}")

@@ -23,7 +23,8 @@ class _Branches(nn.Module):
         self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
 
     def forward(self, x: torch.Tensor, both: bool) -> torch.Tensor:
-        return self.second(self.first(x)) if both else self.first(x)
+        y: torch.Tensor = self.first(x)
+        return self.second(y) if both else y
 
 
 def _data_parallel(**options: Any) -> nn.Module:
@@ -40,7 +41,9 @@ def _sharded() -> nn.Module:
 
 def _rows(dist: Any) -> Any:
     """A DTensor whose rows lie on the ranks."""
-    return distribute_tensor(torch.arange(18.0).view(6, 3), init_device_mesh("cpu", (dist.get_world_size(),)), [Shard(0)])
+    return distribute_tensor(
+        torch.arange(18.0).view(6, 3), init_device_mesh("cpu", (dist.get_world_size(),)), [Shard(0)]
+    )
 
 
 def ddp_dead(dist: Any) -> None:
@@ -74,7 +77,6 @@ def ddp_late(dist: Any) -> None:
     """DDP: rank 2 comes to a backward of DistributedDataParallel when the others' deadline has passed.
 
     blame: 2
-    on: processes torch torch+detail
     twin: ddp_dead_twin
     """
     model = _data_parallel()
@@ -88,7 +90,6 @@ def ddp_metric(dist: Any) -> None:
     """DDP: rank 1 reduces a metric where the others' backward reduces gradients.
 
     blame: 1
-    on: processes torch torch+detail
     """
     model = _data_parallel()
     loss = model(torch.ones(2, 3)).sum()
@@ -110,7 +111,6 @@ def ddp_unused(dist: Any) -> None:
 
     blame: 1
     told: 0 2
-    on: processes torch torch+detail
     """
     model = nn.parallel.DistributedDataParallel(_Branches())
     model(torch.ones(2, 3), dist.get_rank() != 1).sum().backward()  # <- here
@@ -123,14 +123,13 @@ def ddp_unused_twin(dist: Any) -> None:
 
 
 def dtensor_missing(dist: Any) -> None:
-    """DTensor: rank 0 alone looks at the whole of a DTensor.
+    """DTensor: rank 2 does not look at the whole of a DTensor, as the others do.
 
-    blame: 1 2
-    told: 0
-    on: processes torch torch+detail
+    blame: 2
+    told: 0 1
     """
     rows = _rows(dist)
-    if dist.get_rank() == 0:
+    if dist.get_rank() != 2:
         rows.full_tensor().sum().item()  # <- here
 
 
@@ -143,7 +142,6 @@ def dtensor_reduction(dist: Any) -> None:
     """DTensor: rank 2 takes for parts of a maximum what the others take for parts of a sum.
 
     blame: 2
-    on: processes torch torch+detail
     """
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     part = Partial("max") if dist.get_rank() == 2 else Partial()
@@ -161,7 +159,6 @@ def sharded_late(dist: Any) -> None:
     """fully_shard: rank 1 comes to a backward of fully_shard when the others' deadline has passed.
 
     blame: 1
-    on: processes torch torch+detail
     """
     model = _sharded()
     loss = model(torch.ones(2, 3)).sum()
@@ -182,7 +179,6 @@ def sharded_missing(dist: Any) -> None:
 
     blame: 2
     told: 0 1
-    on: processes torch torch+detail
     twin: sharded_late_twin
     """
     model = _sharded()

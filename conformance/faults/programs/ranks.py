@@ -153,6 +153,28 @@ def late_rank_twin(dist: Any) -> None:
     assert ones.tolist() == [3.0] * 4
 
 
+def missing_asleep(dist: Any) -> None:
+    """missing rank: rank 1 sleeps in its own code while the others reduce.
+
+    blame: 1
+    told: 0 2
+    """
+    dist.all_reduce(torch.ones(4))
+    if dist.get_rank() == 1:
+        time.sleep(100)  # <- here
+    dist.all_reduce(torch.ones(4))
+
+
+def missing_asleep_twin(dist: Any) -> None:
+    """It sleeps for a moment."""
+    dist.all_reduce(torch.ones(4))
+    if dist.get_rank() == 1:
+        time.sleep(0.1)
+    ones = torch.ones(4)
+    dist.all_reduce(ones)
+    assert ones.tolist() == [3.0] * 4
+
+
 def missing_elsewhere(dist: Any) -> None:
     """missing rank: rank 1 waits for a message that nobody sends, the others at a barrier.
 

@@ -6,9 +6,9 @@ import collections
 from collections.abc import Callable
 from typing import Any
 
-import optree
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves
 
 import collshim
 import collshim.oneflow as flow
@@ -173,7 +173,7 @@ def test_several_outputs_keep_their_form_and_any_of_them_trains(form: str) -> An
     module = DistributedDataParallel(Outputs(form))
     result = module(own())
     assert type(result) is type(FORMS[form](0, 0))
-    leaves = [leaf for leaf in optree.tree_leaves(result) if isinstance(leaf, flow.Tensor)]
+    leaves = [leaf for leaf in tree_leaves(result) if isinstance(leaf, flow.Tensor)]
     leaves[0].backward()
     return len(leaves), gradients(module)
 

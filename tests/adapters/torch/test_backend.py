@@ -291,15 +291,3 @@ def test_a_world_that_was_closed_leaves_no_default_group_in_the_way() -> None:
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     dist.destroy_process_group()
     assert not torchs.is_initialized()
-
-
-def test_ranks_that_are_threads_leave_torchs_default_group_alone() -> None:
-    def rank() -> Any:
-        dist.init_process_group("gloo")
-        group: Any = dist.new_group([1, 0], sort_ranks=False)
-        group.broadcast([tensor := torch.tensor([float(dist.get_rank())])], 0).wait()
-        with pytest.raises(collshim.WorldError, match="ranks of this process are threads"):
-            torchs.init_process_group("collshim", store=torchs.HashStore(), rank=0, world_size=2)
-        return tensor.item(), torchs.is_initialized()
-
-    assert collshim.launch(rank, SIZE, timeout=60) == [(1.0, False)] * SIZE

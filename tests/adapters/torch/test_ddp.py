@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -18,9 +19,14 @@ STEPS = 10
 PATIENCE = timedelta(seconds=60)
 
 
+SEEDED = threading.Lock()
+"""Who has seeded torch's generator: ranks that are threads share it."""
+
+
 def _model() -> nn.Sequential:
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+    with SEEDED:
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
 
 
 def _batch(step: int, rank: int) -> tuple[Tensor, Tensor]:
@@ -49,7 +55,10 @@ def _data_parallel(rank: int) -> list[Tensor]:
 
 
 def _with_unused_parameters_and_buffers(rank: int) -> list[Tensor]:
-    model = nn.ModuleList([*_model(), nn.BatchNorm1d(8), nn.Linear(3, 3)])
+    unused: Any = nn.utils.skip_init(nn.Linear, 3, 3)
+    for parameter in unused.parameters():
+        nn.init.ones_(parameter)
+    model = nn.ModuleList([*_model(), nn.BatchNorm1d(8), unused])
 
     class Partly(nn.Module):
         def __init__(self) -> None:
@@ -140,10 +149,12 @@ def _taught(where: str, starts: list[str]) -> Learnt:
     return found
 
 
-def _launched(folder: pytest.TempPathFactory, size: int, starts: list[str]) -> list[Learnt]:
+def _launched(
+    folder: pytest.TempPathFactory, size: int, starts: list[str], ranks: Literal["threads", "processes"] = "processes"
+) -> list[Learnt]:
     where = str(folder.mktemp("store") / "store")
     with collshim.options(timeout=60):
-        return collshim.launch(_taught, size, ranks="processes", args=(where, starts), timeout=110)
+        return collshim.launch(_taught, size, ranks=ranks, args=(where, starts), timeout=110)
 
 
 @pytest.fixture(scope="module")
@@ -152,17 +163,31 @@ def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
 
 
 @pytest.fixture(scope="module")
+def two_threads(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in launched processes: the number decides the order of additions within a rank
+    try:
+        return _launched(tmp_path_factory, 2, ["the adapter"], "threads")
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
 def four_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
     return _launched(tmp_path_factory, 4, ["gloo", "torch"])
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("start", ["torch", "the adapter"])
+@pytest.mark.parametrize(
+    ("ranks", "start"), [("processes", "torch"), ("processes", "the adapter"), ("threads", "the adapter")]
+)
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_two_ranks_get_the_bits_that_gloo_gives(two_ranks: list[Learnt], lesson: str, start: str) -> None:
+def test_two_ranks_get_the_bits_that_gloo_gives(
+    two_ranks: list[Learnt], two_threads: list[Learnt], lesson: str, ranks: str, start: str
+) -> None:
     """The sum of two addends has one order."""
-    for learnt in two_ranks:
-        ours, theirs = learnt[start][lesson], learnt["gloo"][lesson]
+    for rank, learnt in enumerate(two_ranks if ranks == "processes" else two_threads):
+        ours, theirs = learnt[start][lesson], two_ranks[rank]["gloo"][lesson]
         assert len(ours) == len(theirs) > 0
         assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
 

@@ -1,7 +1,8 @@
 // NCCL between simulated GPUs: its ranks are communicators of this process, whichever threads made them.
 //
 // Modelled: that a communicator is made, and perhaps destroyed, when all ranks have come; that a GPU holds one rank;
-// collectives and sends that wait for their peers on the device; groups; abort; one NCCL kernel at a time if asked.
+// collectives and sends that wait for their peers on the device; groups; abort, after which the kernels of the other
+// ranks wait until these abort too; one NCCL kernel at a time if asked.
 // Not modelled: protocols, buffers and topology (a send is over when it has been received), asynchronous errors,
 // splits, registered memory, several processes.
 #include "nccl.h"
@@ -46,7 +47,7 @@ struct ncclComm {
   std::shared_ptr<Clique> clique;
   int rank, device;
   uint64_t calls = 0, outstanding = 0;
-  bool aborted = false;
+  bool aborted = false, gone = false;
 };
 struct Part {
   bool sends;
@@ -71,6 +72,12 @@ static std::string named(const ncclComm* comm, const std::string& what) {
   std::ostringstream text;
   text << "nccl " << what << " of rank " << comm->rank << " of " << comm->clique->size;
   return text.str();
+}
+
+// A communicator that was aborted or destroyed is gone: NCCL would read memory that it has freed.
+static bool is_gone(const ncclComm* comm, const char* what) {
+  if (comm && comm->gone) report(std::string("GONE: ") + named(comm, what) + ", which was aborted or destroyed");
+  return !comm || comm->gone;
 }
 
 // ---- collectives
@@ -173,8 +180,8 @@ static std::shared_ptr<Operation> collective(ncclComm* comm, Stream* stream, con
     if (comm->aborted || meeting->over) return true;
     if (!has_its_turn(stream, turn)) return false;
     meeting->here[comm->rank] = true;
-    for (bool here : meeting->here)
-      if (!here) return false;
+    for (int rank = 0; rank < clique->size; rank++)
+      if (!meeting->here[rank] || clique->ranks[rank]->aborted) return false;  // of who aborts nothing more comes
     return true;
   };
   operation->run = [=] {
@@ -212,7 +219,7 @@ static bool receive(Progress& progress, ncclComm* comm, const std::vector<Part>&
   for (size_t i = 0; i < number; i++)
     if (!parts[i].sends && !progress.got[i] && parts[i].peer == part.peer) return false;  // in order
   auto& channel = comm->clique->channels[{part.peer, comm->rank}];
-  if (channel.empty()) return false;
+  if (channel.empty() || comm->clique->ranks[part.peer]->aborted) return false;
   auto message = channel.front();
   channel.pop_front();
   if (message->bytes != part.bytes)
@@ -256,7 +263,7 @@ static ncclResult_t post_all() {
   std::vector<std::pair<ncclComm*, Stream*>> order;
   std::map<std::pair<ncclComm*, Stream*>, std::vector<Part>> parts;
   for (auto& posted : all) {
-    if (posted.comm->aborted) return ncclInvalidUsage;
+    if (is_gone(posted.comm, "a call")) return ncclInvalidArgument;
     if (comms.insert(posted.comm).second) count("launches");
     auto place = std::make_pair(posted.comm, posted.stream);
     if (!posted.is_message) {
@@ -303,19 +310,22 @@ static ncclResult_t enter(ncclComm_t* made, const std::string& id, int size, int
   auto over = [&] {
     for (auto* other : clique->ranks)
       if (!other) return false;
-    return true;
+    return !setting("init_held");
   };
   return waits(held, over, named(*made, "ncclCommInitRank")) ? ncclSuccess : ncclSystemError;
 }
 
 static ncclResult_t destroy(ncclComm_t comm) {
   LOCKED;
+  if (is_gone(comm, "ncclCommDestroy")) return ncclSuccess;
   bool over = waits(held, [&] { return comm->outstanding == 0 || comm->aborted; }, named(comm, "ncclCommDestroy"));
-  if (!over || !setting("destroy_meets")) return over ? ncclSuccess : ncclSystemError;
-  Clique* clique = comm->clique.get();
-  clique->destroying++;
-  changed.notify_all();
-  over = waits(held, [&] { return clique->destroying >= clique->size; }, named(comm, "ncclCommDestroy, which meets,"));
+  if (over && setting("destroy_meets")) {
+    Clique* clique = comm->clique.get();
+    clique->destroying++;
+    changed.notify_all();
+    over = waits(held, [&] { return clique->destroying >= clique->size; }, named(comm, "ncclCommDestroy, which meets,"));
+  }
+  comm->gone = true;  // an abort may break this off
   return over ? ncclSuccess : ncclSystemError;
 }
 
@@ -335,20 +345,25 @@ const char* ncclGetLastError(ncclComm_t) { return "simulated"; }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig*) {
   return enter(made, id.internal, size, rank);
 }
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* made, int size, int rank, int, ncclUniqueId* ids, ncclConfig*) {
+  return enter(made, ids[0].internal, size, rank);
+}
 ncclResult_t ncclCommInitRank(ncclComm_t* made, int size, ncclUniqueId id, int rank) { return enter(made, id.internal, size, rank); }
 ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) { return destroy(comm); }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   LOCKED;
+  if (is_gone(comm, "ncclCommAbort")) return ncclSuccess;
   count("aborts");
-  comm->aborted = true;
+  comm->aborted = comm->gone = true;
   comm->clique->destroying++;
   changed.notify_all();
   return ncclSuccess;
 }
-ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  LOCKED;
   *error = ncclSuccess;
-  return ncclSuccess;
+  return is_gone(comm, "ncclCommGetAsyncError") ? ncclInvalidArgument : ncclSuccess;
 }
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* size) {
   *size = comm->clique->size;

@@ -14,7 +14,7 @@ struct ncclUniqueId {
   char internal[128];
 };
 
-enum ncclResult_t { ncclSuccess = 0, ncclSystemError = 2, ncclInvalidUsage = 5 };
+enum ncclResult_t { ncclSuccess = 0, ncclSystemError = 2, ncclInvalidArgument = 4, ncclInvalidUsage = 5 };
 enum ncclDataType_t {
   ncclInt8,
   ncclUint8,

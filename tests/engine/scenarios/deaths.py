@@ -181,3 +181,23 @@ def waits_for_one_that_stays() -> Any:
         time.sleep(8)
         return None
     return comm.all_reduce(torch.ones(3)).wait()
+
+
+def dies_while_others_wait() -> None:
+    world().barrier().wait()
+    if world().rank == 1:
+        os._exit(7)
+    world().barrier().wait()
+
+
+class NoTextError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+
+def raises_without_a_text() -> None:
+    if world().rank == 1:
+        raise NoTextError
+    world().barrier().wait()

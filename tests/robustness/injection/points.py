@@ -47,8 +47,8 @@ _GROUP = [
     *_around("store", "ProcessWorld", "made"),
 ]
 _WORLD = [
-    Point("collshim.world", "", "reach_store", "before"),
-    Point("collshim.world", "", "reach_store", "after"),
+    Point("collshim.joining", "", "reach_store", "before"),
+    Point("collshim.joining", "", "reach_store", "after"),
     *_around("store", "ProcessWorld", "agreed"),
     *_around("store", "ProcessWorld", "meet"),
 ]

@@ -15,6 +15,7 @@ import torch
 
 import collshim
 from tests.engine.worlds import attempt, world
+from tests.robustness.scenarios.questions import CALLS, answers, enter
 
 PATIENCE = 30.0
 
@@ -22,18 +23,27 @@ PATIENCE = 30.0
 def forks(*names: str) -> dict[str, Any]:
     """What each kind of child said and its exit status; then what the parents' next call gave."""
     comm = world()
-    comm.barrier().wait()
+    enter()
+    for _ in range(3):  # the next is recalled
+        comm.all_reduce(torch.ones(3)).wait()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of a fork where threads run
         found: dict[str, Any] = {name: _said(partial(CHILDREN[name], comm)) for name in names}
         found["multiprocessing"] = _of_multiprocessing()
+    found["parent's answers"] = str(answers())
     return found | {"parent": comm.all_reduce(torch.ones(3)).wait().tolist()}
 
 
+def _alone(call: Callable[[], Any], comm: Any) -> Any:
+    return call()
+
+
 CHILDREN: dict[str, Callable[[Any], Any]] = {
-    "a collective": lambda comm: comm.all_reduce(torch.ones(3)).wait(),
+    "a collective": lambda comm: comm.all_gather(torch.ones(3)).wait(),
+    "a recalled collective": lambda comm: comm.all_reduce(torch.ones(3)).wait(),
+    **{name: partial(_alone, call) for name, call in CALLS.items()},
     "a group": lambda comm: comm.subgroup([0]),
-    "its world": lambda comm: collshim.current(),
+    "answers": lambda comm: answers(),
     "a world of its own": lambda comm: collshim.launch(lambda: world().rank, 2, timeout=PATIENCE),
     "an end that is not by force": lambda comm: sys.exit(0),
 }

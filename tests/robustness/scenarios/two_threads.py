@@ -1,7 +1,8 @@
-"""Ranks of which two threads call collectives."""
+"""Ranks of which several threads call collectives, and are switched as often as Python can."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,8 @@ from tests.engine.worlds import Outcome, attempt, fresh, world
 
 CALLS = 40
 PATIENCE = 60.0
+OFTEN = 1e-6
+"""Seconds between two switches of threads."""
 
 
 def _together(*calls: Callable[[], Any]) -> list[Any]:
@@ -26,10 +29,15 @@ def _together(*calls: Callable[[], Any]) -> list[Any]:
             found[place] = attempt(calls[place])
 
     threads = [threading.Thread(target=run, args=(place,), daemon=True) for place in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(OFTEN)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+    finally:
+        sys.setswitchinterval(max(interval, 0.005))  # another rank may have set it before
     return ["it did not return" if thread.is_alive() else seen for thread, seen in zip(threads, found, strict=True)]
 
 
@@ -51,6 +59,31 @@ def a_group_each() -> list[Any]:
     return _together(
         *(lambda group=group, length=length: _totals(group, length) for length, group in enumerate(groups, 3))
     )
+
+
+def _in_flight(group: Communicator, place: int) -> set[str]:
+    """Several calls of each kind at once, and groups that are made and dropped."""
+    size, peer, found = group.size, (group.rank + 1) % group.size, set[str]()
+    part = group
+    for number, length in enumerate((4, 2000) * (CALLS // 8)):
+        x = torch.full((length,), group.rank + 1.0)
+        works = [group.all_reduce(x) for _ in range(3)]
+        sent, text = group.send(x, peer, place), group.all_gather_object((place, group.rank))
+        part = group.subgroup(range(size)) or group if number % 4 == 0 else group
+        gathered, came = part.all_gather(x), group.recv((group.rank - 1) % size, like=x, tag=place)
+        del part
+        is_right = came.wait()[-1] == (group.rank - 1) % size + 1
+        is_right &= all(work.wait()[-1] == size * (size + 1) / 2 for work in works)
+        is_right &= text.wait() == [(place, rank) for rank in range(size)]
+        is_right &= gathered.wait()[:, -1].tolist() == [rank + 1.0 for rank in range(size)]
+        sent.wait()
+        found.add("right" if is_right else "wrong")
+    return found
+
+
+def a_group_each_in_flight() -> list[Any]:
+    groups = [fresh() for _ in range(4)]
+    return _together(*(lambda group=group, place=place: _in_flight(group, place) for place, group in enumerate(groups)))
 
 
 def one_group() -> list[Any]:

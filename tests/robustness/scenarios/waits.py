@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -148,6 +149,18 @@ class Seen(NamedTuple):
     first: Outcome
     again: Outcome
     place: list[float]
+
+
+def late_by_another_clock(length: int, behind: float) -> Seen:
+    """``late``, where the clocks of rank 2 are behind, as another host's are; and go on as far behind as before."""
+    if world().rank == 2:
+        for name in ("time", "monotonic"):
+            setattr(time, name, partial(_behind, getattr(time, name), behind))
+    return late(length)
+
+
+def _behind(clock: Callable[[], float], seconds: float) -> float:
+    return clock() - seconds
 
 
 def late(length: int) -> Seen:

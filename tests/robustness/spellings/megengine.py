@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from collshim.megengine import distributed
 from collshim.world import World
 from tests.robustness.context import SIZE, RankContext, joined
@@ -62,8 +64,8 @@ SURFACE = Surface(
             "megengine.distributed.make_allreduce_cb",
             roles={"reduce_method": "reduce method"},
             good=lambda h: {"reduce_method": "sum"},
-            right=lambda h: True,
-            call=lambda h, arguments: callable(distributed.make_allreduce_cb(**arguments)),
+            right=lambda h: torch.as_tensor(h.result("all_reduce")),
+            call=lambda h, arguments: distributed.make_allreduce_cb(**arguments)(None, h.own()).get(),
         ),
     ),
     states=("a world not entered",),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import optree
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentTypeError, ArgumentValueError, also
@@ -139,7 +139,7 @@ class _Join(torch.autograd.Function):
 
 def _joined(outputs: Any, trained: Sequence[Tensor]) -> Any:
     """``outputs`` with every floating tensor in it joined to the parameters."""
-    leaves, structure = optree.tree_flatten(outputs, none_is_leaf=True)
+    leaves, structure = tree_flatten(outputs)
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
     if not places or not torch.is_grad_enabled():
         return outputs
@@ -147,4 +147,4 @@ def _joined(outputs: Any, trained: Sequence[Tensor]) -> Any:
     joined = join(len(places), *(plain(leaves[place]) for place in places), *(plain(one) for one in trained))
     for place, tensor in zip(places, joined, strict=True):
         leaves[place] = adopt(tensor)
-    return optree.tree_unflatten(structure, leaves)
+    return tree_unflatten(leaves, structure)

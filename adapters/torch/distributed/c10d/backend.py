@@ -12,6 +12,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable, Container
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlparse
@@ -23,6 +24,7 @@ from collshim import world
 from collshim.errors import WorldError
 from collshim.torch.distributed.c10d.adoption import adopt
 from collshim.torch.distributed.c10d.group import CollectiveGroup
+from collshim.torch.distributed.c10d.thread_ranks import keep_record, leave_record, restore, restore_excepthook
 from collshim.torch.distributed.membership import Membership, ProcessGroup, enter, membership
 
 NAME = "collshim"
@@ -46,13 +48,15 @@ def register() -> None:
 def enter_default(
     current_world: world.World, backend: str, deadline: float | None, leave: Callable[[], None] | None
 ) -> None:
-    """This rank has a default group over all ranks of its world; where ranks are processes torch has it too.
+    """This rank has a default group over all ranks of its world, and torch has it too.
 
     ``leave`` is what ends the world, where it was made for the group.
     """
     group = _default_over(current_world, backend, "0", deadline, leave)
-    if current_world.store is None:
+    if current_world.store is None:  # a part of a world
         return
+    if current_world.is_thread:
+        keep_record(current_world)
     if torch.distributed.is_initialized():  # by another backend: that group stays torch's
         return
     init = torch.distributed.init_process_group
@@ -62,10 +66,13 @@ def enter_default(
     except BaseException:
         dismiss(group)
         raise
+    finally:
+        if current_world.is_thread:
+            restore_excepthook()
 
 
 def introduce(group: CollectiveGroup) -> None:
-    """Torch's modules take ``group`` as one of torch's own from now on, where ranks are processes."""
+    """Torch's modules take ``group`` as one of torch's own from now on."""
     current_world, ranks = world.peek(), list(group.communicator.ranks)
     if current_world is None or current_world.store is None or not torch.distributed.is_initialized():
         return
@@ -81,9 +88,13 @@ def introduce(group: CollectiveGroup) -> None:
 
 def dismiss(group: ProcessGroup) -> None:
     """The group is left; where torch knows it, torch forgets it, with all others where it is torch's default one."""
-    if group in _torchs():
-        torch.distributed.destroy_process_group(group)
-    group.shutdown()  # not every release of torch informs the group
+    try:
+        group.shutdown()  # not by torch, which would forget nothing if this raises
+    finally:
+        if group in _torchs():
+            torch.distributed.destroy_process_group(group)
+        if group.is_whole:
+            restore()
 
 
 def dismiss_stale_default() -> None:
@@ -142,8 +153,11 @@ def _default(options: Any) -> CollectiveGroup:
         address = address_of(options.store)
         current_world = world.init(*place, store=options.store, address=address, timeout=deadline, overrides=True)
         leave = world.close
-    elif current_world.store is None:
-        raise WorldError("torch's default group is the process's, and ranks of this process are threads")
+    elif current_world.is_thread:
+        raise WorldError(
+            "a rank that is a thread has no default group in torch.distributed before it calls "
+            f"collshim.torch.distributed.init_process_group (rank {current_world.rank} of {current_world.size})"
+        )
     elif (current_world.rank, current_world.size) != place:
         arguments = f"rank {place[0]} of {place[1]}"
         raise WorldError(
@@ -180,9 +194,10 @@ def _deadline(timeout: timedelta) -> float | None:
 
 
 def _left(state: Membership) -> None:
-    """The default group is left, and all others with it."""
-    for group in state.groups - {state.whole}:
-        dismiss(group)
-    enter(None)
-    if state.leave is not None:
-        state.leave()
+    """The default group is left, and all others with it; in any case, whatever a group's end raises."""
+    with ExitStack() as others:
+        others.callback(state.leave or state.whole.communicator.settle)
+        others.callback(enter, None)
+        others.callback(leave_record, world.peek())
+        for group in state.groups - {state.whole}:
+            others.callback(dismiss, group)

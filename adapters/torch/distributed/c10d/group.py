@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed import PrefixStore, ReduceOp, Store
+from torch.distributed import PrefixStore, ReduceOp, Store, destroy_process_group
 
 from collshim.communicator import Communicator
 from collshim.torch.distributed import collectives
@@ -182,6 +182,15 @@ class CollectiveGroup(ProcessGroup):
         """How long a wait may take from now on."""
         self.deadline = timeout.total_seconds()
 
+    def shutdown(self) -> None:
+        """The group is left, once; torch, which forgets a group behind this, forgets it if this raises too."""
+        try:
+            super().shutdown()
+        except BaseException:
+            if self in torch.distributed.distributed_c10d._world.pg_map:
+                destroy_process_group(self)
+            raise
+
     def abort(self) -> None:
         """``shutdown``."""
         self.shutdown()
@@ -217,7 +226,7 @@ class CollectiveGroup(ProcessGroup):
         """Nothing: the engine counts from the start."""
 
     def get_group_store(self) -> Store | None:
-        """The group's own part of the store that the ranks share; None where they are threads, which have none."""
+        """The group's own part of the store that the ranks share; None after a split."""
         current_world = peek()
         store = None if current_world is None else current_world.store
         return None if store is None else PrefixStore(self.group_name, store)

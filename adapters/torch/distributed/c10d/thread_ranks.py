@@ -1,0 +1,120 @@
+"""Torch's record of its groups, one for each rank that is a thread.
+
+Torch keeps one record per process, ``torch.distributed.distributed_c10d._world``, and names it a point to extend. While
+ranks that are threads have default groups, that name leads each of them to a record of its own, and everybody else to
+the process's; and the names of groups that ``torch.distributed._functional_collectives`` looks up are each thread's.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar
+from weakref import WeakSet
+
+import torch._C._distributed_c10d
+import torch.distributed.distributed_c10d
+
+from collshim.world import World, peek
+
+bindings: Any = torch._C._distributed_c10d
+distributed_c10d: Any = torch.distributed.distributed_c10d
+
+_RECORD = "torch.distributed._world"
+"""The key in ``World.state``."""
+
+
+class _Record:
+    """What torch remembers of one rank's groups: the attributes of its own record, empty.
+
+    Attributes:
+        is_left: whether the rank has left its default group; torch may still be about to forget it.
+    """
+
+    default_pg: Any = None
+    is_left = False
+
+    def __init__(self, kind: type) -> None:
+        torchs = kind()
+        self._kind = kind
+        for name in _questions(kind):
+            setattr(self, name, type(getattr(torchs, name))())
+
+    @property
+    def pg_config_info(self) -> Any:
+        """Each group's name, backend and ranks, for the profiler."""
+        return self._kind.pg_config_info.fget(self)  # type: ignore[attr-defined]
+
+
+def _questions(kind: type) -> list[str]:
+    properties = [name for name, value in vars(kind).items() if isinstance(value, property)]
+    return [name for name in properties if name not in vars(_Record)]
+
+
+class _Records:
+    """The record of the rank that asks."""
+
+    def __init__(self, of_process: Any) -> None:
+        vars(self)["of_process"] = of_process
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_record_of(peek()) or vars(self)["of_process"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(_record_of(peek()) or vars(self)["of_process"], name, value)
+
+
+def _record_of(world: World | None) -> _Record | None:
+    return None if world is None else world.state.get(_RECORD)
+
+
+class _Installed:
+    """What is changed in torch while ranks that are threads have default groups."""
+
+    lock = threading.Lock()
+    worlds: ClassVar[WeakSet[World]] = WeakSet()
+    excepthook: Callable[..., Any] = sys.excepthook
+
+
+def keep_record(world: World) -> None:
+    """Let torch have a record of its own for this rank, which is a thread."""
+    with _Installed.lock:
+        _restore()
+        if not isinstance(distributed_c10d._world, _Records):
+            _Installed.excepthook = sys.excepthook
+            distributed_c10d._world = _Records(distributed_c10d._world)
+            bindings._set_thread_isolation_mode(True)
+        world.state[_RECORD] = _Record(type(vars(distributed_c10d._world)["of_process"]))
+        _Installed.worlds.add(world)
+
+
+def restore_excepthook() -> None:
+    """Undo what torch's ``init_process_group`` has done: uncaught errors are the process's, not this rank's."""
+    if sys.excepthook.__module__ == distributed_c10d.__name__:
+        sys.excepthook = _Installed.excepthook
+
+
+def leave_record(world: World | None) -> None:
+    """Let the rank's record go once torch has forgotten its groups too."""
+    record = _record_of(world)
+    if record is not None:
+        record.is_left = True
+
+
+def restore() -> None:
+    """Forget the records of ranks that have no default group any more; with the last one torch is as it was."""
+    with _Installed.lock:
+        _restore()
+
+
+def _restore() -> None:
+    for world in list(_Installed.worlds):
+        record = _record_of(world)
+        if record is None or world.is_over or (record.is_left and record.default_pg is None):
+            world.state.pop(_RECORD, None)
+            _Installed.worlds.discard(world)
+    records = distributed_c10d._world
+    if not _Installed.worlds and isinstance(records, _Records):
+        distributed_c10d._world = vars(records)["of_process"]
+        bindings._set_thread_isolation_mode(False)

@@ -1,0 +1,106 @@
+"""How NCCL connects the ranks of a group, or the two of a message: with the group's deadline, which it has not itself.
+
+``ncclCommInitRank``, in the first call of torch's ProcessGroup, waits for the other ranks in C++ for as long as it
+takes, and no signal's handler runs meanwhile. So a thread makes that first call, of one element, and the rank waits for
+the thread. One that never ends is left alone: nothing of NCCL can break it off.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.distributed import AllreduceOptions
+
+from collshim.accelerator import ACCELERATOR
+from collshim.calls.call import in_the_world
+from collshim.errors import DeadlineError, PeerError
+from collshim.transports.processes.group import Group, GroupWork
+from collshim.transports.processes.port import Port, PortWork
+from collshim.transports.streams import on_stream
+from collshim.transports.waiting import Watched, watch
+
+First = Callable[[Port, torch.Tensor], PortWork]
+"""The call of one element in which NCCL connects the ranks."""
+
+
+class Connecting(Watched):
+    """The ranks of a group, which have all come, while NCCL connects them."""
+
+    def __init__(self, group: Group, work: GroupWork, ranks: Sequence[int], seconds: float) -> None:
+        """``work`` is of the call that needs them; ``seconds`` are for error texts."""
+        self._group = group
+        self._work = work
+        self._others = [rank for rank in ranks if rank != group.rank]
+        self._seconds = seconds
+        self._error: BaseException | None = None
+        self._over = threading.Event()
+        self._is_given_up = False
+
+    def hold(self, first: First, number: int, limit: float) -> None:
+        """Wait until NCCL has connected the ranks, this one on GPU ``number``, or the time ``limit``."""
+        port = self._group.connected_gpu_port()
+        device = torch.device(ACCELERATOR, number)
+        thread = threading.Thread(target=self._connect, args=(first, port, device), name="collshim-connecting")
+        thread.daemon = True
+        thread.start()
+        try:
+            watch(self, self._over.wait, limit)
+        finally:
+            self._is_given_up = not self._over.is_set()
+        if self._error is not None:
+            raise self._error
+
+    def _connect(self, first: First, port: Any, device: torch.device) -> None:
+        """On a stream of its own, which no other work is behind."""
+        try:
+            with on_stream(torch.Stream(device)):
+                first(port, torch.zeros(1, device=device)).wait()
+            if self._is_given_up:  # nobody would end what was made after the group
+                port.abort()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._over.set()
+
+    def tell(self) -> None:
+        """See ``Watched``."""
+        self._work.tell()
+
+    def clear(self) -> None:
+        """See ``Watched``."""
+        self._work.clear()
+
+    def look(self) -> None:
+        """Raise if the group has ended, or a rank has left."""
+        self._work.raise_if_ended()
+        if self._group.stalls.any_left([self._group.ranks[rank] for rank in self._others], self._group.key):
+            self._is_given_up = True
+            raise self._group.end(PeerError, self._text("a rank has left"))
+
+    def expire(self) -> None:
+        """See ``Watched``."""
+        self._is_given_up = True
+        raise self._group.end(DeadlineError, self._text(f"the deadline of {self._seconds:g} s passed"))
+
+    def _text(self, why: str) -> str:
+        group = self._group
+        where = (f"rank {rank} {group.stalls.whereabouts(group.ranks[rank], group.key)}" for rank in self._others)
+        text = f"{self._work.call} on rank {group.rank}: NCCL did not connect the ranks, {why}: {'; '.join(where)}"
+        return text + in_the_world(group.ranks)
+
+
+def reduce_all(port: Port, element: torch.Tensor) -> PortWork:
+    """The first call of a group."""
+    return port.allreduce([element], AllreduceOptions())
+
+
+def message_to(peer: int, rank: int) -> First:
+    """The first call of two ranks: the lower one sends."""
+
+    def send_or_receive(port: Port, element: torch.Tensor) -> PortWork:
+        return port.send([element], peer, 0) if rank < peer else port.recv([element], peer, 0)
+
+    return send_or_receive

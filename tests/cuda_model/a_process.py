@@ -1,0 +1,89 @@
+"""A process that is rank 0 of two; rank 1, a thread of it, makes one call and leaves. What rank 0 does is an argument.
+
+python -m tests.cuda_model.a_process NAME
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+from collections.abc import Callable
+
+import torch
+from torch.distributed import HashStore
+
+import collshim
+from collshim import world
+from collshim.torch.distributed.c10d.backend import NAME
+from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.transport import ProcessTransport
+from tests.cuda_model import kernels, model
+from tests.cuda_model.ranks import ones
+
+SECONDS = 20.0
+
+
+def leaving(store: HashStore) -> None:
+    """Rank 1."""
+    torch.cuda.set_device(1)
+    shared = ProcessWorld(store, 1, SECONDS, name="world0")
+    transport = ProcessTransport(shared, (0, 1), "all", checks=None)
+    shared.meet(2)
+    comm = world.World(transport, 1, 2, (0, 1)).communicator
+    comm.all_reduce(ones()).wait()
+    torch.cuda.synchronize()
+    comm.announce_leaving("has left the world")
+
+
+def reading() -> None:
+    """The program uses a number that no other rank was added to."""
+    print(collshim.current().communicator.all_reduce(ones()).wait().sum().item())
+
+
+def posting() -> None:
+    """It does not look at its last result."""
+    collshim.current().communicator.all_reduce(ones())
+
+
+def asking() -> None:
+    """It asks whether the call succeeded."""
+    work = collshim.current().communicator.all_reduce(ones())
+    work.wait().cpu()
+    print(work.exception())
+
+
+def over_torch() -> None:
+    """It is a program of torch's."""
+    torch.distributed.init_process_group(NAME, store=HashStore(), rank=0, world_size=2)
+    total = ones()
+    torch.distributed.all_reduce(total)
+    print(total.sum().item())
+
+
+def failing() -> None:
+    """Another error ends it."""
+    reading()
+    raise ValueError("not of a rank")
+
+
+DEEDS: dict[str, Callable[[], None]] = {deed.__name__: deed for deed in (reading, posting, asking, over_torch, failing)}
+
+
+def main() -> None:
+    """Make the world, do one call with rank 1, and do without it what is asked for."""
+    model.set_always("devices", 2)
+    kernels.install()
+    atexit.register(model.stop)
+    store = HashStore()
+    other = threading.Thread(target=leaving, args=(store,), daemon=True)
+    other.start()
+    torch.cuda.set_device(0)
+    collshim.init(0, 2, store=store, timeout=SECONDS).communicator.all_reduce(ones()).wait()
+    torch.cuda.synchronize()
+    other.join()
+    DEEDS[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""A call that is aborted after its wait, which on CUDA orders streams alone: its work, and the program, are told."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import torch
+
+import collshim.torch.distributed as dist
+from collshim import Communicator, Work
+from tests.cuda_model.hardware import require_model
+from tests.cuda_model.ranks import DEADLINE, SHORT, SLACK, Setting, among_gpus, device, ones, values
+from tests.engine.worlds import Outcome, attempt
+
+require_model()
+
+LONG = Setting(wait=20.0, rests=False)
+
+
+def leave(comm: Communicator) -> None:
+    """Rank 1 makes no other call."""
+
+
+def fail(comm: Communicator) -> None:
+    raise ValueError("no data")
+
+
+def come_late(comm: Communicator) -> None:
+    time.sleep(DEADLINE + SLACK)
+
+
+ENDS: dict[str, tuple[Setting, Callable[[Communicator], None], str]] = {
+    "it leaves": (LONG, leave, "PeerError"),
+    "it fails": (LONG, fail, "PeerError"),
+    "it is late": (SHORT, come_late, "DeadlineError"),
+}
+"""How it comes that rank 1 makes no second call: how long ranks wait, what it does, and the error of rank 0."""
+
+
+def warm(comm: Communicator) -> None:
+    comm.all_reduce(ones()).wait()
+    torch.cuda.synchronize()
+
+
+def told(work: Work[Any]) -> tuple[Any, ...]:
+    """What a work says of itself once the device is at rest."""
+    torch.cuda.synchronize()
+    name = type(work.exception()).__name__
+    return work.done(), name, attempt(work.wait).raised[0], attempt(work.result).raised[0]
+
+
+def reduced(comm: Communicator) -> Work[Any]:
+    return comm.all_reduce(ones())
+
+
+def sent(comm: Communicator) -> Work[Any]:
+    return comm.send(ones(), 1 - comm.rank)
+
+
+def received(comm: Communicator) -> Work[Any]:
+    return comm.recv(1 - comm.rank, like=ones())
+
+
+def alike(call: Callable[[Communicator], Work[Any]]) -> list[Callable[[Communicator], Work[Any]]]:
+    return [call, call]
+
+
+CALLS: dict[str, list[Callable[[Communicator], Work[Any]]]] = {
+    "all_reduce": alike(reduced),
+    "of no dtype of NCCL's": alike(lambda comm: comm.all_reduce(ones().to(torch.int16))),
+    "of a list": alike(lambda comm: comm.all_to_all([ones(), ones()], out=[ones(), ones()])),
+    "coalesced": alike(lambda comm: comm.all_reduce_coalesced([ones(), ones()])),
+    "send": [sent, received],
+    "recv": [received, sent],
+}
+"""By name what rank 0 calls and what rank 1 does."""
+
+
+def waited(comm: Communicator, end: str, name: str) -> Any:
+    call = CALLS[name][comm.rank]
+    call(comm).wait()
+    torch.cuda.synchronize()
+    if comm.rank == 1:
+        ENDS[end][1](comm)
+        return None
+    work = call(comm)
+    work.wait()
+    return told(work)
+
+
+CASES = [("it fails", "all_reduce"), ("it is late", "all_reduce"), *(("it leaves", name) for name in CALLS)]
+
+
+@pytest.mark.parametrize(("end", "name"), CASES)
+def test_a_work_that_was_waited_for_says_that_it_failed(end: str, name: str) -> None:
+    outcome, error = among_gpus(waited, 2, end, name, setting=ENDS[end][0])[0], ENDS[end][2]
+    assert outcome.value == (True, error, error, error), outcome
+
+
+def in_torchs_words(comm: Communicator) -> Any:
+    dist.init_process_group("nccl")
+    warm(comm)
+    if comm.rank == 1:
+        return None
+    work: Any = dist.all_reduce(ones(), async_op=True)
+    future = work.get_future()
+    assert work.wait()
+    torch.cuda.synchronize()
+    found = work.is_completed(), work.is_success(), type(work.exception()).__name__, attempt(work.wait).raised[0]
+    assert future.done()
+    return *found, attempt(work.result).raised[0], "rank 1 has left" in attempt(work.get_future().wait).text
+
+
+def test_a_work_of_the_torch_adapter_and_its_future_say_so() -> None:
+    found = among_gpus(in_torchs_words, 2, setting=LONG)[0].value
+    assert found == (True, False, "PeerError", "PeerError", "PeerError", True)
+
+
+def with_earlier_ones(comm: Communicator) -> Any:
+    """Several calls with nothing between them, of which rank 1 comes to the first two."""
+    warm(comm)
+    works = [comm.all_reduce(ones()) for _ in range(2 if comm.rank else 4)]
+    for work in works:
+        work.wait()
+    torch.cuda.synchronize()
+    return [type(work.exception()).__name__ for work in works]
+
+
+def test_works_whose_data_came_before_have_not_failed() -> None:
+    found = among_gpus(with_earlier_ones, 2, setting=LONG)
+    assert found[0].value == ["NoneType", "NoneType", "PeerError", "PeerError"]
+
+
+def after_the_deadline(comm: Communicator) -> Any:
+    warm(comm)
+    if comm.rank == 1:
+        come_late(comm)
+    total = ones()
+    work = comm.all_reduce(total, out=total)
+    work.wait()
+    torch.cuda.synchronize()
+    return total.tolist() == [2.0] * 4, type(work.exception()).__name__
+
+
+def test_a_rank_that_comes_after_the_deadline_gets_no_result() -> None:
+    assert values(among_gpus(after_the_deadline, 2, setting=SHORT)) == [(False, "DeadlineError")] * 2
+
+
+def test_the_log_has_the_abort_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    among_gpus(waited, 2, "it leaves", "all_reduce", setting=LONG)
+    found = [record for record in caplog.records if record.name == "collshim"]
+    assert [record.levelno for record in found] == [logging.ERROR]
+    assert "calls on the GPU were aborted" in found[0].getMessage()
+    assert "rank 1" in found[0].getMessage()
+
+
+def unasked(comm: Communicator) -> float | None:
+    warm(comm)
+    return None if comm.rank == 1 else float(comm.all_reduce(ones()).wait()[0].item())
+
+
+def test_closing_the_world_raises_what_nobody_was_told() -> None:
+    found = among_gpus(unasked, 2, setting=LONG)[0]
+    assert found.raised[:1] == ("PeerError",)
+    assert "rank 1 has left the world" in found.text
+
+
+def asked(comm: Communicator) -> None:
+    warm(comm)
+    if comm.rank == 0:
+        comm.all_reduce(ones()).wait().cpu()
+        assert "BrokenCommunicatorError" in attempt(lambda: comm.all_reduce(ones())).raised
+
+
+def test_closing_the_world_says_nothing_that_was_told() -> None:
+    values(among_gpus(asked, 2, setting=LONG))
+
+
+def ending(comm: Communicator, end: Callable[[Communicator], None]) -> list[Outcome]:
+    """Rank 0 closes a part of the world twice."""
+    part = comm.subgroup([0, 1])
+    assert part is not None
+    warm(part)
+    if comm.rank == 1:
+        part.close()
+        comm.announce_leaving("has left the world")
+        return []
+    part.all_reduce(ones()).wait().cpu()
+    return [attempt(end, part), attempt(end, part)]
+
+
+@pytest.mark.parametrize("end", [Communicator.close, Communicator.settle])
+def test_closing_a_group_raises_it_once(end: Callable[[Communicator], None]) -> None:
+    first, second = values(among_gpus(ending, 2, end, setting=LONG))[0]
+    assert first.raised[:1] == ("PeerError",)
+    assert second == Outcome()
+
+
+def dropping(comm: Communicator) -> None:
+    part = comm.subgroup([0, 1])
+    assert part is not None
+    warm(part)
+    if comm.rank == 0:
+        part.all_reduce(ones()).wait().cpu()
+
+
+def test_the_world_tells_of_a_group_that_was_dropped() -> None:
+    found = among_gpus(dropping, 2, setting=LONG)[0]
+    assert found.raised[:1] == ("PeerError",)
+    assert "rank 1 has left the world" in found.text
+
+
+def destroying(comm: Communicator, is_part: bool) -> list[Any]:
+    dist.init_process_group("nccl", timeout=timedelta(seconds=20))
+    group: Any = dist.new_group([0, 1]) if is_part else None
+    total = ones()
+    dist.all_reduce(total, group=group)
+    torch.cuda.synchronize()
+    if comm.rank == 1:
+        return []
+    dist.all_reduce(total, group=group)
+    total.cpu()
+    found = attempt(dist.destroy_process_group, group)
+    return [found.raised[:1], dist.is_initialized(), attempt(dist.destroy_process_group).raised[:1]]
+
+
+def test_destroy_process_group_raises_it() -> None:
+    raised, is_initialized, _ = among_gpus(destroying, 2, False, setting=LONG)[0].value
+    assert (raised, is_initialized) == (("PeerError",), False)
+
+
+def test_destroy_process_group_of_a_part_raises_it() -> None:
+    found = among_gpus(destroying, 2, True, setting=LONG)[0].value
+    assert found == [("PeerError",), True, ()]
+
+
+def in_a_race(comm: Communicator) -> Any:
+    """Waited for over and over by another thread while the group ends."""
+    warm(comm)
+    if comm.rank == 1:
+        return None
+    works = [comm.all_reduce(ones()) for _ in range(50)]
+    own = device()
+
+    def wait(work: Work[Any]) -> None:
+        torch.cuda.set_device(own)
+        time.sleep(0.01)
+        attempt(work.wait)
+
+    threads = [threading.Thread(target=wait, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.cuda.synchronize()
+    return {type(work.exception()).__name__ for work in works}
+
+
+def test_no_wait_of_another_thread_loses_the_failure() -> None:
+    assert among_gpus(in_a_race, 2, setting=LONG)[0].value == {"PeerError"}

@@ -1,0 +1,140 @@
+"""What the error of a wait says of the ranks that are missing, and which of them still may come."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+import torch
+
+import collshim
+from collshim.world import use
+from tests.engine.worlds import attempt, fresh, on_ranks, world
+
+SHORT, LONG = 1.0, 30.0
+"""Seconds of a deadline that is to pass, and of one that is not."""
+
+SLOW = 2.5
+"""Seconds: longer than a rank waits between two looks at the others."""
+
+
+def _away() -> str:
+    """Rank 1 is elsewhere in its program when rank 0's deadline passes."""
+    comm, control = fresh(), fresh()
+    comm.all_reduce(torch.ones(3)).wait()
+    if comm.rank == 1:
+        time.sleep(SHORT + 1.0)
+    text = attempt(comm.all_reduce(torch.ones(3)).wait, SHORT).text if comm.rank == 0 else ""
+    control.barrier().wait(LONG)
+    return text
+
+
+def test_the_line_and_the_last_call_of_a_missing_rank_are_told(checked: str) -> None:
+    told = on_ranks(_away, 2, checked, wait=LONG)[0]
+    assert "1 of 2 ranks did not come: rank 1 is in no collective: it runs test_whereabouts.py:" in told
+    assert " in _away, its last call was all_reduce(shape (3,), float32, op sum) at test_whereabouts.py:" in told
+
+
+def _closes() -> tuple[str, float]:
+    comm, group = fresh(), world().subgroup([0, 1])
+    assert group is not None
+    group.barrier().wait()
+    if comm.rank == 0:
+        group.close()
+        comm.barrier().wait(LONG)
+        return "", 0.0
+    began = time.monotonic()
+    text = attempt(group.all_reduce(torch.ones(3)).wait, LONG).text
+    took = time.monotonic() - began
+    comm.barrier().wait(LONG)
+    return text, took
+
+
+def test_a_rank_that_closed_the_group_is_told_at_once(transport: str) -> None:
+    text, took = on_ranks(_closes, 2, transport, wait=LONG)[1]
+    assert "rank 0 has closed this group and " in text
+    assert took < LONG / 2
+
+
+def _closes_and_sends_nothing() -> str:
+    group, control = world().subgroup([0, 1]), fresh()
+    assert group is not None
+    text = ""
+    if group.rank == 0:
+        group.close()
+    else:
+        text = attempt(group.recv(0, like=torch.ones(3)).wait, LONG).text
+    control.barrier().wait(LONG)
+    return text
+
+
+def test_who_awaits_a_message_of_a_closed_group_is_told(transport: str) -> None:
+    assert "rank 0 has closed this group and " in on_ranks(_closes_and_sends_nothing, 2, transport, wait=LONG)[1]
+
+
+def _closes_before_it_receives() -> str:
+    group, control = world().subgroup([0, 1]), fresh()
+    assert group is not None
+    if group.rank == 0:
+        sent = group.send(torch.ones(30_000), 1)
+        control.barrier().wait()
+        text = attempt(sent.wait, LONG).text
+    else:
+        control.barrier().wait()
+        group.close()
+        text = ""
+    control.barrier().wait(LONG)
+    return text
+
+
+@pytest.mark.filterwarnings("ignore:.*was never received:ResourceWarning")
+def test_a_larger_message_to_a_closed_group_is_not_taken_for_received(transport: str) -> None:
+    assert "rank 1 has closed this group" in on_ranks(_closes_before_it_receives, 2, transport, wait=LONG)[0]
+
+
+def _waits_in_two_groups() -> str:
+    """Two threads of rank 0 wait in a group each; rank 1 comes to neither, and waits for it in a third one."""
+    own, groups, third = collshim.current(), [fresh(), fresh()], fresh()
+
+    def wait(place: int) -> None:
+        with use(own):
+            call = groups[0].barrier if place == 0 else lambda: groups[1].all_reduce(torch.ones(3))
+            attempt(call().wait, 4 * SHORT)
+
+    if own.rank == 1:
+        time.sleep(SHORT)
+        return attempt(third.barrier().wait, SHORT).text
+    threads = [threading.Thread(target=wait, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    return ""
+
+
+def test_all_calls_that_the_threads_of_a_rank_wait_in_are_told(checked: str) -> None:
+    told = on_ranks(_waits_in_two_groups, 2, checked, wait=LONG)[1]
+    assert "rank 0 waits in " in told
+    assert "barrier() at test_whereabouts.py:" in told.partition("rank 0 waits in ")[2]
+    assert "all_reduce(shape (3,), float32, op sum) at test_whereabouts.py:" in told
+
+
+def _leaves_after_its_last_call() -> Any:
+    """Rank 1 has done its part and returns, while the root is busy for longer than between two looks at the others."""
+    comm = world()
+    if comm.rank == 0:
+        transport: Any = comm._transport
+        real = transport.stalls.never_come if hasattr(transport, "stalls") else None
+        work = comm.gather(torch.ones(200_000), 0)
+        time.sleep(SLOW)
+        if real is not None:  # as its look between two slices does
+            assert not real(transport.key, transport.ranks, transport.sequence - 1)
+        gathered: Any = work.wait(LONG)
+        return [part.sum().item() for part in gathered]
+    return comm.gather(torch.ones(200_000), 0).wait(LONG)
+
+
+def test_a_rank_that_left_does_not_fail_the_calls_it_took_part_in(transport: str) -> None:
+    assert on_ranks(_leaves_after_its_last_call, 2, transport, wait=LONG)[0] == [200_000.0] * 2

@@ -1,0 +1,55 @@
+"""Run a program in an environment that has some distributions, and what they require, and nothing else installed.
+
+python tests/packaging/named_alone.py NAME,... PROGRAM ARGUMENT...
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+
+
+def required(names: Iterable[str]) -> set[str]:
+    """These distributions, and those that they require without being asked for an extra."""
+    found, left = set[str](), [canonical(name) for name in names]
+    while left:
+        name = left.pop()
+        if name in found:
+            continue
+        try:
+            lines = distribution(name).requires or []
+        except PackageNotFoundError:  # for another system, say
+            continue
+        found.add(name)
+        left += [canonical(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in lines if "extra ==" not in line]
+    return found
+
+
+def canonical(name: str) -> str:
+    """A distribution's name as it is compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+class Refusing(MetaPathFinder):
+    """Finds none of the modules that other distributions have."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        allowed = required(names)
+        owners = packages_distributions()
+        self._refused = {name for name, owner in owners.items() if allowed.isdisjoint(map(canonical, owner))}
+        self._refused -= {"collshim", "collshim_pytest"}  # which come from the checkout
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> None:
+        """See ``MetaPathFinder``."""
+        if name.partition(".")[0] in self._refused:
+            raise ModuleNotFoundError(f"{name} is of no distribution that was named", name=name)
+
+
+if __name__ == "__main__":
+    sys.meta_path.insert(0, Refusing(sys.argv[1].split(",")))
+    del sys.argv[:2]
+    runpy.run_path(sys.argv[0], run_name="__main__")
