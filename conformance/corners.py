@@ -56,9 +56,13 @@ def dealt(binding: Binding, sizes: Sequence[int], shares: int) -> list[Case]:
 
 
 def _of_any_size(case: Case) -> Case:
-    """What a corner has in common with those of worlds of other sizes."""
-    group = None if case.group is None else (len(case.group) - case.size,)
-    return replace(case, size=0, group=group, lengths=None if case.lengths is None else ())
+    """What a corner has in common with those of worlds of other sizes: the last rank is -1, others but the first 1."""
+    last = len(case.ranks) - 1
+    root = 0 if case.root == 0 else -1 if case.root == last else 1
+    shift = 0 if case.shift == 1 else -1 if case.shift == last else 1
+    group = None if case.group is None else (int(len(case.group) == case.size),)
+    lengths = None if case.lengths is None else ()
+    return replace(case, size=0, group=group, lengths=lengths, root=root, shift=shift, seed=min(case.seed, 1))
 
 
 def refusals(binding: Binding, size: int) -> list[Case]:
@@ -129,7 +133,8 @@ def _large(binding: Binding, plain: Case) -> Iterator[Case]:
     wide = replace(plain, shape=LARGE)
     if 2 <= plain.size <= 4:
         exact = "float64" if "float64" in binding.admits.dtypes else plain.dtype
-        yield from (wide, replace(wide, lengths=_unequal(plain)), replace(wide, root=len(plain.ranks) - 1, dtype=exact))
+        root = len(plain.ranks) - 1 if plain.collective in ROOTED else 0
+        yield from (wide, replace(wide, lengths=_unequal(plain)), replace(wide, root=root, dtype=exact))
         yield replace(wide, layout="transposed")
         dtypes = ("bool", "complex64") if binding.form else ("bool", "complex64", "int64")
         yield from (replace(wide, dtype=dtype) for dtype in dtypes)
