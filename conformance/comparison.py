@@ -189,7 +189,8 @@ def _agree(actual: NDArray[Any], expected: NDArray[Any], terms: Terms) -> NDArra
     equal_bits = np.asarray(actual.reshape(-1).view(bits) == expected.reshape(-1).view(bits), dtype=np.bool_)
     agree = equal_bits.reshape(expected.shape)
     if terms.flushes and np.issubdtype(wanted.dtype, np.floating):
-        return agree | ((numbers == 0) & (wanted != 0) & (abs(wanted) < np.finfo(wanted.dtype).smallest_normal))
+        subnormal = (wanted != 0) & (abs(wanted) < np.finfo(wanted.dtype).smallest_normal)
+        return np.asarray(agree | ((numbers == 0) & subnormal), dtype=np.bool_)
     return agree
 
 
