@@ -14,7 +14,7 @@ THOROUGH = PROFILE == "thorough"
 TRANSPORTS = ("threads", "processes")
 SIZES = {"threads": (1, 2, 3, 4, 8), "processes": (1, 2, 3, 4)}  # of worlds
 # Of the corners, one share is asked at each size; all in a thorough run.
-SHARES = {"threads": 3, "processes": 4, "unchecked": 2}
+SHARES = {"threads": 2, "processes": 4, "unchecked": 2}
 
 
 def shares(transport: str) -> int:
