@@ -59,7 +59,7 @@ gpu-model: ## the tests for GPUs, on simulated ones, without any; the first time
 faults: .venv/.installed-test ## mistakes across ranks: collshim's errors, and torch's beside them
 	@$(call within,540) $(BIN)/python -m collshim faults
 
-mutants: .venv/.installed-test ## small faults put into copies of the code, each of which the suite must catch; up to half an hour
+mutants: .venv/.installed-test ## small faults put into copies of the code, each of which the suite must catch; half an hour or more
 	@$(call within,3300) $(BIN)/python -m collshim.conformance.mutants
 
 over-real: .venv/.installed-test ## the real MegEngine, MindSpore, OneFlow and TensorFlow, each in an environment of its own; downloads

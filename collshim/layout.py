@@ -118,13 +118,6 @@ def buffer(tensor: Tensor) -> memoryview:
     return view
 
 
-def from_bytes(data: Tensor, dtype: torch.dtype) -> Tensor:
-    """Flat bytes as a flat tensor of ``dtype``; a copy, since bytes in a message are aligned to nothing."""
-    whole = torch.empty(data.numel() // dtype.itemsize, dtype=dtype, device="cpu")
-    as_bytes(whole).copy_(data)
-    return whole
-
-
 def put_shared(own: Tensor, values: Tensor) -> bool:
     """Copy ``values`` into a tensor whose elements share memory; false if some that do had different values."""
     reach = sum((length - 1) * stride for length, stride in zip(own.shape, own.stride(), strict=True))

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from collshim.conformance.dtypes import computable
 from collshim.conformance.values import REDUCTIONS, Part, Shape, numbers, objects
 
 ONE_PART = ("all_reduce", "reduce", "broadcast", "all_gather", "gather", "ring")  # a rank gives one array
@@ -31,7 +32,9 @@ RINGS = ("ring", "ring_object")
 LAYOUTS = ("contiguous", "transposed", "strided")
 
 # Relative, for one rounding of a sum of a few numbers of size 1 in another order; real values only.
-TOLERANCE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 1e-5, "complex128": 1e-13}
+TOLERANCE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 1e-5, "complex128": 1e-13} | {
+    "bfloat16": 5e-2
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +45,7 @@ class Case:
         collective: its name, as in ``reference``.
         size: how many ranks the world has.
         shape: of one part: of a rank's array, or of each of the arrays that it has one of per rank.
-        dtype: NumPy's name of it.
+        dtype: its name: NumPy's, or bfloat16.
         axis: along which parts are joined.
         split_axis: along which a rank's array is cut into one part per rank.
         lengths: None where all parts have ``shape``; else their lengths along ``axis``: one per rank, or,
@@ -54,12 +57,13 @@ class Case:
         seed: of the values.
         layout: of the arrays in memory; a 0-d or empty array is a ``shape``.
         kind: of the arrays: torch or numpy.
-        family: "exact" for small integers, whatever the dtype, of which every reduction is exact, so that
-            answers compare bit for bit; "real" for normally distributed numbers, whose reductions have
-            ``TOLERANCE``.
+        family: "exact" for numbers that need all of the dtype's width and range, see ``extremes``, and of which
+            every reduction is exact, so that answers compare bit for bit; "real" for normally distributed numbers,
+            whose reductions have ``TOLERANCE``.
         gradient: whether each rank differentiates a loss, the sum of its result times ``values.weights``.
         fault: what is wrong with the call, as in ``bindings.invalid``; empty where nothing is.
-        given: the values themselves, in place of ``seed`` and ``family``: all parts end to end, giver by giver.
+        given: the values themselves, in place of ``seed`` and ``family``: all parts end to end, giver by giver; of a
+            complex number the real and the imaginary part.
     """
 
     collective: str
@@ -92,7 +96,7 @@ class Case:
 
     def __repr__(self) -> str:
         items = [item for item in fields(self)[1:] if getattr(self, item.name) != item.default]
-        arguments = [repr(self.collective), *(f"{item.name}={getattr(self, item.name)!r}" for item in items)]
+        arguments = [repr(self.collective), *(f"{item.name}={_printed(getattr(self, item.name))}" for item in items)]
         return f"Case({', '.join(arguments)})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -141,11 +145,14 @@ class Case:
 
     def values(self, takers: int) -> Sequence[Part]:
         """``takers`` parts for each giver, giver by giver, contiguous and read-only."""
-        return _values(self, takers)
+        return _kept_values(self, takers) if self.given is None else _values(self, takers)
 
     def giving(self, parts: Sequence[Part]) -> Case:
         """The same case with these values, giver by giver; they have the shapes of the case's own."""
-        return replace(self, given=tuple(np.concatenate([part.ravel() for part in parts]).tolist()))
+        flat = computable(np.concatenate([part.ravel() for part in parts]))
+        if np.iscomplexobj(flat):
+            flat = np.stack([np.real(flat), np.imag(flat)], axis=1).ravel()
+        return replace(self, given=tuple(flat.tolist()))
 
     def objects(self) -> list[Any]:
         """What each rank of the group gives, where that is one object: fresh."""
@@ -169,13 +176,27 @@ class Case:
 
 
 @lru_cache(maxsize=8)
+def _kept_values(case: Case, takers: int) -> Sequence[Part]:
+    """Kept, since every rank and the comparison of its answer ask for the parts of all.
+
+    Not of given values: a case with 0.0 among them equals one with -0.0.
+    """
+    return _values(case, takers)
+
+
 def _values(case: Case, takers: int) -> Sequence[Part]:
-    """Kept, since every rank and the comparison of its answer ask for the parts of all."""
     shapes = [case.part_shape(giver, taker) for giver in range(len(case.ranks)) for taker in range(takers)]
     parts = numbers(case, shapes)
     for part in parts:
         part.setflags(write=False)
     return parts
+
+
+def _printed(value: Any) -> str:
+    """A literal, which inf is not."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_printed, value))}{',' * (len(value) == 1)})"
+    return repr(value).replace("inf", "1e999") if isinstance(value, float) else repr(value)
 
 
 def _with(shape: Shape, axis: int, length: int) -> Shape:

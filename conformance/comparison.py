@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +30,23 @@ from collshim.conformance.bindings.answers import (
 )
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
+from collshim.conformance.dtypes import computable, name_of
 
 Difference = tuple[str, str, str]  # what, what it is, what it should be
+
+
+class Terms(NamedTuple):
+    """By what values are compared.
+
+    Attributes:
+        kind: of the arrays.
+        tolerance: see ``Case.tolerance``.
+        flushes: whether zero stands for a subnormal number too.
+    """
+
+    kind: str
+    tolerance: float
+    flushes: bool
 
 
 class DifferenceError(AssertionError):
@@ -72,7 +86,8 @@ def differences(
     elif isinstance(answer, Failure):
         yield "the exception", f"{answer.classes[0]}: {answer.message}", "none"
     elif rank in case.ranks:
-        yield from _answered(answer, binding.expected(case, case.ranks.index(rank), reference), case)
+        terms = Terms(case.kind, case.tolerance, bool(binding.flushes))
+        yield from _answered(answer, binding.expected(case, case.ranks.index(rank), reference), terms)
     elif answer != OUTSIDE:
         yield "the answer of a rank outside the group", repr(answer), repr(OUTSIDE)
 
@@ -98,11 +113,11 @@ def _refused(answer: Answer | Failure, refusal: Refusal, texts: bool) -> Iterato
         yield "the text of the exception", repr(answer.message), f"one that matches {refusal.match!r}"
 
 
-def _answered(answer: Answer, expected: Answer, case: Case) -> Iterator[Difference]:
-    yield from _trees("returned", answer.returned, expected.returned, case)
+def _answered(answer: Answer, expected: Answer, terms: Terms) -> Iterator[Difference]:
+    yield from _trees("returned", answer.returned, expected.returned, terms)
     yield from _names("arguments", answer.arguments, expected.arguments)
     for name in filter(answer.arguments.__contains__, expected.arguments):
-        yield from _trees(name, answer.arguments[name], expected.arguments[name], case)
+        yield from _trees(name, answer.arguments[name], expected.arguments[name], terms)
     for fact, holds in expected.facts.items():
         if answer.facts.get(fact) is not holds:
             yield f"that {fact}", str(answer.facts.get(fact)), str(holds)
@@ -113,82 +128,84 @@ def _names(what: str, actual: Any, expected: Any) -> Iterator[Difference]:
         yield f"the names in {what}", str(sorted(actual)), str(sorted(expected))
 
 
-def _trees(what: str, actual: Tree, expected: Tree, case: Case) -> Iterator[Difference]:
+def _trees(what: str, actual: Tree, expected: Tree, terms: Terms) -> Iterator[Difference]:
     if isinstance(expected, np.ndarray | np.generic):
-        yield from _arrays(what, actual, np.asarray(expected), case)
+        yield from _arrays(what, actual, np.asarray(expected), terms)
     elif isinstance(expected, Shaped):
-        yield from _shapes(what, actual, expected, case)
+        yield from _shapes(what, actual, expected, terms)
     elif type(actual) is not type(expected):
         yield what, _brief(actual), _brief(expected)
     elif isinstance(expected, Handle):
-        yield from _trees(f"{what}'s wait()", actual.waited, expected.waited, case)
+        yield from _trees(f"{what}'s wait()", actual.waited, expected.waited, terms)
     elif isinstance(expected, dict):
         yield from _names(what, actual, expected)
         for key in filter(actual.__contains__, expected):
-            yield from _trees(f"{what}[{key!r}]", actual[key], expected[key], case)
+            yield from _trees(f"{what}[{key!r}]", actual[key], expected[key], terms)
     elif isinstance(expected, list | tuple):
-        yield from _sequences(what, actual, expected, case)
-    elif actual != expected:
+        yield from _sequences(what, actual, expected, terms)
+    elif repr(actual) != repr(expected):  # which tells -0.0 from 0.0
         yield what, _brief(actual), _brief(expected)
 
 
-def _sequences(what: str, actual: Sequence[Tree], expected: Sequence[Tree], case: Case) -> Iterator[Difference]:
+def _sequences(what: str, actual: Sequence[Tree], expected: Sequence[Tree], terms: Terms) -> Iterator[Difference]:
     if len(actual) != len(expected):
         yield f"the length of {what}", str(len(actual)), str(len(expected))
     for place, (actual_item, expected_item) in enumerate(zip(actual, expected, strict=False)):
-        yield from _trees(f"{what}[{place}]", actual_item, expected_item, case)
+        yield from _trees(f"{what}[{place}]", actual_item, expected_item, terms)
 
 
-def _arrays(what: str, actual: Tree, expected: NDArray[Any], case: Case) -> Iterator[Difference]:
-    shape_differences = list(_shapes(what, actual, Shaped(expected.shape, _name(expected.dtype)), case))
+def _arrays(what: str, actual: Tree, expected: NDArray[Any], terms: Terms) -> Iterator[Difference]:
+    shape_differences = list(_shapes(what, actual, Shaped(expected.shape, name_of(expected.dtype)), terms))
     yield from shape_differences
     if not shape_differences and actual.values.tobytes() != expected.tobytes():
-        yield from _values(what, actual.values, expected, case.tolerance)
+        yield from _values(what, actual.values, expected, terms)
 
 
-def _shapes(what: str, actual: Tree, expected: Shaped, case: Case) -> Iterator[Difference]:
+def _shapes(what: str, actual: Tree, expected: Shaped, terms: Terms) -> Iterator[Difference]:
     if not isinstance(actual, Seen):
         yield what, _brief(actual), _brief(expected)
-    elif actual.kind != case.kind:
-        yield f"the kind of {what}", actual.kind, case.kind
-    elif _name(actual.values.dtype) != expected.dtype:
-        yield f"the dtype of {what}", _name(actual.values.dtype), expected.dtype
+    elif actual.kind != terms.kind:
+        yield f"the kind of {what}", actual.kind, terms.kind
+    elif name_of(actual.values.dtype) != expected.dtype:
+        yield f"the dtype of {what}", name_of(actual.values.dtype), expected.dtype
     elif actual.values.shape != expected.shape:
         yield f"the shape of {what}", str(actual.values.shape), str(expected.shape)
 
 
-@cache
-def _name(dtype: np.dtype[Any]) -> str:
-    return str(dtype)
-
-
-def _values(what: str, actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> Iterator[Difference]:
-    indices = np.argwhere(~_agree(actual, expected, tolerance))
+def _values(what: str, actual: NDArray[Any], expected: NDArray[Any], terms: Terms) -> Iterator[Difference]:
+    indices = np.argwhere(~_agree(actual, expected, terms))
     if len(indices):
         index = tuple(int(i) for i in indices[0])
         place = f"{what} at {list(index)}" if index else what
-        suffix = f" within {tolerance:g}" if tolerance else ""
-        yield place, str(actual[index]), f"{expected[index]}{suffix}"
+        suffix = f" within {terms.tolerance:g}" if terms.tolerance else ""
+        yield place, f"{computable(actual)[index]}", f"{computable(expected)[index]}{suffix}"
 
 
-def _agree(actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
-    if tolerance:
-        return np.asarray(np.isclose(actual, expected, rtol=tolerance, atol=tolerance))
+def _agree(actual: NDArray[Any], expected: NDArray[Any], terms: Terms) -> NDArray[np.bool_]:
+    numbers, wanted = computable(actual), computable(expected)
+    if terms.tolerance:
+        return np.asarray(np.isclose(numbers, wanted, rtol=terms.tolerance, atol=terms.tolerance))
     bits = np.dtype((np.void, expected.dtype.itemsize))
     equal_bits = np.asarray(actual.reshape(-1).view(bits) == expected.reshape(-1).view(bits), dtype=np.bool_)
-    return equal_bits.reshape(expected.shape)
+    agree = equal_bits.reshape(expected.shape)
+    if terms.flushes and np.issubdtype(wanted.dtype, np.floating):
+        subnormal = (wanted != 0) & (abs(wanted) < np.finfo(wanted.dtype).smallest_normal)
+        return np.asarray(agree | ((numbers == 0) & subnormal), dtype=np.bool_)
+    return agree
 
 
 def _brief(tree: Tree) -> str:
     """A tree without its values."""
     if isinstance(tree, Seen):
-        return f"a {tree.kind} array of shape {tree.values.shape} and dtype {tree.values.dtype}"
-    if isinstance(tree, np.ndarray | Shaped):
+        return f"a {tree.kind} array of shape {tree.values.shape} and dtype {name_of(tree.values.dtype)}"
+    if isinstance(tree, np.ndarray):
+        return f"an array of shape {tree.shape} and dtype {name_of(tree.dtype)}"
+    if isinstance(tree, Shaped):
         return f"an array of shape {tree.shape} and dtype {tree.dtype}"
     if isinstance(tree, Handle):
         return "a handle"
     if isinstance(tree, Opaque):
         return f"a {tree.type}"
-    if isinstance(tree, list | tuple):
+    if isinstance(tree, list | tuple | dict):
         return f"a {type(tree).__name__} of {len(tree)}"
     return repr(tree)

@@ -27,7 +27,9 @@ def corners(binding: Binding, size: int) -> list[Case]:
     plain = Case(binding.collective, size=size, reduce_op=binding.admits.reduce_ops[0], seed=1)
     plain = replace(plain, kind=binding.admits.kinds[0])
     varied = [plain, *_places(binding, plain)]
-    if binding.collective != "barrier" and binding.collective not in OBJECTS:
+    if binding.collective in OBJECTS:
+        varied += [replace(plain, kind=kind) for kind in binding.admits.kinds]
+    elif binding.collective != "barrier":
         varied += [*_arrays(binding, plain), *_calls(binding, plain), *_gradients(binding, plain)]
         varied += _large(binding, plain)
     return [case for case in dict.fromkeys(varied) if binding.supports(case)]
@@ -40,9 +42,27 @@ def shared_work(binding: Binding) -> Case | None:
     return case if moves and binding.supports(case) else None
 
 
-def share(cases: Sequence[Case], place: int, shares: int) -> list[Case]:
-    """Every ``shares``-th of ``cases``, from the one at ``place`` on: a part that differs from place to place."""
-    return [case for index, case in enumerate(cases) if index % shares == place % shares]
+def dealt(binding: Binding, sizes: Sequence[int], shares: int) -> list[Case]:
+    """In worlds of each of ``sizes`` one in ``shares`` of the corners, and every corner in one of them."""
+    alike: dict[Case, list[tuple[int, Case]]] = {}
+    for place, size in enumerate(sizes):
+        for case in corners(binding, size):
+            alike.setdefault(_of_any_size(case), []).append((place, case))
+    found: list[tuple[int, Case]] = []
+    for number, several in enumerate(alike.values()):
+        asked = [one for one in several if (one[0] - number) % shares == 0]
+        found += asked or [several[number % len(several)]]
+    return [case for _, case in sorted(found, key=lambda one: one[0])]
+
+
+def _of_any_size(case: Case) -> Case:
+    """What a corner has in common with those of worlds of other sizes: the last rank is -1, others but the first 1."""
+    last = len(case.ranks) - 1
+    root = 0 if case.root == 0 else -1 if case.root == last else 1
+    shift = 0 if case.shift == 1 else -1 if case.shift == last else 1
+    group = None if case.group is None else (int(len(case.group) == case.size),)
+    lengths = None if case.lengths is None else ()
+    return replace(case, size=0, group=group, lengths=lengths, root=root, shift=shift, seed=min(case.seed, 1))
 
 
 def refusals(binding: Binding, size: int) -> list[Case]:
@@ -80,16 +100,26 @@ def _arrays(binding: Binding, plain: Case) -> Iterator[Case]:
         yield replace(plain, kind=kind, layout="strided", shape=(1,))  # contiguous, and yet of stride 2
         yield from (replace(plain, kind=kind, shape=shape) for shape in ((), (1,), (0,), (0, 3), (2, 0), (1, 2, 3)))
     yield from (replace(plain, dtype=dtype) for dtype in admits.dtypes)
+    if not binding.form:
+        yield from (replace(plain, dtype=dtype, kind=kind) for dtype in ("float64", "int64") for kind in admits.kinds)
+        yield from (replace(plain, dtype="float64", layout=layout) for layout in admits.layouts)
 
 
 def _calls(binding: Binding, plain: Case) -> Iterator[Case]:
     admits = binding.admits
     if plain.collective in REDUCTIONS:
         yield from (replace(plain, reduce_op=op, dtype=_dtype(op)) for op in admits.reduce_ops)
+        yield from (replace(plain, reduce_op=op, dtype=dtype) for op in _ops(binding) for dtype in admits.dtypes)
         yield from (replace(plain, reduce_op=op, family="real") for op in admits.reduce_ops)
     solid = replace(plain, shape=(2, 3, 4))
     yield from (replace(solid, axis=axis, split_axis=cut) for axis in range(3) for cut in range(3))
     yield replace(plain, lengths=_unequal(plain))
+
+
+def _ops(binding: Binding) -> Sequence[str]:
+    """Those that are asked with every dtype: of another form of a function, one that compares for all."""
+    ops = binding.admits.reduce_ops
+    return [op for op in ops if op in (ops[0], "max")] if binding.form else ops
 
 
 def _gradients(binding: Binding, plain: Case) -> Iterator[Case]:
@@ -102,9 +132,12 @@ def _large(binding: Binding, plain: Case) -> Iterator[Case]:
     """What takes another way than small arrays, whose data goes along with the ranks' calls."""
     wide = replace(plain, shape=LARGE)
     if 2 <= plain.size <= 4:
-        yield from (wide, replace(wide, lengths=_unequal(plain)), replace(wide, root=len(plain.ranks) - 1))
+        exact = "float64" if "float64" in binding.admits.dtypes else plain.dtype
+        root = len(plain.ranks) - 1 if plain.collective in ROOTED else 0
+        yield from (wide, replace(wide, lengths=_unequal(plain)), replace(wide, root=root, dtype=exact))
         yield replace(wide, layout="transposed")
-        yield from (replace(wide, dtype=dtype) for dtype in ("bool", "complex64"))
+        dtypes = ("bool", "complex64") if binding.form else ("bool", "complex64", "int64")
+        yield from (replace(wide, dtype=dtype) for dtype in dtypes)
         yield from (replace(wide, reduce_op=op, dtype=_dtype(op)) for op in binding.admits.reduce_ops)
 
 

@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from collshim.conformance.dtypes import computable, name_of, typed
+
 Part: TypeAlias = NDArray[Any]
 
 _FOLDS: dict[str, Callable[[Part, Part], Part]] = {
@@ -120,12 +122,15 @@ def split(array: Part, size: int, axis: int = 0) -> list[Part]:
 
 
 def _reduced(parts: Sequence[Part], op: str) -> Part:
-    """The fold in rank order, rounded to the parts' dtype at each step as a rank would round it."""
-    total = np.asarray(fold(_FOLDS[op], parts)).astype(parts[0].dtype)
-    return _divided(total, len(parts)) if op == "avg" else total
+    """The fold in rank order, rounded to the parts' dtype at each step as a rank would round it, bfloat16 once."""
+    numbers = [computable(part) for part in parts]
+    total = np.asarray(fold(_FOLDS[op], numbers)).astype(numbers[0].dtype)
+    return typed(_divided(total, len(parts)) if op == "avg" else total, name_of(parts[0].dtype))
 
 
 def _divided(total: Part, size: int) -> Part:
-    if not np.issubdtype(total.dtype, np.inexact):
-        raise ValueError(f"avg: the dtype is {total.dtype}, should be a floating or complex one")
+    if np.issubdtype(total.dtype, np.integer):
+        if (total % size).any():
+            raise ValueError(f"avg: the sums are {total.tolist()}, should be multiples of {size}: conventions differ")
+        return np.asarray(total // size)
     return np.asarray(total / total.dtype.type(size)).astype(total.dtype)

@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from collshim.conformance.bindings.admits import COMPLEX, DIFFERENTIATED, FLOATS, Admits
+from collshim.conformance.bindings.admits import DIFFERENTIATED, INEXACT, Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
 from collshim.conformance.corners import groups
@@ -87,7 +87,7 @@ def _numbers(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
     pairs = list(product(admits.dtypes, admits.reduce_ops if case.collective in REDUCTIONS else ("sum",)))
     options = [replace(case, dtype=dtype, reduce_op=op) for dtype, op in pairs]
     drawn_case = draw(st.sampled_from([option for option in options if admits.case(option)]))
-    inexact = drawn_case.dtype in (*FLOATS, *COMPLEX)
+    inexact = drawn_case.dtype in INEXACT
     return replace(drawn_case, family=draw(st.sampled_from(("exact", "real"))) if inexact else "exact")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,7 @@ from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import DifferenceError
-from collshim.conformance.corners import corners, refusals, share, shared_work
+from collshim.conformance.corners import corners, dealt, refusals, shared_work
 from collshim.conformance.effort import SIZES, TRANSPORTS, shares
 from collshim.conformance.missing import require
 from collshim.conformance.patience import BEARABLE, Patience
@@ -69,9 +68,7 @@ def test_drawn_cases_agree(
 @every_binding
 def test_corner_cases_agree(pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str) -> None:
     """In two ranks first; over the other sizes the corners are dealt out, so that each size has a part of them."""
-    dealt = enumerate(sizes(binding, transport))
-    cases = [*chain(*(share(corners(binding, size), place, shares(transport)) for place, size in dealt))]
-    ask(pools, patience, rules, binding, transport, cases)
+    ask(pools, patience, rules, binding, transport, dealt(binding, sizes(binding, transport), shares(transport)))
 
 
 @pytest.mark.parametrize("transport", ["threads"])
@@ -102,9 +99,8 @@ def test_ranks_that_do_not_compare_their_calls_agree(
     pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str
 ) -> None:
     """Each twice, since the second one is not validated; without gradients, which ranks learn of by comparing."""
-    plain = {size: [case for case in corners(binding, size) if not case.gradient] for size in (2, 3)}
-    dealt = [share(cases, place, shares(transport)) for place, cases in enumerate(plain.values())]
-    ask(pools, patience, rules, binding, transport, (case for case in chain(*dealt) for _ in range(2)))
+    plain = [case for case in dealt(binding, (2, 3), shares(transport)) if not case.gradient]
+    ask(pools, patience, rules, binding, transport, (case for case in plain for _ in range(2)))
 
 
 def ask(

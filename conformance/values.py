@@ -6,75 +6,160 @@ Standard library and NumPy only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collshim.conformance import extremes
+from collshim.conformance.dtypes import typed
+from collshim.conformance.extremes import Places
+
 Part: TypeAlias = NDArray[Any]
 Shape: TypeAlias = "tuple[int, ...]"
 
 REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter")
+_SEEDS = 32
+"""From how many numbers a case's labels may start: few, since they count from the limits of a dtype inwards."""
+_PERIOD = 333 * len(extremes.KINDS)
 
 
 def numbers(case: Any, shapes: Sequence[Shape]) -> list[Part]:
-    """One array of each shape, by the case's seed, family and dtype."""
-    counts = [int(np.prod(shape, dtype=np.int64)) for shape in shapes]
-    pieces = np.split(_whole(case, sum(counts)), np.cumsum(counts)[:-1])
-    arrays = [piece.astype(case.dtype) if case.given is not None else _typed(piece, case.dtype) for piece in pieces]
-    return [piece.reshape(shape) for piece, shape in zip(arrays, shapes, strict=True)]
+    """One array of each shape, giver by giver, by the case's seed, family and dtype.
+
+    Long ones repeat their first ``_PERIOD`` numbers.
+    """
+    lengths = [prod(shape) for shape in shapes]
+    counts = lengths if case.given is not None else [min(length, _PERIOD) for length in lengths]
+    whole = typed(_whole(case, counts), case.dtype)
+    pieces = np.split(whole, list(accumulate(counts))[:-1])
+    several = zip(pieces, shapes, lengths, strict=True)
+    return [np.resize(one, shape) if length > _PERIOD else one.reshape(shape) for one, shape, length in several]
 
 
 def objects(case: Any, count: int) -> list[Any]:
-    """``count`` objects that pickle, no two alike, of growing size."""
+    """``count`` objects that pickle, no two alike, of growing size; arrays in them are NumPy's."""
     return [_object(case.seed % 1000 + place, place) for place in range(count)]
 
 
 def weights(shape: Shape, rank: int, dtype: str) -> Part:
-    """By what a rank's loss multiplies a part of its result: small whole numbers that differ between ranks."""
+    """By what a rank's loss multiplies a part of its result: whole numbers that differ between ranks.
+
+    They have more digits than half the dtype's width holds, and so few that sums over the ranks are exact.
+    """
     count = int(np.prod(shape, dtype=np.int64))
-    return (np.arange(count) % 4 + rank + 1).reshape(shape).astype(dtype)
+    least = 2 ** (extremes.floats(dtype).digits // 2)
+    thirds = least + 1 + 2 * (np.arange(count) % 64) + rank  # three ranks average exactly, as 2, 4 and 8 do
+    whole: Part = 3 * thirds
+    return whole.reshape(shape).astype(dtype)
 
 
 def _object(label: int, size: int) -> Any:
+    tensors = {dtype: _array(label, dtype) for dtype in _IN_OBJECTS} if size % 4 == 0 else {}
     kinds: list[Any] = [
-        {"label": label, "text": "ä" * size, "nested": [1.5, None, (True, size)]},
+        {"label": label, "text": "ä" * size, "nested": [None, (True, size), *_PRECISE], "tensors": tensors},
         ("tuple", label, [label] * size),
-        [label, {"inner": list(range(size))}],
-        label,
+        [2**63 + label, {"inner": list(range(size))}, _array(label, "float32")],
+        2**53 + 1 + label,
     ]
     return kinds[size % len(kinds)]
 
 
-def _whole(case: Any, count: int) -> Part:
+_PRECISE = (1 + 2**-50, 2**53 - 1, -0.0, 2.0**-1074, float("inf"))
+_IN_OBJECTS = (
+    *("float64", "float32", "float16", "bfloat16", "complex128", "complex64"),
+    *("int64", "int32", "int8", "uint8"),
+)
+
+
+def _array(label: int, dtype: str) -> Part:
+    return _kept_array(label, dtype).copy()
+
+
+@lru_cache(maxsize=1024)
+def _kept_array(label: int, dtype: str) -> Part:
+    at = _places([6], 1, label, np.ones(6, np.int64))
+    return typed(_labels(at, dtype), dtype)
+
+
+def _whole(case: Any, counts: Sequence[int]) -> Part:
+    """The numbers of all parts end to end."""
     if case.given is not None:
-        return np.asarray(case.given)
+        given = np.asarray(case.given)
+        return _complex(*given.reshape(-1, 2).T) if _is_complex(case.dtype) else given
     random = np.random.default_rng(case.seed)
     if case.family == "real":
-        return random.standard_normal(count)
+        real = random.standard_normal(sum(counts))
+        return _complex(real, real[::-1]) if _is_complex(case.dtype) else real
+    label = int(random.integers(0, _SEEDS))
+    at = _places(counts, len(case.ranks), label, random.choice(np.array([-1, 1]), sum(counts)))
     if case.collective in REDUCTIONS:
-        return _addends(random, count, case)
-    return _labels(random, count, case.dtype)
+        return _reduced(case, at, random)
+    return extremes.booleans(at, random) if case.dtype == "bool" else _labels(at, case.dtype)
 
 
-def _addends(random: np.random.Generator, count: int, case: Any) -> Part:
-    """Nonzero, and so small that sums and products of eight are exact in float16; averages are whole."""
+def _places(counts: Sequence[int], ranks: int, label: int, sign: Part) -> Places:
+    """Of parts with so many numbers, giver by giver, as many of each; labels start from ``label``."""
+    starts = np.cumsum(counts) - counts
+    index = np.arange(sum(counts))
+    parts = np.arange(len(counts))
+    giver = np.repeat(parts // max(len(counts) // ranks, 1), counts)
+    return Places(ranks, giver, index - np.repeat(starts, counts), label + index, sign)
+
+
+def _labels(at: Places, dtype: str) -> Part:
+    if _is_complex(dtype):
+        form = extremes.floats(dtype)
+        return _complex(extremes.float_labels(at, form), extremes.float_labels(_aside(at), form))
+    if dtype.startswith(("int", "uint")):
+        return extremes.integer_labels(at, dtype)
+    return extremes.float_labels(at, extremes.floats(dtype))
+
+
+def _reduced(case: Any, at: Places, random: np.random.Generator) -> Part:
+    """What is reduced, by the kind of reduction."""
     if case.dtype == "bool":
-        return random.integers(0, 2, count)
-    values = random.integers(1, 3 if case.reduce_op == "prod" else 10, count)
-    if not case.dtype.startswith("uint"):
-        values *= random.choice(np.array([-1, 1]), count)
-    return values * len(case.ranks) if case.reduce_op == "avg" else values
+        return extremes.boolean_addends(at)
+    if case.reduce_op in ("band", "bor", "bxor"):
+        return extremes.bits(at, case.dtype, random)
+    if case.reduce_op in ("min", "max"):
+        return _labels(at, case.dtype)
+    return _factors(case, at) if case.reduce_op == "prod" else _addends(case.dtype, at, case.reduce_op == "avg")
 
 
-def _labels(random: np.random.Generator, count: int, dtype: str) -> Part:
-    """Consecutive numbers, so that an element in a wrong place shows, from a start that the seed picks."""
-    if dtype == "bool":
-        return random.integers(0, 2, count)
-    span = 120 if dtype in ("int8", "uint8") else 2000
-    return (random.integers(0, span) + np.arange(count)) % span
+def _addends(dtype: str, at: Places, average: bool) -> Part:
+    if dtype.startswith(("int", "uint")):
+        return extremes.integer_addends(at, dtype, average=average)
+    form = extremes.floats(dtype)
+    if not _is_complex(dtype):
+        return extremes.float_addends(at, form, average=average, infinite=True)
+    real, imaginary = (
+        extremes.float_addends(place, form, average=average, infinite=False) for place in (at, _aside(at))
+    )  # an infinite complex number divided by a size is none
+    return _complex(real, imaginary)
 
 
-def _typed(values: Part, dtype: str) -> Part:
-    array = values.astype(dtype)
-    return array + np.array(1j, dtype) * array[::-1] if dtype.startswith("complex") else array
+def _factors(case: Any, at: Places) -> Part:
+    """A gradient multiplies the products of the others' factors with weights, which is to be exact too."""
+    if case.dtype.startswith(("int", "uint")):
+        return extremes.integer_factors(at, case.dtype)
+    return extremes.small_factors(at) if case.gradient else extremes.float_factors(at, extremes.floats(case.dtype))
+
+
+def _aside(at: Places) -> Places:
+    """For imaginary parts: other kinds of numbers than the real ones at the same places."""
+    return at._replace(position=at.position + 3, label=at.label + _SEEDS)
+
+
+def _complex(real: Part, imaginary: Part) -> Part:
+    """No arithmetic, which would make NaN of an infinity, and lose the sign of a zero."""
+    whole = np.empty(len(real), np.complex128)
+    whole.real, whole.imag = real, imaginary
+    return whole
+
+
+def _is_complex(dtype: str) -> bool:
+    return dtype.startswith("complex")

@@ -11,6 +11,7 @@ from collshim.conformance.reference import BITWISE
 
 FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
+INEXACT = (*FLOATS, "bfloat16", *COMPLEX)
 DIFFERENTIATED = ("float32", "float64")
 
 
@@ -52,7 +53,8 @@ class Admits:
         return there and self._group(case) and self._reduction(case) and self._differentiable(case)
 
     def _array(self, case: Any) -> bool:
-        return case.dtype in self.dtypes and case.kind in self.kinds and case.layout in self.layouts
+        there = case.dtype in self.dtypes and case.kind in self.kinds and case.layout in self.layouts
+        return there and (case.dtype, case.kind) != ("bfloat16", "numpy")
 
     def _shape(self, case: Any) -> bool:
         ndim = len(case.shape)
@@ -74,7 +76,7 @@ class Admits:
 
     def _reduction(self, case: Any) -> bool:
         """Whether the reduction is among those admitted, and means something for numbers of this kind."""
-        op, inexact = case.reduce_op, case.dtype in (*FLOATS, *COMPLEX)
+        op, inexact = case.reduce_op, case.dtype in INEXACT
         if op not in self.reduce_ops or not (inexact or case.family == "exact"):
             return False
         if inexact:

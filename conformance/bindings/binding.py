@@ -20,6 +20,7 @@ from collshim.conformance.bindings.answers import OUTSIDE, Answer, Refusal, Tree
 from collshim.conformance.bindings.differentiation import by_backward
 from collshim.conformance.bindings.kinds import KINDS
 from collshim.conformance.bindings.rank_context import RankContext
+from collshim.conformance.dtypes import full
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Binding(ABC):
         options: keyword arguments of every call.
         admits: the limits of what is asked.
         refused: what the framework refuses, one case for each reason.
+        flushes: why zero may stand in a result for a subnormal number; empty where it may not.
         alone: why a peer that speaks another dialect does not meet this call; empty where it does.
         example: what the page of its collective shows, where this spelling stands there for its framework: statements,
             and an expression at the end, see ``conventions.starts``.
@@ -80,6 +82,7 @@ class Binding(ABC):
     options: Mapping[str, Any] = field(default_factory=dict)
     admits: Admits
     refused: tuple[Refused, ...] = ()
+    flushes: str = ""
     alone: str = ""
     example: str = ""
     notes: tuple[str, ...] = ()
@@ -150,6 +153,15 @@ def made(case: Any, values: NDArray[Any]) -> Any:
     return KINDS[case.kind].make(values)
 
 
+def with_arrays(case: Any, tree: Tree) -> Tree:
+    """``tree`` with NumPy's arrays exchanged for arrays of the case's kind."""
+    if isinstance(tree, dict):
+        return {key: with_arrays(case, value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)(with_arrays(case, item) for item in tree)
+    return made(case, tree) if isinstance(tree, np.ndarray) else tree
+
+
 def blank(case: Any, shape: Sequence[int]) -> Any:
     """An array to write into, full of values that no answer has by chance."""
     return made(case, blank_values(case, shape))
@@ -157,7 +169,7 @@ def blank(case: Any, shape: Sequence[int]) -> Any:
 
 def blank_values(case: Any, shape: Sequence[int]) -> NDArray[Any]:
     """What ``blank`` is full of."""
-    return np.full(shape, case.dtype == "bool" or 99, case.dtype)
+    return full(shape, case.dtype == "bool" or 99, case.dtype)
 
 
 def address(array: Any, case: Any) -> int:

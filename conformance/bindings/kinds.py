@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from collshim.conformance.dtypes import BFLOAT16, bits_of
+
 
 class Kind(Protocol):
     """What a binding needs of a kind of array."""
@@ -64,11 +66,17 @@ class Torch:
 
     def make(self, values: NDArray[Any]) -> Any:
         """A tensor over the memory of ``values``, with its strides."""
-        return import_module("torch").from_numpy(values)
+        torch = import_module("torch")
+        if values.dtype == BFLOAT16:
+            return torch.from_numpy(bits_of(values)).view(torch.bfloat16)
+        return torch.from_numpy(values)
 
     def read(self, array: Any) -> NDArray[Any]:
         """A copy in NumPy's terms."""
-        return np.array(array.detach().cpu().resolve_conj().resolve_neg().numpy(), order="C")
+        plain = array.detach().cpu().resolve_conj().resolve_neg()
+        if plain.dtype is import_module("torch").bfloat16:
+            return np.array(plain.view(import_module("torch").uint16).numpy(), order="C").view(BFLOAT16)
+        return np.array(plain.numpy(), order="C")
 
     def holds(self, value: object) -> bool:
         """Whether ``value`` is a tensor; nothing is one before torch is imported."""

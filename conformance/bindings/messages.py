@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from collshim.conformance.bindings.answers import Answer, Tree, waited
-from collshim.conformance.bindings.binding import Binding, blank, blank_values, own, place_in
+from collshim.conformance.bindings.binding import Binding, blank, blank_values, own, place_in, with_arrays
 from collshim.conformance.bindings.rank_context import RankContext
 
 PEERS = ("rank", "rank of another", "optional rank")
@@ -165,7 +165,7 @@ class RingObjects(Messages):
     def arguments(self, context: RankContext, case: Any) -> tuple[Any, Any]:
         """This rank's objects, and blanks."""
         rank = place_in(case, context)
-        return [case.objects()[rank], rank], [BLANK, BLANK]
+        return [with_arrays(case, case.objects()[rank]), rank], [BLANK, BLANK]
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
         """The objects of the rank behind."""

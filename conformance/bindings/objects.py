@@ -8,7 +8,7 @@ from typing import Any
 
 from collshim.conformance.bindings.answers import Answer, Tree
 from collshim.conformance.bindings.arguments import Asker, said
-from collshim.conformance.bindings.binding import Binding, place_in
+from collshim.conformance.bindings.binding import Binding, place_in, with_arrays
 from collshim.conformance.bindings.messages import BLANK
 from collshim.conformance.bindings.rank_context import RankContext
 
@@ -60,7 +60,8 @@ class OfObjects(Binding):
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
         """Give what the roles say."""
         rank = place_in(case, context)
-        held = {name: _HELD[role][0](case, rank) for name, role in self.takes.items() if role in _HELD}
+        given = {name: _HELD[role][0](case, rank) for name, role in self.takes.items() if role in _HELD}
+        held = {name: with_arrays(case, tree) for name, tree in given.items()}
         others = {name: role for name, role in self.takes.items() if name not in held}
         values = said(others, Asker(context, self.framework, case, rank, group))
         return Answer(context.function(self.path)(*held.values(), **values), held)

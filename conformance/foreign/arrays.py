@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collshim.conformance.bindings.kinds import Kind, Torch
+from collshim.conformance.dtypes import computable, name_of, typed
 from collshim.conformance.recorder.dialects import dialect
 from collshim.conformance.recorder.trees import Arrays
 
@@ -22,11 +23,12 @@ class Native:
 
     def make(self, values: NDArray[Any]) -> Any:
         """An array of these values and, where the framework has such and there are two axes, of these strides."""
-        return self._arrays.make(values, values.dtype.name, _layout(values), False)
+        return self._arrays.make(computable(values), name_of(values.dtype), _layout(values), False)
 
     def read(self, array: Any) -> NDArray[Any]:
         """The values of ``array`` in memory of their own."""
-        return np.array(self._arrays.read(array)[1], order="C")
+        dtype, values = self._arrays.read(array)
+        return typed(values, dtype) if dtype == "bfloat16" else np.array(values, order="C")
 
     def holds(self, value: object) -> bool:
         """Whether ``value`` is an array of the framework's."""

@@ -18,7 +18,7 @@ PROTOCOL = 4
 class _Pickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, np.ndarray):
-            return array, (obj.dtype.str, obj.shape, obj.tobytes())
+            return array, (obj.dtype.descr if obj.dtype.names else obj.dtype.str, obj.shape, obj.tobytes())
         return NotImplemented
 
 
@@ -34,6 +34,6 @@ def unpacked(data: bytes) -> Any:
     return pickle.loads(data)
 
 
-def array(dtype: str, shape: tuple[int, ...], data: bytes) -> NDArray[Any]:
+def array(dtype: Any, shape: tuple[int, ...], data: bytes) -> NDArray[Any]:
     """An array in memory of its own."""
     return np.frombuffer(data, dtype).reshape(shape).copy()

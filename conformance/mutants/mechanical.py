@@ -1,8 +1,9 @@
-"""Mutants made by a rule: a comparison that says the opposite, or an index that is off by one.
+"""Mutants made by a rule: a comparison that says the opposite, an index that is off by one, a copy that is rounded.
 
 Every place in the files that move or compute data is a candidate. Which are taken follows from a hash of the place, so
-that a change elsewhere in the code takes no others; from one file at most one is. ``harmless.toml`` names the places
-where the fault changes nothing that a caller can see, each with the reason; the next candidate is taken instead.
+that a change elsewhere in the code takes no others; from one file at most one is, and at most one copy.
+``harmless.toml`` names the places where the fault changes nothing that a caller can see, each with the reason; the next
+candidate is taken instead.
 """
 
 from __future__ import annotations
@@ -54,11 +55,16 @@ FILES = (
     "megengine/functional/_axes.py",
 )
 
+COPYING = ("coalesced.py", "transports/threads/messages.py", "transports/threads/transport.py")
+"""Files of which copies alone are candidates."""
+
 _TRANSPORTS = {
     "transports/processes/fingerprint.py": "processes",
     "transports/processes/gloo.py": "processes",
     "transports/processes/reductions.py": "processes",
     "transports/processes/request.py": "processes",
+    "transports/threads/messages.py": "threads",
+    "transports/threads/transport.py": "threads",
 }
 """Of the files that one transport alone uses, or one above all."""
 
@@ -76,6 +82,13 @@ _OPPOSITE: dict[type[ast.cmpop], str] = {
 }
 
 
+_ROUNDED = "what is copied is rounded to half its width"
+_HALVED = (
+    "(lambda one, torch=__import__('torch'): one.to({torch.float64: torch.float32, torch.float32: torch.bfloat16,"
+    " torch.int64: torch.int32}.get(one.dtype, one.dtype)))"
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CodeLocation(Mutant):
     """A mechanical mutant: ``new`` in the place of ``old``, the ``count``-th such text within its function."""
@@ -83,6 +96,11 @@ class CodeLocation(Mutant):
     old: str
     new: str
     count: int
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is a copy that is rounded."""
+        return self.fault == _ROUNDED
 
     def applied(self, source: str) -> str:
         """The text of the file with ``new`` in the place of ``old``."""
@@ -93,13 +111,14 @@ class CodeLocation(Mutant):
 
 
 def mechanical(count: int = COUNT) -> list[CodeLocation]:
-    """The mutants that are made of the code as it is here."""
+    """The mutants that are made of the code as it is here: ``count``, and the copies."""
     harmless = {entry["name"] for entry in declared_harmless()}
     chosen: dict[str, CodeLocation] = {}
+    copies: dict[str, CodeLocation] = {}
     for place in sorted(candidates(), key=lambda place: sha256(f"{SEED} {place.name}".encode()).digest()):
         if place.name not in harmless:
-            chosen.setdefault(place.file, place)
-    return list(chosen.values())[:count]
+            (copies if place.is_copy else chosen).setdefault(place.file, place)
+    return [*list(chosen.values())[:count], *copies.values()]
 
 
 def declared_harmless() -> list[dict[str, Any]]:
@@ -110,7 +129,10 @@ def declared_harmless() -> list[dict[str, Any]]:
 
 def candidates() -> list[CodeLocation]:
     """Every place that could be taken."""
-    return [place for file in FILES for place, _, _ in _places(file, (tree.PACKAGE / file).read_text("utf-8"))]
+    found = [
+        place for file in (*FILES, *COPYING) for place, _, _ in _places(file, (tree.PACKAGE / file).read_text("utf-8"))
+    ]
+    return [place for place in found if place.is_copy or place.file in FILES]
 
 
 def _places(file: str, source: str) -> Iterator[tuple[CodeLocation, int, int]]:
@@ -162,7 +184,14 @@ def _changed(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, s
         return start, end, new, f"the comparison says {opposite}"
     if isinstance(node, ast.Subscript):
         return _shifted(node, source, starts)
-    return None
+    return _rounded(node, source, starts)
+
+
+def _rounded(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "copy_"):
+        return None
+    (start, end), (first, last) = _span(node, starts), _span(node.args[0], starts)
+    return start, end, f"{source[start:first]}{_HALVED}({source[first:last]}){source[last:end]}", _ROUNDED
 
 
 def _shifted(node: ast.Subscript, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
-from collshim.conformance.corners import corners, refusals, share
+from collshim.conformance.corners import corners, dealt, refusals
 from collshim.conformance.effort import SIZES, shares
 from collshim.conformance.recorder import recordings
 from collshim.conformance.recorder.recordings import Recording
@@ -59,10 +59,8 @@ class Plan:
             return [self.only[1]]
         sizes = [size for size in self.sizes or SIZES[transport] if size >= binding.admits.least_size]
         sizes_in_order = sorted(sizes, key=lambda size: (size != 2, size == 1))
-        dealt = min(shares(transport), max(1, len(sizes)))
         found = [*self._reductions(binding, sizes_in_order)]
-        for place, size in enumerate(sizes_in_order):
-            found += share(corners(binding, size), place, dealt)
+        found += dealt(binding, sizes_in_order, min(shares(transport), max(1, len(sizes))))
         found += refusals(binding, 2) if 2 in sizes else []
         return [case for case in dict.fromkeys(found) if self.admits(binding, case)]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from collshim.conformance.bindings.answers import Answer, Failure, Handle, Opaque, Seen, Tree
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, Case
+from collshim.conformance.dtypes import computable, name_of
 from collshim.conformance.recorder.asked import Asked
 from collshim.conformance.recorder.trees import array_of, is_array
 
@@ -57,10 +58,12 @@ def tree(node: Tree) -> str:
 
 def array(values: NDArray[Any], dtype: str = "") -> str:
     """An array by its dtype, shape and values."""
-    text = np.array2string(values, separator=", ", threshold=_ELEMENTS, max_line_width=100_000)
+    text = np.array2string(
+        computable(values), separator=", ", threshold=_ELEMENTS, max_line_width=100_000, floatmode="unique"
+    )
     shape = ", ".join(map(str, values.shape))
     numbers = re.sub(r"\s+", " ", text).replace("[ ", "[")  # NumPy pads them to columns
-    return f"{dtype or values.dtype}[{shape}] {numbers}"
+    return f"{dtype or name_of(values.dtype)}[{shape}] {numbers}"
 
 
 def recorded_inputs(asked: Asked) -> tuple[str, ...]:

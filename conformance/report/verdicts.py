@@ -54,7 +54,7 @@ class Verdicts:
         self._cases[faults[0], binding.name] += 1  # what the first one explains need not show the others
         if not lines:
             return PASS, ""
-        found = [next((fault for fault in faults if fault.explains(line)), None) for line in lines]
+        found = [next((fault for fault in faults if fault.explains(line, case)), None) for line in lines]
         if None in found:
             known = "\n".join(fault.reason for fault in faults)
             return FAIL, f"known to deviate in another way: {known}\n{text}"

@@ -75,6 +75,7 @@ _ALL_GATHER_INTO = _spelled(
     "all_gather",
     result="output_tensor",
     arrangement="joined",
+    loose=True,
     admits=_CONCATENATED,
 )
 _GATHER_LIST = _spelled(

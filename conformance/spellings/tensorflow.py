@@ -99,7 +99,7 @@ def _gathered(case: Any, rank: int, reference: Any) -> Tree:
 
 def _reduced(case: Any, rank: int, reference: Any) -> Tree:
     """MEAN divides, so integers become float64 where replicas are several."""
-    if case.reduce_op != "avg" or not np.issubdtype(case.dtype, np.integer):
+    if case.reduce_op != "avg" or not case.dtype.startswith("int"):
         return reference.all_reduce(case.arrays(), case.reduce_op)[rank]
     total = reference.all_reduce(case.arrays(), "sum")[rank]
     return total if len(case.ranks) == 1 else np.asarray(total / np.float64(len(case.ranks)))
@@ -108,7 +108,7 @@ def _reduced(case: Any, rank: int, reference: Any) -> Tree:
 FRAMEWORK = Framework("tensorflow", _enter, _group, op=_op, needs=(_DISTRIBUTE + "MultiWorkerMirroredStrategy",))
 _DTYPES = ("int32", "int64", *FLOATS)
 _GATHERED = Admits(dtypes=_DTYPES, axes=True, ragged=True, least_ndim=1)
-_REDUCED = Admits(dtypes=_DTYPES, reduce_ops=tuple(_OPS), integer_avg=True)
+_REDUCED = Admits(dtypes=(*_DTYPES, "bfloat16"), reduce_ops=tuple(_OPS), integer_avg=True)
 _RANGE = "Requires start <= limit"
 _INT8 = "DataType int8 not in list of allowed values: float32, float16, float64, int32, int64(?!,)"
 _UINT8 = "'T' of uint8 is not in the list of allowed values: bfloat16, float, half, double, int32, int64(?!,)"
@@ -118,6 +118,7 @@ _NOT_GATHERED = (
     Refused(changes={"dtype": "int8"}, error="TypeError", match=_INT8, least_size=2),
 )
 _NOT_REDUCED = (Refused(changes={"dtype": "uint8"}, error="InvalidArgumentError", match=_UINT8, least_size=2),)
+_FLUSHES = "TensorFlow's threads on a CPU flush subnormal numbers of float32, float64 and bfloat16 as they compute"
 _SEVERAL = "one call of a nest makes one collective for each of its leaves: a peer would have to make as many"
 
 
@@ -135,7 +136,7 @@ def _reducing(owner: str, name: str, role: str, speak: Callable[[Invocation], Tr
         f"{owner}.{name}",
         "all_reduce",
         {"reduce_op": "TensorFlow's op", "value": role},
-        **{"peculiar": _reduced, "admits": _REDUCED, "speak": speak} | more,
+        **{"peculiar": _reduced, "admits": _REDUCED, "speak": speak, "flushes": _FLUSHES} | more,
     )
 
 
@@ -190,6 +191,7 @@ _BATCH_REDUCE_TO = _spelled(
     peculiar=_reduced,
     admits=_REDUCED,
     speak=_batch_reduce_to,
+    flushes=_FLUSHES,
     wrap=_twice,
     alone=_SEVERAL,
 )

@@ -82,7 +82,7 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Group | None = None, 
         raise ValueError(f"all_reduce does not support {op} on complex tensors")
     parts = _exchanged(given, group)
     total = functools.reduce(_FOLDS[op], parts).to(given.dtype)
-    _fill(tensor, total / len(parts) if op == ReduceOp.AVG else total)
+    _fill(tensor, _divided(total, len(parts)) if op == ReduceOp.AVG else total)
     return Done() if async_op else None
 
 
@@ -90,6 +90,12 @@ def barrier(group: Group | None = None, async_op: bool = False) -> Done | None:
     """No rank leaves before every rank has come."""
     _exchanged(None, group)
     return Done() if async_op else None
+
+
+def _divided(total: torch.Tensor, size: int) -> torch.Tensor:
+    """In the dtype of the total: torch divides integers as float32."""
+    exact = not (total.is_floating_point() or total.is_complex())
+    return torch.div(total, size, rounding_mode="trunc" if exact else None)
 
 
 def _exchanged(value: Any, group: Group | None) -> list[Any]:

@@ -21,7 +21,16 @@ from collshim.conformance.cases import OBJECTS, ONE_PART, PART_PER_RANK
 from collshim.frameworks import FRAMEWORKS
 
 SUITE = Path(conformance.__file__).resolve().parent
-SPOKEN = ("bindings", "spellings", "cases", "values", "reference", "gradients")  # what runs on the real framework too
+SPOKEN = (
+    "bindings",
+    "spellings",
+    "cases",
+    "values",
+    "extremes",
+    "dtypes",
+    "reference",
+    "gradients",
+)  # what runs on the real framework too
 FOLDERS = [path for name in SPOKEN[:2] for path in sorted((SUITE / name).rglob("*.py"))]
 STAND_ALONE = [*FOLDERS, *(SUITE / f"{name}.py" for name in SPOKEN[2:])]
 ALLOWED = {"numpy", "collshim"} | set(sys.stdlib_module_names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,11 @@ import pytest
 import torch
 
 from collshim import current
+from collshim.conformance import reference
+from collshim.conformance.bindings import find
+from collshim.conformance.bindings.answers import Seen
+from collshim.conformance.cases import Case
+from collshim.conformance.comparison import differences
 from tests.meta.faults import Fault, Start, is_caught
 
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
@@ -106,6 +112,11 @@ def beyond_the_tolerance(tensor: Any, op: str = "sum", group: Any = None) -> tup
     return world().all_reduce(tensor, op).wait() * 1.001, None
 
 
+def flushed(tensor: Any, op: str = "sum", group: Any = None) -> None:
+    tensor.mul_(tensor.abs() >= torch.finfo(tensor.dtype).tiny)
+    world().all_reduce(tensor, op, out=tensor).wait()
+
+
 def handle_without_an_answer(tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = True) -> Any:
     work = world().all_gather(tensor, out=tensor_list)
     return SimpleNamespace(wait=lambda: work.wait() and None)
@@ -163,6 +174,7 @@ FAULTS = [
     Fault(MINDSPORE + "all_reduce", changed_input, "input at"),
     Fault(MINDSPORE + "all_reduce", imprecise, "returned[0] at"),
     Fault(MINDSPORE + "all_reduce", beyond_the_tolerance, "within 1e-05", {"family": "real"}),
+    Fault(TORCH + "all_reduce", flushed, "tensor at [0, 2] is 0.0"),
     Fault(TORCH + "all_gather[async]", handle_without_an_answer, "returned's wait() is None, should be True"),
     Fault(TORCH + "all_gather[async]", never_waited_for, "is 99.0, should be"),
     Fault(MEGENGINE + "all_gather", wrong_axis, "the shape of returned is (4, 3), should be (2, 6)", {"axis": 1}),
@@ -172,6 +184,17 @@ FAULTS = [
     Fault(MEGENGINE + "all_to_all", nothing_refused, "the exception is none", INDIVISIBLE),
     Fault(MEGENGINE + "all_gather", not_implemented, "the exception is NotImplementedError"),
 ]
+
+
+def test_a_framework_that_is_said_to_flush_may_and_another_may_not() -> None:
+    binding, case = find(TORCH + "all_reduce"), Case("all_reduce")
+    answers = [binding.expected(case, rank, reference) for rank in range(2)]
+    for answer in answers:
+        values = answer.arguments["tensor"]
+        values[abs(values) < np.finfo("float32").smallest_normal] = 0
+    seen = [replace(one, arguments={"tensor": Seen("torch", one.arguments["tensor"])}) for one in answers]
+    assert any(differences(binding, case, 0, seen[0]))
+    assert not any(differences(replace(binding, flushes="it does"), case, 0, seen[0]))
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.function.__name__)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import doctest
+from collections import Counter
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from collshim.conformance import reference
 from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
-from collshim.conformance.corners import corners, refusals, share, shared_work
+from collshim.conformance.corners import corners, dealt, refusals, shared_work
 from collshim.conformance.effort import THOROUGH
 from collshim.conformance.strategies import cases
 from collshim.transports.threads.exchange import SHARED_BYTES
@@ -55,7 +55,7 @@ def test_the_same_case_has_the_same_values(case: Case) -> None:
     size = len(case.ranks) if case.collective in module.PART_PER_RANK else 1
     first, second = case.values(size), Case.parse(str(case)).values(size)
     assert [part.tobytes() for part in first] == [part.tobytes() for part in second]
-    assert case.object_parts() == Case.parse(str(case)).object_parts()
+    assert repr(case.object_parts()) == repr(Case.parse(str(case)).object_parts())
 
 
 @quick
@@ -81,19 +81,18 @@ def test_another_seed_has_other_values() -> None:
 
 def test_no_element_of_a_case_that_moves_data_equals_another() -> None:
     values = np.concatenate([part.ravel() for part in Case("all_gather", size=4, shape=(5, 5)).arrays()])
-    assert len(set(values.tolist())) == 100
+    distinct = values[np.isfinite(values) & (values != 0)]
+    assert len(distinct) > 60
+    assert len(set(distinct.tolist())) == len(distinct)
 
 
-@pytest.mark.parametrize("op", reference.REDUCE_OPS)
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
-def test_exact_reductions_have_the_same_bits_in_any_order(op: str, dtype: str) -> None:
-    if dtype == "complex64" and op in ("min", "max"):
-        op = "sum"
-    if op in reference.BITWISE:
-        dtype = "int32"
-    parts = Case("all_reduce", size=4, shape=(7,), dtype=dtype, reduce_op=op).arrays()
-    found = {reference.all_reduce(order, op)[0].tobytes() for order in permutations(parts)}
-    assert len(found) == 1
+def test_given_infinities_and_signs_of_zeros_are_kept() -> None:
+    given = Case("broadcast", shape=(2,)).giving([np.array([-0.0, -np.inf], "float32")] * 2)
+    negative = given.array_of(0)
+    positive = replace(given, given=(0.0, float("inf")) * 2).array_of(0)
+    assert Case.parse(str(given)).array_of(0).tobytes() == negative.tobytes()
+    assert negative.tobytes() == np.array([-0.0, -np.inf], "float32").tobytes() != positive.tobytes()
+    assert np.signbit(positive).tolist() == [False, False]
 
 
 def test_only_real_reductions_are_given_a_tolerance() -> None:
@@ -140,10 +139,32 @@ def test_a_failing_case_shrinks_to_a_plain_one() -> None:
 FEW = ("barrier", *module.OBJECTS)
 
 
-def test_the_corners_are_dealt_out_whole_over_the_sizes() -> None:
-    everything = corners(bindings()[0], 2)
-    dealt = [case for place in range(3) for case in share(everything, place, 3)]
-    assert sorted(map(str, dealt)) == sorted(map(str, everything))
+def whatever_the_size(case: Case) -> tuple[str, str]:
+    """The case without what follows from the size of its world, and where its root and its receiver are."""
+    last = len(case.ranks) - 1
+    root = "first" if case.root == 0 else "last" if case.root == last else "between"
+    shift = "next" if case.shift == 1 else "before" if case.shift == last else "beyond"
+    return f"{root}, {shift}", str(replace(case, size=2, group=None, lengths=None, root=0, shift=1, seed=1))
+
+
+@pytest.mark.parametrize("shares", [1, 2, 3, 4])
+def test_every_corner_is_dealt_to_some_size(shares: int) -> None:
+    sizes = (2, 3, 4, 1)
+    for binding in bindings():
+        admitted = [size for size in sizes if size >= binding.admits.least_size]
+        found = dealt(binding, admitted, shares)
+        everywhere = [case for size in admitted for case in corners(binding, size)]
+        assert set(found) <= set(everywhere)
+        assert len(set(found)) == len(found)
+        assert set(map(whatever_the_size, found)) == set(map(whatever_the_size, everywhere))
+        assert shares > 1 or set(found) == set(everywhere)
+
+
+def test_a_share_of_the_corners_is_asked_at_each_size() -> None:
+    binding = bindings()[0]
+    asked = Counter(case.size for case in dealt(binding, (2, 3, 4, 1), 4))
+    assert all(asked[size] < len(corners(binding, size)) / 2 for size in (1, 2, 3, 4))
+    assert all(asked[size] > len(corners(binding, size)) / 8 for size in (1, 2, 3, 4))
 
 
 @pytest.mark.parametrize("collective", module.ROOTED)

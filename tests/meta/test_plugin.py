@@ -120,7 +120,7 @@ def test_what_a_file_names_and_agrees_fails_the_run(project: Path) -> None:
 
 
 def test_pytest_and_the_command_count_the_same(project: Path) -> None:
-    _mistaken(project, "total / len(parts) if op == ReduceOp.AVG else total", "total")
+    _mistaken(project, "_divided(total, len(parts)) if op == ReduceOp.AVG else total", "total")
     (project / "skips").write_text("torch.distributed.all_reduce: Case('all_reduce', reduce_op='max', seed=1)")
     chosen = ("--framework", "torch", "--adapter", "mypkg.dist", "--collective", "all_reduce", "--size", "2")
     asked = _python("-m", "collshim", "conformance", *chosen, "--skips-file", "skips", folder=project)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from collshim.conformance import reference
 from collshim.conformance.cases import Case
+from collshim.conformance.dtypes import BFLOAT16, computable, typed
 
 Part = NDArray[Any]
 
@@ -41,9 +42,17 @@ def test_avg_divides_the_sum() -> None:
     assert reference.all_reduce([np.array([1.0]), np.array([2.0])], "avg")[1].tolist() == [1.5]
 
 
-def test_avg_of_integers_is_refused() -> None:
-    with pytest.raises(ValueError, match="avg: the dtype is int64"):
-        reference.all_reduce(PARTS, "avg")
+def test_an_average_of_integers_is_exact_or_refused() -> None:
+    near_the_limit = [np.array([3 * (2**61 - 1)]), np.array([3]), np.array([-9])]
+    assert reference.all_reduce(near_the_limit, "avg")[0].tolist() == [2**61 - 3]
+    with pytest.raises(ValueError, match=r"avg: the sums are \[2\], should be multiples of 3"):
+        reference.all_reduce([np.array([2]), np.array([1]), np.array([-1])], "avg")
+
+
+def test_bfloat16_is_reduced_as_the_numbers_that_its_bits_are() -> None:
+    parts = [typed(np.array(values), "bfloat16") for values in ([1.5, 2.0**-133], [254.0, 2.0**-133])]
+    assert computable(reference.all_reduce(parts)[0]).tolist() == [256.0, 2.0**-132]
+    assert reference.all_reduce(parts)[0].dtype == BFLOAT16
 
 
 def test_sums_are_rounded_in_rank_order() -> None:

@@ -102,7 +102,10 @@ MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in _MAY)
 NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.threads.*"
 
 # What runs on the real framework as well, in an environment without collshim, and what it may import there.
-SPOKEN = ("record", "recorder", "bindings", "spellings", "cases", "values", "reference", "gradients", "foreign")
+SPOKEN = (
+    *("record", "recorder", "bindings", "spellings", "foreign"),
+    *("cases", "values", "extremes", "dtypes", "reference", "gradients"),
+)
 STAND_ALONE = ("collshim.frameworks", *(f"collshim.conformance.{name}{more}" for name in SPOKEN for more in ("", ".*")))
 THERE = {*sys.stdlib_module_names, "numpy", *FRAMEWORKS}
 

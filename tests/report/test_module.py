@@ -25,7 +25,7 @@ NEEDED = "is_initialized = init_process_group = new_group = ReduceOp = None\n"
 # By name, what somebody got wrong: a text of the example, and what stands in its place.
 MISTAKES = {
     "order": ("for rank in within.ranks]", "for rank in within.ranks[::-1]]"),
-    "average": ("total / len(parts) if op == ReduceOp.AVG else total", "total"),
+    "average": ("_divided(total, len(parts)) if op == ReduceOp.AVG else total", "total"),
 }
 
 

@@ -62,6 +62,15 @@ def test_a_case_outside_of_the_family_fails(verdicts: Verdicts, case: Case) -> N
     assert verdicts.verdict(REDUCE, case, ["tensor at [0] is 1"]) == (FAIL, "tensor at [0] is 1")
 
 
+def test_what_other_ranks_than_the_root_show_excuses_no_root(tmp_path: Path) -> None:
+    (tmp_path / "torch.toml").write_text(f"{FILE}off_root = true\n")
+    verdicts = Verdicts(declared("torch", tmp_path))
+    line = "rank 1: tensor at [0] is 1"
+    assert verdicts.verdict(REDUCE, Case("reduce", root=0), [line])[0] == DEVIATION
+    assert verdicts.verdict(REDUCE, Case("reduce", root=1), [line])[0] == FAIL
+    assert verdicts.verdict(REDUCE, Case("reduce", root=0, group=(1, 0)), [line])[0] == FAIL
+
+
 def test_a_declaration_that_nothing_shows_is_stale(verdicts: Verdicts) -> None:
     assert verdicts.verdict(REDUCE, Case("reduce"), []) == (PASS, "")
     assert verdicts.stale() == ["torch.distributed.reduce: known to deviate, and agrees: partial results"]

@@ -54,6 +54,7 @@ class Fault:
         seen: a pattern that is found in every difference that comes of it.
         lasting: whether such a case ends, hangs or spoils the ranks, so that one of a function is asked for all.
         seldom: whether it is a matter of timing, or of the machine, so that it need not show.
+        off_root: whether only ranks other than the root show it.
     """
 
     reason: str
@@ -62,14 +63,16 @@ class Fault:
     seen: str = ""
     lasting: bool = False
     seldom: bool = False
+    off_root: bool = False
 
     def has(self, function: str, case: Case) -> bool:
         """Whether a case of a function is of this family."""
         return function in self.functions and all(_holds(case, name, value) for name, value in self.cases.items())
 
-    def explains(self, line: str) -> bool:
-        """Whether this difference may come of it."""
-        return re.search(self.seen, line) is not None
+    def explains(self, line: str, case: Case) -> bool:
+        """Whether this difference, which begins with the rank, may come of it."""
+        is_of_root = line.startswith(f"rank {case.root_rank}: ")
+        return not (self.off_root and is_of_root) and re.search(self.seen, line) is not None
 
 
 def declared(framework: str, folder: Path = FOLDER) -> list[Fault]:
@@ -92,7 +95,7 @@ def _read(file: str, entry: Mapping[str, Any]) -> Fault:
             f"has {', '.join(sorted(unknown_parameters))}" if unknown_parameters else "has no reason, or no functions"
         )
         raise ValueError(f"{file}: the fault {entry.get('reason', '')!r} {what}, should be as the folder's text says")
-    options = {name: entry[name] for name in ("seen", "lasting", "seldom") if name in entry}
+    options = {name: entry[name] for name in ("seen", "lasting", "seldom", "off_root") if name in entry}
     return Fault(entry["reason"], tuple(entry["functions"]), dict(entry.get("cases", {})), **options)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from collshim.conformance.bindings.answers import Handle, Shaped, Tree
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.messages import Half, Neighbours, Ring
+from collshim.conformance.dtypes import name_of
 from collshim.conformance.spellings.mindspore.common import FRAMEWORK, MESSAGES
 from collshim.conformance.spellings.mindspore.functional import COMM_FUNC
 
@@ -61,7 +62,7 @@ comm_func.send(x, 1) if rank == 0 else comm_func.recv(x, 0)
         _COMM_FUNC + "batch_isend_irecv",
         **_LATER,
         speak=_batch(_COMM_FUNC),
-        returns=lambda received, source: (Shaped((), str(received.dtype)), received),
+        returns=lambda received, source: (Shaped((), name_of(received.dtype)), received),
         fills=False,
     ),
 )

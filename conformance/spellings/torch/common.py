@@ -14,7 +14,7 @@ from collshim.conformance.bindings.spelling import Spelling
 from collshim.conformance.reference import BITWISE
 
 PATH = "torch.distributed."
-DTYPES = ("bool", "uint8", "int8", "int32", "int64", *FLOATS, *COMPLEX)
+DTYPES = ("bool", "uint8", "int8", "int32", "int64", *FLOATS, "bfloat16", *COMPLEX)
 CONTIGUOUS = ("contiguous",)
 OPS = {"sum": "SUM", "prod": "PRODUCT", "min": "MIN", "max": "MAX", "avg": "AVG"}
 _SAID = {**OPS, "band": "BAND", "bor": "BOR", "bxor": "BXOR"}
@@ -43,8 +43,8 @@ FRAMEWORK = Framework("torch", _enter, _group, op=_op, needs=tuple(f"torch.distr
 ANY = Admits(dtypes=DTYPES, groups="ordered")
 ROWS = replace(ANY, least_ndim=1)
 PARTS = replace(ANY, layouts=CONTIGUOUS)
-AVERAGES = replace(ANY, reduce_ops=tuple(OPS))
-SUMS = replace(ANY, reduce_ops=(*OPS, *BITWISE))
+AVERAGES = replace(ANY, reduce_ops=tuple(OPS), integer_avg=True)
+SUMS = replace(AVERAGES, reduce_ops=(*OPS, *BITWISE))
 EXCHANGE = replace(PARTS, ragged=True, least_ndim=1)
 MESSAGES = replace(ANY, least_size=2)
 OBJECTS = replace(ANY, dtypes=("float32",))

@@ -14,7 +14,7 @@ from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.spelling import Spelling
 from collshim.conformance.spellings.torch.common import EXCHANGE, OPS, PARTS, spelled
 
-_ANY = replace(PARTS, dtypes=FLOATS, gradient=True)
+_ANY = replace(PARTS, dtypes=(*FLOATS, "bfloat16"), gradient=True)
 _AVERAGES = replace(_ANY, reduce_ops=tuple(OPS))
 
 

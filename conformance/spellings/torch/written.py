@@ -19,7 +19,6 @@ from collshim.conformance.spellings.torch.common import (
     FRAMEWORK,
     NO_ARRAY,
     NO_SUCH_ROOT,
-    OPS,
     PARTS,
     PATH,
     ROWS,
@@ -223,7 +222,7 @@ _SEVERAL = (
         "all_reduce",
         {"tensors": "list of inouts", "op": "ReduceOp"},
         result="tensors",
-        admits=replace(PARTS, reduce_ops=tuple(OPS)),
+        admits=replace(AVERAGES, layouts=CONTIGUOUS),
     ),
     _coalesced(
         "all_gather",
