@@ -1,7 +1,7 @@
 """Each collective in torch's forms, over a communicator: what functions, a group's methods and batches post.
 
 Every function here takes the communicator first, writes results into the arrays that are given, which no graph of
-torch's sees, and returns the engine's work.
+torch's sees (see ``cuts``), and returns the engine's work.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from collshim.adapting.refusing import refuse
 from collshim.arrays import as_output, as_torch
 from collshim.communicator import Communicator
 from collshim.layout import split
-from collshim.torch.distributed.forms import joined_like, lengths, outputs, place, uncounted, values
+from collshim.torch.distributed.cuts import cut
+from collshim.torch.distributed.forms import beneath, joined_like, lengths, outputs, place, uncounted, values
 from collshim.work import Work
 
 
 def all_reduce(comm: Communicator, tensor: Any, op: Any) -> Work[Any]:
     """Every rank's tensor holds the reduction of all ranks' tensors."""
     own = uncounted(tensor)
-    return comm.all_reduce(own, op, out=own)
+    work = comm.all_reduce(own, op, out=own)
+    cut("allreduce_", [tensor])
+    return work
 
 
 def all_reduce_coalesced(comm: Communicator, tensors: list[Any], op: Any) -> Work[Any]:
@@ -39,7 +42,9 @@ def reduce(comm: Communicator, tensor: Any, root: int, op: Any) -> Work[Any]:
 def broadcast(comm: Communicator, tensor: Any, root: int) -> Work[Any]:
     """Every rank's tensor holds the root's."""
     own = uncounted(tensor)
-    return comm.broadcast(own, root, out=own)
+    work = comm.broadcast(own, root, out=own)
+    cut("broadcast_", [tensor])
+    return work
 
 
 def all_gather(comm: Communicator, parts: list[Any], tensor: Any) -> Work[Any]:
@@ -50,7 +55,9 @@ def all_gather(comm: Communicator, parts: list[Any], tensor: Any) -> Work[Any]:
 def all_gather_single(comm: Communicator, output: Any, tensor: Any) -> Work[Any]:
     """Every rank's output holds all ranks' tensors, end to end or stacked."""
     own, what = values(tensor), "all_gather_single: output_tensor"
-    return comm.all_gather(own, out=joined_like(what, place(output, what), own, comm))
+    work = comm.all_gather(own, out=joined_like(what, place(output, what).detach(), own, comm))
+    cut("_allgather_base_", [output], [tensor])
+    return work
 
 
 def gather(comm: Communicator, tensor: Any, parts: list[Any], root: int) -> Work[Any]:
@@ -74,23 +81,31 @@ def gather_single(comm: Communicator, tensor: Any, whole: Any, root: int) -> Wor
 
 def scatter(comm: Communicator, output: Any, parts: list[Any], root: int) -> Work[Any]:
     """Rank r's output holds the r-th of the root's parts; the others' lists are empty."""
-    return comm.scatter(values(parts) if parts else None, root, out=uncounted(output))
+    work = comm.scatter(values(parts) if parts else None, root, out=uncounted(output))
+    cut("scatter_", [output])
+    return work
 
 
 def reduce_scatter(comm: Communicator, output: Any, parts: list[Any], op: Any) -> Work[Any]:
     """Rank r's output holds the reduction of all ranks' r-th parts."""
-    return comm.reduce_scatter(values(parts), op, out=outputs(output))
+    work = comm.reduce_scatter(values(parts), op, out=beneath(output))
+    cut("reduce_scatter_", [output])
+    return work
 
 
 def reduce_scatter_single(comm: Communicator, output: Any, tensor: Any, op: Any) -> Work[Any]:
     """Rank r's output holds the reduction of the r-th part of all ranks' tensors, end to end or stacked."""
     parts = joined_like("reduce_scatter_single: input", values(tensor), values(output), comm)
-    return comm.reduce_scatter(parts, op, out=outputs(output))
+    work = comm.reduce_scatter(parts, op, out=beneath(output))
+    cut("_reduce_scatter_base_", [output], [tensor])
+    return work
 
 
 def all_to_all(comm: Communicator, places: list[Any], parts: list[Any]) -> Work[Any]:
     """Every rank's r-th place holds rank r's part for it."""
-    return comm.all_to_all(values(parts), out=outputs(places))
+    work = comm.all_to_all(values(parts), out=beneath(places))
+    cut("alltoall_", places, parts)
+    return work
 
 
 def all_to_all_single(

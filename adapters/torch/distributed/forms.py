@@ -28,6 +28,13 @@ def outputs(value: Any) -> Any:
     return _same_memory(value) if isinstance(value, Tensor) and value.is_inference() else value
 
 
+def beneath(value: Any) -> Any:
+    """``outputs``, whose memory is written below what autograd comes to know of them in the meantime."""
+    if isinstance(value, list):
+        return [beneath(array) for array in value]
+    return outputs(value).detach() if isinstance(value, Tensor) else value
+
+
 def uncounted(array: Any) -> Any:
     """An array to write to, which autograd does not count as a change of the tensor: what it has saved stays valid.
 

@@ -115,6 +115,8 @@ def _looked_at(
     if _infers():
         return None
     if type(out) is Tensor and collective in _UNCOUNTED:
+        if out.requires_grad and torch.is_grad_enabled():
+            return None  # its backward is to warn: see ``cuts``
         is_compared = comm.checks if out.is_cpu else comm.checks_on_cuda
         if is_compared or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
             memory = out.data

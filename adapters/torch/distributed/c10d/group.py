@@ -17,6 +17,7 @@ from torch.distributed import PrefixStore, ReduceOp, Store, destroy_process_grou
 from collshim.communicator import Communicator
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import reduction
+from collshim.torch.distributed.cuts import cut
 from collshim.torch.distributed.forms import outputs, parts_like
 from collshim.torch.distributed.membership import ProcessGroup
 from collshim.torch.distributed.posting import Call, started
@@ -79,7 +80,9 @@ class CollectiveGroup(ProcessGroup):
 
     def all_gather_single(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Every rank's output holds all ranks' input, end to end or stacked."""
-        return self.all_gather_single_coalesced([output], [input], opts)
+        work = self.all_gather_single_coalesced([output], [input], opts)
+        cut("_allgather_base_", [output], [input])
+        return work
 
     def all_gather_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
@@ -115,7 +118,9 @@ class CollectiveGroup(ProcessGroup):
 
     def reduce_scatter_single(self, output: Tensor, input: Tensor, opts: Any = ReduceOp.SUM) -> Work:
         """Rank r's output holds the reduction of the r-th part of all ranks' input, end to end or stacked."""
-        return self.reduce_scatter_single_coalesced([output], [input], opts)
+        work = self.reduce_scatter_single_coalesced([output], [input], opts)
+        cut("_reduce_scatter_base_", [output], [input])
+        return work
 
     def reduce_scatter_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = ReduceOp.SUM
