@@ -22,16 +22,7 @@ _P = "transports.processes"
 
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
-    (
-        "accelerator",
-        "errors",
-        "exit_status",
-        "frameworks",
-        "importing",
-        "layout",
-        "dlpack",
-        "eager_tensors",
-    ),
+    ("accelerator", "errors", "exit_status", "frameworks", "importing", "layout", "dlpack", "eager_tensors"),
     ("compiling", "placement"),
     ("packing",),
     ("pickling",),
