@@ -17,6 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent
 
+pytest_plugins = ["tests.time_outs"]
+
 TIERS = {
     "processes": """
         conformance/test_record.py
