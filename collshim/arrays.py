@@ -208,7 +208,7 @@ def like(array: Array) -> FromTorch | None:
     if isinstance(array, Tensor):
         return None if type(array) is Tensor else _way_back_to_subclass(type(array))
     if isinstance(array, np.ndarray | np.generic):
-        return to_numpy
+        return to_numpy if array.dtype.isnative else partial(_in_byte_order, array.dtype)
     return _way_back(array)
 
 
@@ -220,6 +220,10 @@ def _way_back_to_subclass(kind: type[Tensor]) -> FromTorch | None:
 
 def _registered(kind: type) -> FromTorch | None:
     return next((_KINDS[base] for base in kind.__mro__ if base in _KINDS), None)
+
+
+def _in_byte_order(dtype: np.dtype[Any], tensor: Tensor) -> np.ndarray[Any, Any]:
+    return to_numpy(tensor).astype(dtype)
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:

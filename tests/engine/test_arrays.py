@@ -152,6 +152,12 @@ def test_what_torch_cannot_view_is_copied_when_it_is_read(view: Any) -> None:
     assert np.asarray(array).astype(object).tolist() == np.asarray(view()).astype(object).tolist()
 
 
+def test_a_result_has_the_byte_order_of_its_input() -> None:
+    given = numbers().astype(">f8")
+    result = back(given, as_torch(given))
+    assert (result.dtype, result.tolist()) == (given.dtype, given.tolist())
+
+
 @pytest.mark.parametrize("given", [np.float32(1), np.bool_(1), np.int8(1), ml_dtypes.bfloat16(1)], ids=repr)
 def test_a_numpy_scalar_gets_an_array_back(given: Any) -> None:
     result = back(given, as_torch(given))

@@ -65,7 +65,9 @@ REFUSALS: dict[str, Refusal] = {
     "a dtype that torch has not": Refusal(
         lambda c: c.all_reduce(np.array(["a", "b"])), _TYPE, ("<U1", "torch can view")
     ),
-    "another byte order": Refusal(lambda c: c.all_reduce(np.ones(3, dtype=">f4")), _TYPE, (">f4", "torch can view")),
+    "another byte order": Refusal(
+        lambda c: c.all_reduce(np.ones(3), out=np.ones(3, dtype=">f8")), _TYPE, (">f8", "torch can view")
+    ),
     "a sparse tensor": Refusal(lambda c: c.all_reduce(torch.eye(2).to_sparse()), _TYPE, ("sparse", "dense")),
     "a meta tensor": Refusal(lambda c: c.all_reduce(torch.ones(3, device="meta")), _TYPE, ("meta", "memory")),
     "sparse parts": Refusal(lambda c: c.reduce_scatter(torch.eye(2).to_sparse()), _TYPE, ("sparse", "dense")),
