@@ -51,9 +51,13 @@ class Script:
             theirs.close()
         self._stdin, self.stdout, self.stderr = _stream(ours, "w"), _stream(out, "r"), _stream(errors, "r")
 
-    def send_signal(self, number: int) -> None:
+    @property
+    def pid(self) -> int:
         assert self._process.pid is not None
-        os.kill(self._process.pid, number)
+        return self._process.pid
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
 
     def stop(self) -> None:
         """Stop it as SIGSTOP does; where that can be seen, until the last of its threads has stopped."""

@@ -90,12 +90,17 @@ def _endless_header(port: int) -> bytes:
     return struct.pack("<BxxxIQQQ", HELLO, 2**32 - 1, 0, 0, 2**63)
 
 
+def _too_long_hello(port: int) -> bytes:
+    return struct.pack("<BxxxIQQQ", HELLO, 60_000, 0, 0, 0)
+
+
 STRANGERS: dict[str, Callable[[int], bytes]] = {
     "garbage": _garbage,
     "a hello that is none": _no_message,
     "a message without a hello": _message_without_hello,
     "a hello that is not signed": _hello_of_a_stranger,
     "a header without an end": _endless_header,
+    "a hello that is too long": _too_long_hello,
 }
 
 

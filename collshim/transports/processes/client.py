@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 import os
 import socket
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +18,8 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from torch.distributed import DistNetworkError, PrefixStore, TCPStore
+
+from collshim.transports.processes.descriptors import sockets_to
 
 T = TypeVar("T")
 
@@ -36,8 +37,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
 """Seconds between two looks whether somebody listens."""
 
 _SIGNATURE_LENGTH = 32
-
-_DESCRIPTORS = "/dev/fd"
 
 
 class StoreSilentError(Exception):
@@ -86,12 +85,12 @@ def connected(host: str, port: int, seconds: float) -> TCPStore:
         asked.put_to(lambda: _client(host, port, left))
         asked.answered.set()
 
-    before = _sockets_to(port)
+    before = sockets_to(port)
     threading.Thread(target=connect, name="collshim-store", daemon=True).start()
     try:
         return asked.within(left + _SPARE_SECONDS, f"{host}:{port} has not answered")
     except StoreSilentError:
-        _shut_down(_sockets_to(port) - before)
+        _shut_down(sockets_to(port) - before)
         raise
 
 
@@ -116,22 +115,6 @@ def _await_listener(host: str, port: int, limit: float) -> None:
 
 def _client(host: str, port: int, seconds: float) -> TCPStore:
     return TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=seconds))
-
-
-def _sockets_to(port: int) -> set[int]:
-    """This process's descriptors of connections to the port, which torch does not tell."""
-    descriptors = map(int, os.listdir(_DESCRIPTORS) if os.path.isdir(_DESCRIPTORS) else ())
-    return {descriptor for descriptor in descriptors if _peer_port(descriptor) == port}
-
-
-def _peer_port(descriptor: int) -> int | None:
-    """The port that a socket is connected to; None for what is no such socket."""
-    with suppress(OSError):
-        if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-            with socket.socket(fileno=os.dup(descriptor)) as connection:
-                if connection.family in (socket.AF_INET, socket.AF_INET6):
-                    return int(connection.getpeername()[1])
-    return None
 
 
 def _shut_down(descriptors: Iterable[int]) -> None:
@@ -248,7 +231,7 @@ class StoreClient:
         """End the wait for an answer: one that came while the interpreter ends would abort the process."""
         store = self._given
         if isinstance(store, TCPStore):
-            found = _sockets_to(store.port)
+            found = sockets_to(store.port)
             _shut_down(found & self._own if self._own else found - self._others)
             self._thread.join(PATIENCE)
 
@@ -266,9 +249,9 @@ class StoreClient:
         if self._store is None:
             store = self._given
             if isinstance(store, TCPStore):
-                self._others = _sockets_to(store.port)
+                self._others = sockets_to(store.port)
                 port, store = store.port, _client(store.host, store.port, _CONNECT_SECONDS)
-                self._own = _sockets_to(port) - self._others
+                self._own = sockets_to(port) - self._others
                 store.set_timeout(timedelta(seconds=PATIENCE))  # of a key that is deleted after it was seen
             self._store = PrefixStore(self._prefix, store)
         return self._store

@@ -24,6 +24,8 @@ _PREFIX = struct.Struct("<BxxxIQQQ")
 
 _BUFFER_BYTES = 4 * (LONGEST_HEADER + INLINE_BYTES)
 
+_LONGEST_GREETING = 256
+"""Bytes that are kept of whoever has not said yet who it is; a hello is shorter."""
 
 NOTHING = memoryview(b"")
 
@@ -109,7 +111,7 @@ class Connection:
         self.owner, self.sock, self.rank = owner, sock, rank
         self.is_connected = True
         self._outgoing: deque[_Outgoing] = deque()
-        self._memory = memoryview(bytearray(_BUFFER_BYTES))
+        self._memory = memoryview(bytearray(_LONGEST_GREETING if rank is None else _BUFFER_BYTES))
         self._begin = self._end = 0
         self._place: memoryview | None = None
         self._destination: Destination | None = None
@@ -181,7 +183,7 @@ class Connection:
                 self._begin = start
                 self._open(number, nbytes)
                 continue
-            if length > LONGEST_HEADER or nbytes > INLINE_BYTES:
+            if length > LONGEST_HEADER or nbytes > INLINE_BYTES or self._is_too_long(length + nbytes):
                 raise ConnectionAbortedError(errno.ECONNABORTED, "what it sends is no message")
             end = start + length + nbytes
             if end > self._end:
@@ -189,12 +191,24 @@ class Connection:
             self._begin = end
             header = bytes(self._memory[start : start + length])
             self.owner.handle(self, Frame(kind, group, number, header, self._memory[start + length : end]))
+            self._extend()
         if self._begin == self._end:
             self._begin = self._end = 0
         elif self._begin > _BUFFER_BYTES // 2:
             left = self._end - self._begin
             self._memory[:left] = bytes(self._memory[self._begin : self._end])
             self._begin, self._end = 0, left
+
+    def _is_too_long(self, nbytes: int) -> bool:
+        """Whether a frame of a stranger has more bytes than a hello may have."""
+        return self.rank is None and nbytes > _LONGEST_GREETING - _PREFIX.size
+
+    def _extend(self) -> None:
+        """Have room for messages, once the other end has said who it is."""
+        if self.rank is not None and len(self._memory) < _BUFFER_BYTES:
+            memory = memoryview(bytearray(_BUFFER_BYTES))
+            memory[: self._end] = self._memory[: self._end]
+            self._memory = memory
 
     def _open(self, number: int, nbytes: int) -> None:
         """The data of an accepted offer begins here."""

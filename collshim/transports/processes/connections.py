@@ -39,7 +39,7 @@ from collshim.transports.processes.connection import (
     framed,
 )
 from collshim.transports.processes.hello import hello, source_of
-from collshim.transports.processes.listener import Listener, family_of
+from collshim.transports.processes.listener import BACKLOG, Listener, family_of
 from collshim.transports.processes.poller import Poller
 from collshim.transports.processes.talk import TALK, Talk
 
@@ -233,6 +233,7 @@ class Connections:
         if source in self._from or source in self._ended:
             raise ConnectionAbortedError(errno.ECONNABORTED, "it is connected already")
         connection.rank = source
+        self._strangers.pop(connection, None)
         self._from[source] = connection
 
     def write(self, peer: int, frame: bytes, data: memoryview = NOTHING, request: Request | None = None) -> None:
@@ -292,20 +293,23 @@ class Connections:
             raise
 
     def _accept_connections(self, events: int) -> None:
-        """Whoever has come; of those that do not say who they are the oldest go."""
-        while (sock := self._listener.accept()) is not None:
+        """Take whoever has come by now; of those that do not say who they are the oldest go."""
+        for _ in range(BACKLOG):  # strangers that come without end must not keep the others waiting
+            sock = self._listener.accept()
+            if sock is None:
+                break
             connection = Connection(self, sock, None)
             self._add(connection)
+            self._strangers[connection] = None
             self._serve(connection, EVENT_READ)
-            if connection.rank is None and connection in self._all:
-                self._strangers[connection] = None
-        for connection in list(self._strangers):
-            if connection.rank is not None or connection not in self._all:
-                del self._strangers[connection]
-        for connection in list(self._strangers)[: max(0, len(self._strangers) - _STRANGERS)]:
-            self._serve(connection, EVENT_READ)  # a rank's hello may have come just now
-            if connection.rank is None:
-                self._lose(connection, ConnectionAbortedError(errno.ECONNABORTED, "too many said no hello"))
+            if len(self._strangers) > _STRANGERS:
+                self._turn_away(next(iter(self._strangers)))
+
+    def _turn_away(self, connection: Connection) -> None:
+        """Drop a connection, unless the hello of a rank has come just now."""
+        self._serve(connection, EVENT_READ)
+        if connection.rank is None:
+            self._lose(connection, ConnectionAbortedError(errno.ECONNABORTED, "too many said no hello"))
 
     def _lose(self, connection: Connection, error: OSError) -> None:
         """A connection has ended, and with it what was on its way there, or from there."""

@@ -7,7 +7,8 @@ import os
 import socket
 from contextlib import suppress
 
-_BACKLOG = 4096
+BACKLOG = 4096
+"""Connections that may wait to be accepted."""
 
 
 class Listener:
@@ -19,7 +20,7 @@ class Listener:
     """
 
     def __init__(self, host: str) -> None:
-        self.socket = socket.create_server((host, 0), family=family_of(host), backlog=_BACKLOG)
+        self.socket = socket.create_server((host, 0), family=family_of(host), backlog=BACKLOG)
         self.socket.setblocking(False)
         self.port: int = self.socket.getsockname()[1]
         self._reserve = os.open(os.devnull, os.O_RDONLY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -10,15 +9,13 @@ from contextlib import suppress
 from typing import Any
 
 from collshim.calls.site import caller
-from collshim.errors import DeadlineError, PeerError, WorldError
+from collshim.errors import DeadlineError, PeerError
 from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.stalls import GRACE, StallInspector, comes_by
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 
 MARKS = ("came", "connected")
 """What each rank marks in the store."""
-
-_SPARE_DESCRIPTORS = 8
 
 PAUSE = 0.01
 """Seconds between two questions whether all ranks have come: many ask at a time."""
@@ -154,17 +151,3 @@ class Mesh(_Step):
 def making(ranks: Sequence[int]) -> str:
     """What error texts call it."""
     return f"making a group of the world's ranks {list(ranks)} at {caller().site()}"
-
-
-def require_descriptors(size: int) -> None:
-    """Refuse to make a group for which gloo has too few file descriptors left: it would end the process."""
-    needed, held = size + _SPARE_DESCRIPTORS, list[int]()
-    try:
-        for _ in range(needed):
-            held.append(os.dup(2))
-    except OSError as error:
-        text = f"{len(held)} file descriptors are free, should be {needed} to make a group of {size} ranks"
-        raise WorldError(f"{text}: {error.strerror}") from error
-    finally:
-        for descriptor in held:
-            os.close(descriptor)

@@ -12,6 +12,7 @@ from torch.distributed import DistNetworkError, TCPStore
 from collshim.errors import WorldError
 from collshim.transports.processes.addresses import is_loopback, loopback_of
 from collshim.transports.processes.client import StoreSilentError, connected
+from collshim.transports.processes.descriptors import raise_descriptor_limit
 
 LONGEST = 1e7
 """Seconds: what a store and gloo take for a deadline has an end, also if ours has none."""
@@ -43,6 +44,7 @@ def reach_store(
 
 def _served(host: str, port: int, seconds: float) -> TCPStore:
     """torch listens on all interfaces; for a loopback address it is given a socket that listens there alone."""
+    raise_descriptor_limit()
     options: dict[str, Any] = {"timeout": timedelta(seconds=seconds), "wait_for_workers": False, "multi_tenant": True}
     if is_loopback(host):
         with suppress(OSError):  # it is taken, perhaps by a store of this process

@@ -21,19 +21,20 @@ from collshim.calls.pending import PendingCalls
 from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.transports.matching import never_closed, warn_of
-from collshim.transports.processes.addresses import is_loopback, listening_host, loopback_of
+from collshim.transports.processes.addresses import listening_host
 from collshim.transports.processes.backend import accelerators_backend_type
 from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
+from collshim.transports.processes.descriptors import raise_descriptor_limit, require_descriptors
 from collshim.transports.processes.dropping import DROPPED
 from collshim.transports.processes.enrolment import Enrolment
+from collshim.transports.processes.gloo_device import CONNECTS_LATER, GlooDevice
 from collshim.transports.processes.gpu_group import made_nccl, nccl_is_there, never_free
-from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making, require_descriptors
+from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
 from collshim.transports.processes.serving import LONGEST, reach_store
 from collshim.transports.processes.stalls import StallInspector
 from collshim.transports.processes.untold import Untold
 
-_CONNECTS_LATER = os.environ.get("TORCH_GLOO_LAZY_INIT", "0") not in ("", "0")
 _OF_GLOO = "0"
 """What gloo's own keys in the store of a group begin with, as torch 2.13 has it."""
 
@@ -92,13 +93,14 @@ class ProcessWorld:
         self.secret = secret
         self.timeout = min(timeout, LONGEST)
         self.begin_making()
+        raise_descriptor_limit()
         self._serves = not server
         self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)
         self.stalls = StallInspector(self.client, rank)
         self.pending = PendingCalls()
         self.untold = Untold()
         self._address = address
-        self._device: Any = None
+        self._device: GlooDevice | None = None
         self._interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
         host = listening_host(address, self._interface)
         self.connections = Connections(rank, host, secret)
@@ -299,7 +301,7 @@ class ProcessWorld:
         def tell(store: Any) -> None:
             if store.add(f"{key}/made", 1) == len(ranks):
                 for half in ("data", "fingerprints"):
-                    of_gloo = [] if _CONNECTS_LATER else [f"{_OF_GLOO}/{rank}" for rank in range(len(ranks))]
+                    of_gloo = [] if CONNECTS_LATER else [f"{_OF_GLOO}/{rank}" for rank in range(len(ranks))]
                     for name in (*of_gloo, *(f"{mark}/{rank}" for mark in MARKS for rank in ranks)):
                         store.delete_key(f"{key}/{half}/{name}")
 
@@ -361,21 +363,17 @@ class ProcessWorld:
             others = [rank for rank in others if not self.stalls.any_left([rank])]
             time.sleep(0.005)
 
-    def _gloo(self, store: Any, rank: int, size: int, device: Any, seconds: float) -> Any:
+    def _gloo(self, store: Any, rank: int, size: int, device: GlooDevice, seconds: float) -> Any:
         options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # not in torch's stubs
-        options._devices = [device]
         patience = _PATIENCE * self.timeout if _TIMEOUT_STAYS else seconds / _TRIES
         options._timeout = timedelta(seconds=patience)
-        gloo = ProcessGroupGloo(store, rank, size, options)
+        with device.listening() as options._devices:
+            gloo = ProcessGroupGloo(store, rank, size, options)
         gloo._set_default_timeout(timedelta(seconds=_PATIENCE * self.timeout))
         return gloo
 
-    def _gloo_device(self) -> Any:
-        if self._device is None:
-            if self._interface:
-                self._device = ProcessGroupGloo.create_device(interface=self._interface)
-            elif is_loopback(self._address):
-                self._device = ProcessGroupGloo.create_device(hostname=loopback_of(self._address))
-            else:
-                self._device = ProcessGroupGloo.create_default_device()
-        return self._device
+    def _gloo_device(self) -> GlooDevice:
+        with self._opening:
+            if self._device is None:
+                self._device = GlooDevice(self._interface, self._address)
+            return self._device

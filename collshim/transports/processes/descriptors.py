@@ -1,0 +1,94 @@
+"""The file descriptors of this process: how many it may have, and which of them are sockets."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from collshim.errors import WorldError
+from collshim.log import LOG
+
+_SPARE_DESCRIPTORS = 8
+
+_MOST_DESCRIPTORS = 1 << 16
+"""What the limit is raised to at most: enough for any world, and a bound on what strangers can make a process hold."""
+
+_DESCRIPTORS = "/dev/fd"
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
+
+
+def raise_descriptor_limit() -> None:
+    """Raise this process's soft limit of file descriptors to its hard limit, but not above 65,536."""
+    import resource  # not on Windows
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError) as error:  # on macOS the system's own limit may be lower
+        LOG.info("the limit of file descriptors stays %d, since it cannot be %d: %s", soft, wanted, error)
+
+
+def require_descriptors(size: int) -> None:
+    """Refuse to make a group if gloo has too few file descriptors left for it: it would end the process.
+
+    Raises:
+        WorldError: there are too few.
+    """
+    needed, held = size + _SPARE_DESCRIPTORS, list[int]()
+    try:
+        for _ in range(needed):
+            held.append(os.dup(2))
+    except OSError as error:
+        text = f"{len(held)} file descriptors are free, should be {needed} to make a group of {size} ranks"
+        raise WorldError(f"{text}: {error.strerror}") from error
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
+@contextmanager
+def borrowed(descriptor: int) -> Iterator[socket.socket]:
+    """The socket of a descriptor, which stays open; no further descriptor is needed for it.
+
+    Raises:
+        OSError: it is not that of a socket.
+    """
+    found = socket.socket(fileno=descriptor)
+    try:
+        yield found
+    finally:
+        found.detach()
+
+
+def sockets_to(port: int) -> set[int]:
+    """This process's descriptors of connections to the port, which torch does not tell."""
+    return {descriptor for descriptor, found in _sockets() if _peer_port(found) == port}
+
+
+def listening_sockets() -> set[int]:
+    """This process's descriptors of sockets that listen for connections."""
+    return {descriptor for descriptor, found in _sockets() if _listens(found)}
+
+
+def _sockets() -> Iterator[tuple[int, socket.socket]]:
+    """Each socket of this process for TCP or UDP, by its descriptor."""
+    for descriptor in map(int, os.listdir(_DESCRIPTORS) if os.path.isdir(_DESCRIPTORS) else ()):
+        with suppress(OSError), borrowed(descriptor) as found:  # it is no socket, or was closed meanwhile
+            if found.family in _FAMILIES:
+                yield descriptor, found
+
+
+def _peer_port(found: socket.socket) -> int | None:
+    """The port that a socket is connected to; None if it is not connected."""
+    with suppress(OSError):
+        return int(found.getpeername()[1])
+    return None
+
+
+def _listens(found: socket.socket) -> bool:
+    return bool(found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
