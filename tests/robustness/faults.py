@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies as st
 
 from tests.robustness.context import COLUMNS, SIZE, RankContext
-from tests.robustness.unsupported import NO_ARRAYS, UNREADABLE, UNSUPPORTED, UNWRITABLE
+from tests.robustness.unsupported import NO_ARRAYS, SHARED, UNREADABLE, UNSUPPORTED, UNWRITABLE
 
 Drawn = Any
 """A plain value that a fault is made with."""
@@ -128,6 +128,7 @@ NO_OPTIONAL_ARRAY = (NO_ARRAY[0], unsupported("type", NO_ARRAYS.keys() - {"None"
 NO_ARRAY_NOR_SHAPE = (NO_ARRAY[0], unsupported("type", NO_ARRAYS.keys() - {"a tuple"}))
 UNREADABLE_ARRAY = unsupported("dtype", UNREADABLE)
 UNWRITABLE_ARRAY = unsupported("memory", UNWRITABLE)
+UNWRITABLE_INPUT = unsupported("memory", [name for name in UNWRITABLE if name not in SHARED])
 OTHER_SHAPE = Fault("shape", st.lists(st.integers(0, 7), max_size=4), _reshaped)
 OTHER_DTYPE = Fault("dtype", _DTYPES, _recast)
 UNDIVIDED = Fault("shape", st.integers(1, 30).filter(lambda n: n % SIZE), lambda h, g, n: zeros(h, (n, COLUMNS)))

@@ -89,7 +89,6 @@ UNREADABLE: dict[str, Callable[[], Any]] = {
     "strings": lambda: np.array([["a", "b"], ["c", "d"]]),
     "objects": lambda: np.array([[None, 1], [2, 3]], object),
     "dates": lambda: np.zeros((2, 2), "datetime64[s]"),
-    "another byte order": lambda: np.ones((2, 2), ">f4"),
     "long doubles": lambda: np.ones((2, 2), np.longdouble),
     "records": lambda: np.zeros((2, 2), [("a", np.float32)]),
     "a sparse tensor": lambda: torch.eye(2).to_sparse(),
@@ -106,8 +105,11 @@ UNWRITABLE: dict[str, Callable[[], Any]] = {
     "a broadcast array": lambda: np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (2, 2), (0, 0)),
     "an array backwards": lambda: np.zeros((2, 2), np.float32)[::-1],
     "overlapping elements": lambda: torch.zeros(3).as_strided((2, 2), (1, 1)),
+    "another byte order": lambda: np.ones((2, 2), ">f4"),
     "a NumPy scalar": lambda: np.float32(1),
 }
+SHARED = ("an expanded tensor", "a broadcast array", "overlapping elements")
+"""What all_reduce may write to in the place of its input."""
 NO_WAY_BACK: dict[str, Callable[[], Any]] = {
     "a foreign array without a way back": lambda: Foreign(np.ones((2, 2), np.float32)),
 }
