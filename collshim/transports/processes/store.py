@@ -42,7 +42,7 @@ _SHORTEST = 0.1
 """Seconds that a step of the making gets in any case: the store may well answer."""
 
 
-_WITHDRAWAL_SECONDS = 1.5
+_WITHDRAWAL_SECONDS = 10.0
 """Seconds that it waits for them if no world could be made."""
 
 LEAVE_SECONDS = 10.0
@@ -340,13 +340,18 @@ class ProcessWorld:
             return True
 
     def agreed(self, key: str, own: str) -> str:
-        """Rank 0's word on what all ranks must have alike; this rank's own where rank 0 does not come."""
+        """Rank 0's word on what all ranks must have alike; this rank's own if rank 0 does not come.
+
+        Raises:
+            WorldError: the ranks disagree on what they were told.
+        """
         limit = self._made_by
         try:
             if self.rank == 0:
                 self.client.set(f"agreed/{key}", own, self._left())
                 return own
             while not (word := self.client.get([f"agreed/{key}"], self._left())[0]) and time.monotonic() < limit:
+                self.refuse()
                 time.sleep(PAUSE)
         except (StoreSilentError, DistNetworkError):
             return own  # the making of the first group says so
