@@ -28,6 +28,7 @@ from collshim.joining import join
 from collshim.settings import get as current_options
 from collshim.strangers import ASKING, remember_starters
 from collshim.transports import Transport
+from collshim.transports.processes.dropping import await_destructors
 from collshim.transports.processes.nccl import LAUNCH_WATCH
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.processes.store import ProcessWorld
@@ -239,6 +240,7 @@ def _leave_at_exit() -> None:
     if shared is not None:
         _fail_if_untold(shared, waits=error is None)
         shared.abandon()
+    await_destructors()
     PROGRESS.stop()
     LEFTOVERS.stop()
     LAUNCH_WATCH.stop()

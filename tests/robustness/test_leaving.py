@@ -14,6 +14,15 @@ total = comm.all_reduce(np.array(comm.rank + 1)).wait()
 dropped = group.all_gather(np.arange(3.0))
 print(total, flush=True)
 """
+DROPS = """
+import torch, collshim
+comm = collshim.current().communicator
+groups = [comm.subgroup([0, 1, 2]) for _ in range(6)]
+for group in groups:
+    group.all_reduce(torch.ones(2)).wait()
+comm.barrier().wait()
+del group, groups
+"""
 ENDS_EARLY = """
 import numpy as np, collshim
 comm = collshim.current().communicator
@@ -51,6 +60,12 @@ def test_ranks_that_destroy_nothing_end_with_exit_code_0_and_without_a_word() ->
         found = ended(processes)
     assert [(seen.code, seen.out.strip()) for seen in found] == [(0, "6")] * 3, found
     assert not any("Traceback" in seen.errors or "terminate" in seen.errors for seen in found), found
+
+
+def test_groups_that_are_dropped_last_do_not_abort_the_process() -> None:
+    with ranks(DROPS, 3, PYTHONFAULTHANDLER="1") as processes:
+        found = ended(processes)
+    assert [seen.code for seen in found] == [0, 0, 0], found
 
 
 def test_ranks_that_wait_for_one_that_has_ended_are_told() -> None:

@@ -1,11 +1,19 @@
-"""Ends what the program dropped: the collector may find it in the middle of anything, where nothing may wait."""
+"""Ends what the program dropped: the collector may find it in the middle of anything, where nothing may wait.
+
+And frees torch's ProcessGroups. Their destructors wait for gloo's threads without the GIL, and a thread that comes back
+from one while the interpreter ends would abort the process. So the end of the process waits for destructors that run in
+other threads, and lets no more run there.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
+from typing import Any
 
 
 class DropThread:
@@ -32,3 +40,52 @@ class DropThread:
 
 DROPPED = DropThread()
 """Ends the groups that the program dropped."""
+
+
+_DESTRUCTOR_SECONDS = 10.0
+"""Seconds that the end of the process waits for destructors, which take milliseconds."""
+
+
+def never_free(groups: Sequence[object]) -> None:
+    """Let no destructor run, also when the interpreter takes down what it holds."""
+    for group in groups:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+
+
+def free(groups: list[Any]) -> None:
+    """Drop these ProcessGroups, whose destructors run here unless the process ends."""
+    with _FREEING.lock:
+        is_late = _FREEING.is_over and threading.current_thread() is not threading.main_thread()
+        if not is_late:
+            _FREEING.threads.add(threading.get_ident())
+    if is_late:
+        never_free(groups)
+    groups.clear()
+    with _FREEING.lock:
+        _FREEING.threads.discard(threading.get_ident())
+
+
+def await_destructors() -> None:
+    """The process ends: let the destructors that run in other threads end, and no more begin."""
+    limit = time.monotonic() + _DESTRUCTOR_SECONDS
+    with _FREEING.lock:
+        _FREEING.is_over = True
+    while _FREEING.run_elsewhere() and time.monotonic() < limit:
+        time.sleep(0.002)
+
+
+class _Freeing:
+    """The threads in which destructors run."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.threads: set[int] = set()
+        self.is_over = False
+
+    def run_elsewhere(self) -> bool:
+        with self.lock:
+            living = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
+            return bool(self.threads & living)
+
+
+_FREEING = _Freeing()

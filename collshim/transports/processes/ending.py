@@ -16,9 +16,9 @@ from collshim.calls.call import Call
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.log import LOG
 from collshim.transports.matching import warn_of
-from collshim.transports.processes.dropping import DROPPED
+from collshim.transports.processes.dropping import DROPPED, free, never_free
 from collshim.transports.processes.exchange import Exchange
-from collshim.transports.processes.gpu_group import end_nccl, never_free
+from collshim.transports.processes.gpu_group import end_nccl
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import Launches
 from collshim.transports.processes.stalls import StallInspector, keys_of
@@ -189,7 +189,7 @@ class GroupEnd:
         if self.launches.are_used and has_failed:
             end_nccl(groups[0], failed=True)
         if not is_nccl_left and self._is_idle() and self._is_made():
-            groups.clear()  # at once: a thread in gloo's destructors would end a process that exits meanwhile
+            free(groups)
             self._ended()
             return None
         self.world.ending.append(groups)
@@ -229,6 +229,6 @@ class GroupEnd:
             time.sleep(0.01)
         if not self._is_idle():  # torch 2.6 waits in the destructor, and no other thread runs meanwhile
             never_free(groups)
-        groups.clear()
+        free(groups)
         self.world.ending.remove(groups)
         self._ended()

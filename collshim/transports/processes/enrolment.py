@@ -44,9 +44,11 @@ class Enrolment:
 
     Attributes:
         is_member: whether no other process has this rank.
+        is_refused: whether this rank knows that the ranks disagree.
     """
 
     is_member = False
+    is_refused = False
 
     def __init__(
         self,
@@ -109,6 +111,7 @@ class Enrolment:
         records = [json.loads(text) for text in texts if text]
         told = ", ".join(f"rank {record['rank']} has {record[what]}" for record in records)
         text = self._client.first(self._conflict, f"the ranks disagree on {_WHAT[what]}: {told}, should be the same")
+        self.is_refused = True
         self._connections.open({record["rank"]: tuple(record["place"]) for record in records})
         self._connections.talk.object([record["rank"] for record in records if record["rank"] != self._rank], text)
         raise WorldError(text)
@@ -117,6 +120,7 @@ class Enrolment:
         """Raise if a rank has objected."""
         text = self._client.get([self._conflict])[0] if self._conflict else ""
         if text:
+            self.is_refused = True
             raise WorldError(text)
 
     def others(self) -> Sequence[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -70,12 +69,6 @@ def refuse_options(options: Any) -> None:
     if getattr(options, "split_from", None) is not None:
         text = "NCCL's options have split_from, should have none: each group has a communicator of its own"
         raise ArgumentValueError(text)
-
-
-def never_free(groups: Sequence[ProcessGroup]) -> None:
-    """Let no destructor run, also when the interpreter takes down what it holds."""
-    for group in groups:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 def end_nccl(group: ProcessGroup, *, failed: bool) -> None:

@@ -26,10 +26,10 @@ from collshim.transports.processes.backend import accelerators_backend_type
 from collshim.transports.processes.client import StoreClient, StoreSilentError
 from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.descriptors import raise_descriptor_limit, require_descriptors
-from collshim.transports.processes.dropping import DROPPED
+from collshim.transports.processes.dropping import DROPPED, never_free
 from collshim.transports.processes.enrolment import Enrolment
 from collshim.transports.processes.gloo_device import CONNECTS_LATER, GlooDevice
-from collshim.transports.processes.gpu_group import made_nccl, nccl_is_there, never_free
+from collshim.transports.processes.gpu_group import made_nccl, nccl_is_there
 from collshim.transports.processes.making import MARKS, PAUSE, Assembly, Mesh, making
 from collshim.transports.processes.serving import LONGEST, reach_store
 from collshim.transports.processes.stalls import StallInspector
@@ -42,8 +42,11 @@ _SHORTEST = 0.1
 """Seconds that a step of the making gets in any case: the store may well answer."""
 
 
-_WITHDRAWAL_SECONDS = 10.0
+_WITHDRAWAL_SECONDS = 1.5
 """Seconds that it waits for them if no world could be made."""
+
+_REFUSAL_SECONDS = 10.0
+"""Seconds that it waits if the ranks disagree, which all of them are to read from the store."""
 
 LEAVE_SECONDS = 10.0
 """Seconds that the process which serves the store waits for the others when it leaves."""
@@ -136,7 +139,8 @@ class ProcessWorld:
             self.leave(why)
         if self.enrolment is not None and self._serves:
             with suppress(StoreSilentError, DistNetworkError):
-                self._await_leaving(self.enrolment.others(), _WITHDRAWAL_SECONDS)
+                seconds = _REFUSAL_SECONDS if self.enrolment.is_refused else _WITHDRAWAL_SECONDS
+                self._await_leaving(self.enrolment.others(), seconds)
         self.close()
 
     def begin_making(self) -> None:
