@@ -175,6 +175,7 @@ class MessageRequest(GroupWork):
 
     def broken(self, why: str) -> CommunicationError:
         """End the group, since the data cannot move; the failure to raise."""
+        self.group.stalls.await_leaving([self.group.ranks[rank] for rank in self._peers()], self.group.key)
         return self.group.end(PeerError, self._text(f"the data did not move, the connection broke ({why})"))
 
     def _end(self, kind: type[CommunicationError], why: str) -> CommunicationError:

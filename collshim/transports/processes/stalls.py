@@ -165,6 +165,12 @@ class StallInspector:
         entries, closed = self._entries_of(others, group)
         return any(entry.left for entry in entries) or any(closed)
 
+    def await_leaving(self, ranks: Sequence[int], group: str) -> None:
+        """Give ranks whose connection broke time to say that they have left, or closed ``group``."""
+        limit = time.monotonic() + GRACE
+        while not self.any_left(ranks, group) and time.monotonic() < limit and not self._unknown():
+            time.sleep(0.02)
+
     def has_left(self, rank: int) -> bool:
         """Whether the process of this global rank, another one's or an earlier one of this rank, has left the world."""
         return bool(self._entries([rank])[0].left)
