@@ -128,7 +128,7 @@ def unsupported(tensor: Tensor) -> str | None:
 
 
 def _without_memory(tensor: Tensor) -> str | None:
-    """What a tensor is that stands for others, or for none; a look at its memory would fail."""
+    """Describe a tensor that has no memory of its own, at which nobody may look; None for any other tensor."""
     if is_functorch_wrapped_tensor(tensor):
         return "a tensor within a transform of torch.func (vmap, grad, jvp), which has no memory of its own"
     if torch._is_functional_tensor(tensor):
@@ -144,7 +144,7 @@ def _without_memory(tensor: Tensor) -> str | None:
 
 
 def _is_empty(tensor: Tensor) -> bool:
-    """Whether the class of a tensor has given it no memory."""
+    """Whether a tensor has no storage, or one without an address."""
     with torch._C.DisableTorchFunctionSubclass():
         try:
             return not tensor.is_nested and not tensor.untyped_storage().data_ptr()

@@ -33,10 +33,10 @@ _DEEPEST = 32
 
 
 def described_dtype(dtype: np.dtype[Any]) -> Description:
-    """A dtype as text, or as a tuple of what it is made of.
+    """Describe a dtype by text, or by a tuple of its parts.
 
     Raises:
-        TypeError: another library's, or one with metadata.
+        TypeError: the dtype is another library's, or has metadata.
     """
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
@@ -52,10 +52,10 @@ def described_dtype(dtype: np.dtype[Any]) -> Description:
 
 
 def dtype_of(description: Description, depth: int = 0) -> np.dtype[Any]:
-    """The dtype that ``described_dtype`` has described, made and checked by NumPy.
+    """Make the dtype that a description stands for; NumPy checks it.
 
     Raises:
-        pickle.UnpicklingError: it describes none.
+        pickle.UnpicklingError: the description stands for no dtype.
     """
     if depth > _DEEPEST:
         raise pickle.UnpicklingError(f"dtypes within each other, deeper than {_DEEPEST}")
@@ -97,7 +97,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
 
 
 def array_of(description: Description, shape: Any, is_fortran: Any, data: Any) -> Any:
-    """An array of a copy of these bytes."""
+    """Make an array from a copy of these bytes."""
     dtype = _without_objects(dtype_of(description))
     _require_bytes(data, math.prod(_shape(shape)) * dtype.itemsize)
     if not data:
@@ -108,7 +108,7 @@ def array_of(description: Description, shape: Any, is_fortran: Any, data: Any) -
 
 
 def object_array_of(description: Description, shape: Any, is_fortran: Any, places: Any) -> Any:
-    """An array of objects, all 0, which ``fill`` fills.
+    """Make an array of objects, all 0, for ``fill``.
 
     ``places`` has a byte for each element, so that nobody asks for more memory than in proportion to what was sent.
     """
@@ -123,7 +123,9 @@ def fill(array: Any, values: Any) -> None:
     """Put ``values`` into an array of objects, along its rows."""
     is_one = type(array) is np.ndarray and array.dtype.hasobject
     if not is_one or type(values) is not list or len(values) != array.size:
-        raise pickle.UnpicklingError("values for an array of objects, which are no list, or as many as it has elements")
+        raise pickle.UnpicklingError(
+            f"values for an array of {getattr(array, 'size', 0)} objects, should be a list of as many"
+        )
     for index, value in zip(np.ndindex(array.shape), values, strict=True):
         array[index] = value
 
@@ -134,7 +136,7 @@ def scalar_of(description: Description, data: Any) -> Any:
 
 
 def tensor_of(name: Any, shape: Any, order: Any, data: Any, device: Any, flags: Any) -> torch.Tensor:
-    """A tensor of these bytes, its dimensions in memory in ``order``, the outermost first.
+    """Make a tensor from these bytes; its dimensions lie in memory in ``order``, the outermost first.
 
     ``flags``: whether it needs a gradient, is conjugated, and is negative of what is in memory.
     """

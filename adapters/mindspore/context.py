@@ -63,7 +63,7 @@ _SETTINGS = _Settings()
 def set_context(**kwargs: Any) -> None:
     """These settings are kept. ``device_target`` names the backend that ``init`` takes without a name.
 
-    Tensors are on the CPU whatever it is, which the log says once where GPUs are there.
+    Tensors are on the CPU whatever it is; the log says so once if there are GPUs.
 
     Raises:
         ValueError: another ``mode`` or ``device_target``.

@@ -16,7 +16,7 @@ Does the conformance suite notice a mistake? Each row below is a small fault tha
 the suite was run on the copy, and the fault counts as caught when a comparison failed whose message names the
 collective. The test that failed passes without the fault, and some other test passes with it.
 
-`make mutants` does it again and fails where one survives; the run below took {minutes} minutes. The patches lie in
+`make mutants` does it again and fails if one survives; the run below took {minutes} minutes. The patches lie in
 `conformance/mutants/declared/`; the faults of the table before the last are made by a rule, the places by a seed.
 The suite tells what the five frameworks do. What collshim alone promises (outputs that overlap inputs elsewhere than in
 place, ranks whose input needs no gradient) the engine's own tests hold, and no row is about it.

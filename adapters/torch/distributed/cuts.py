@@ -1,7 +1,8 @@
 """Collectives that cut torch's graph: a backward through what they wrote warns, as torch's own does.
 
-torch 2.13's operators under ``torch.distributed`` have no gradient. Its dispatcher lets those that return what they
-wrote warn in a backward, and hands the gradient on as if nothing had been written; the others say nothing.
+torch 2.13's operators under ``torch.distributed`` have no gradient. If one of them returns the tensors that it wrote,
+the dispatcher lets a backward through them warn, and passes the gradient on as if nothing had been written. The other
+operators do not warn.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ def cut(operator: str, outputs: Sequence[Any], inputs: Sequence[Any] = ()) -> No
 
     Args:
         operator: torch's name of the collective, which the warning begins with.
-        outputs: what is written. One that needs no gradient needs one afterwards, and hands none on.
-        inputs: what is read besides.
+        outputs: the tensors that are written. One that needs no gradient needs one afterwards, and passes none on. A
+            view that needs none stays as it is: torch's C++ changes the view alone, Python could only change its base.
+        inputs: the tensors that are only read.
     """
     if not torch.is_grad_enabled():
         return
@@ -45,14 +47,14 @@ class WarnNotImplemented(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, operator: str, outputs: list[Tensor], *tensors: Tensor) -> tuple[Tensor, ...]:
-        """Nothing: the collective writes the outputs."""
+        """Put the outputs into the graph; the collective writes them."""
         ctx.operator, ctx.count = operator, len(tensors)
         ctx.mark_dirty(*outputs)
         return tuple(outputs)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, ...]:
-        """No gradient, and a warning."""
+        """Warn, and pass no gradient on."""
         _warn(ctx.operator)
         return (None, None, *[None] * ctx.count)
 
@@ -60,8 +62,8 @@ class WarnNotImplemented(torch.autograd.Function):
 def _warn(operator: str, gradient: Tensor | None = None) -> None:
     warnings.warn(
         f"c10d::{operator}: an autograd kernel was not registered to the Autograd key(s), so a backward through this "
-        "collective hands on the gradient of the rank alone, as if there were none. The collectives of "
-        "torch.distributed.nn.functional have gradients; under torch.no_grad() or on detached tensors nothing warns.",
+        "collective does not reach the other ranks. The collectives of torch.distributed.nn.functional have gradients; "
+        "under torch.no_grad(), or with detached tensors, there is no warning.",
         UserWarning,
         stacklevel=2,
     )

@@ -29,7 +29,7 @@ def outputs(value: Any) -> Any:
 
 
 def beneath(value: Any) -> Any:
-    """``outputs``, whose memory is written below what autograd comes to know of them in the meantime."""
+    """``outputs``, detached: they may come into the graph before they are written."""
     if isinstance(value, list):
         return [beneath(array) for array in value]
     return outputs(value).detach() if isinstance(value, Tensor) else value

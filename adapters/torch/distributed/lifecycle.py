@@ -64,7 +64,7 @@ def init_process_group(
         pg_options: a ``ProcessGroupNCCL.Options``, such as a stream of high priority and ``config.max_ctas``: what NCCL
             connects the ranks with at the first call on CUDA tensors. They have no effect for a single rank, which
             needs no NCCL, and for ranks that are threads. The timeout among them is overridden, as in torch.
-        group_name, device_id, _ranks: accepted; ``device_id`` gives the backend where none is named.
+        group_name, device_id, _ranks: accepted; ``device_id`` chooses the backend if none is named.
 
     Raises:
         ValueError: a second time without ``destroy_process_group``; the method lacks something; ``rank`` or

@@ -53,39 +53,34 @@ def never_free(groups: Sequence[object]) -> None:
 
 
 def free(groups: list[Any]) -> None:
-    """Drop these ProcessGroups, whose destructors run here unless the process ends."""
-    with _FREEING.lock:
-        is_late = _FREEING.is_over and threading.current_thread() is not threading.main_thread()
-        if not is_late:
-            _FREEING.threads.add(threading.get_ident())
-    if is_late:
+    """Drop these ProcessGroups; their destructors run here, but not in another thread once the process ends."""
+    own = threading.get_ident()
+    _FREEING.threads.add(own)  # first: the end of the process looks for it after it has set what is read next
+    if _FREEING.is_over and threading.current_thread() is not threading.main_thread():
         never_free(groups)
     groups.clear()
-    with _FREEING.lock:
-        _FREEING.threads.discard(threading.get_ident())
+    _FREEING.threads.discard(own)
 
 
 def await_destructors() -> None:
     """The process ends: let the destructors that run in other threads end, and no more begin."""
     limit = time.monotonic() + _DESTRUCTOR_SECONDS
-    with _FREEING.lock:
-        _FREEING.is_over = True
+    _FREEING.is_over = True
     while _FREEING.run_elsewhere() and time.monotonic() < limit:
         time.sleep(0.002)
 
 
 class _Freeing:
-    """The threads in which destructors run."""
+    """The threads in which destructors run; without a lock, which a forked process could find held."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
         self.threads: set[int] = set()
         self.is_over = False
 
     def run_elsewhere(self) -> bool:
-        with self.lock:
-            living = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
-            return bool(self.threads & living)
+        """Whether one runs in another thread that lives."""
+        living = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
+        return bool(self.threads & living)
 
 
 _FREEING = _Freeing()

@@ -35,7 +35,7 @@ class GlooDevice:
     then all ranks are connected. Who connects gets no answer.
 
     Args:
-        interface: of the network, whose address gloo uses; "" if none is named.
+        interface: of the network, whose address gloo uses; "" if not named.
         address: the world's master; a loopback address keeps gloo off the other interfaces.
 
     Attributes:

@@ -175,7 +175,9 @@ class MessageRequest(GroupWork):
 
     def broken(self, why: str) -> CommunicationError:
         """End the group, since the data cannot move; the failure to raise."""
-        self.group.stalls.await_leaving([self.group.ranks[rank] for rank in self._peers()], self.group.key)
+        peers = [self.group.ranks[rank] for rank in self._peers()]
+        living = [owner for owner in peers if not self.connections.end_of(owner)]  # one that is gone says nothing more
+        self.group.stalls.await_leaving(living, self.group.key)
         return self.group.end(PeerError, self._text(f"the data did not move, the connection broke ({why})"))
 
     def _end(self, kind: type[CommunicationError], why: str) -> CommunicationError:

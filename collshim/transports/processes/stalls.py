@@ -168,7 +168,7 @@ class StallInspector:
     def await_leaving(self, ranks: Sequence[int], group: str) -> None:
         """Give ranks whose connection broke time to say that they have left, or closed ``group``."""
         limit = time.monotonic() + GRACE
-        while not self.any_left(ranks, group) and time.monotonic() < limit and not self._unknown():
+        while ranks and not self.any_left(ranks, group) and time.monotonic() < limit and not self._unknown():
             time.sleep(0.02)
 
     def has_left(self, rank: int) -> bool:
