@@ -20,12 +20,16 @@ WAIT_SECONDS = 20.0
 """For a wait in a collective; less than the pool's patience, so that its text is heard."""
 
 
+RIGHT = "the right answer"
+"""The value of a call in a bad state that answers all the same: a question that needs no communication."""
+
+
 class Reply(NamedTuple):
     """What one rank saw.
 
     Attributes:
         culprit: whether it made the bad call, or what made the others' bad.
-        bad: what the bad call did; its value is None, or its type's name.
+        bad: what the bad call did; its value is None, or its type's name, or ``RIGHT``.
         changed: the arguments of the bad call that are not as they were.
         good: what the good call did; its value is empty where it was right, else says what came.
     """
@@ -69,7 +73,12 @@ def _bad_call(bad: Bad, context: RankContext) -> tuple[Outcome, tuple[str, ...]]
     if context.rank == bad.culprit:
         arguments |= {change.argument: _made(bad, change, place, arguments) for change in bad.changes}
     state = bad.state if context.rank == bad.culprit else ""
-    return _watched(lambda: STATES[state](lambda: _typed(spelling.made(place, dict(arguments)))), arguments)
+
+    def made() -> str:
+        value = STATES[state](lambda: spelling.made(place, dict(arguments)))
+        return RIGHT if state and spelling.is_right(place, value) else _typed(value)
+
+    return _watched(made, arguments)
 
 
 def _field(differs: tuple[str, Any]) -> tuple[str, Any]:

@@ -55,6 +55,10 @@ class Spelling:
         """Call it."""
         return resolve(f"collshim.{self.path}")(**arguments) if self.call is None else self.call(context, arguments)
 
+    def is_right(self, context: RankContext, value: Any) -> bool:
+        """Whether it is the answer of a function without communication."""
+        return self.right is not None and _equal(value, self.right(context))
+
     def run(self, context: RankContext) -> str:
         """A good call, completed on this rank; what is wrong with what it gave, empty where nothing is."""
         wanted = context.result(self.op) if self.right is None else self.right(context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
@@ -160,12 +161,13 @@ def _scattered(comm: Communicator, parts: Any, output: Any, op: Any, root: Any) 
 
 
 def _exchanged(comm: Communicator, array: Any, out: Any, splits: Any, root: Any) -> tuple[Any, Any]:
-    """Pieces of length 1 the engine takes for parts without that dimension, which ranks that compare them would see."""
-    if comm.checks and type(array) is Tensor and splits is None and array.shape[:1] == (comm.size,):
-        return array.unsqueeze(1), out.unsqueeze(1) if out.dim() else None
-    return array, out
+    """The engine takes pieces of length 1 for parts without that dimension, which ranks that compare them would see."""
+    if not comm.checks or splits is not None or type(array) not in _ARRAYS or array.shape[:1] != (comm.size,):
+        return array, out
+    return array[:, None], out[:, None] if type(out) in _ARRAYS and out.ndim else None
 
 
+_ARRAYS = (Tensor, np.ndarray)
 _ARRANGED = {GATHER: _gathered, SCATTER: _scattered, ALL_TO_ALL: _exchanged}
 """What becomes of a call's arrays, which the engine takes otherwise than torch."""
 

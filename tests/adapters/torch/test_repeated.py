@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import collshim
 import collshim.torch.distributed as dist
 from tests.adapters.conftest import Run, each_of
 
@@ -59,6 +60,19 @@ def test_pieces_of_length_one_are_repeated(run: Run) -> None:
         return out.tolist(), single.tolist()
 
     assert run(_twice(calls), 2) == [([0.0, 10.0], [10.0]), ([1.0, 11.0], [12.0])]
+
+
+def test_pieces_of_length_one_meet_lists_after_a_call_through_the_engine(run: Run) -> None:
+    def calls() -> Any:
+        comm, arrays = collshim.current().communicator, [np.zeros((2, 3), np.float32) for _ in range(2)]
+        comm.all_to_all(arrays[0], out=arrays[1]).wait()
+        if _rank():
+            dist.all_to_all_single(arrays[1], arrays[0])
+        else:
+            dist.all_to_all([torch.empty(1, 3), torch.empty(1, 3)], [torch.ones(1, 3)] * 2)
+        return arrays[1].tolist() if _rank() else None
+
+    assert run(_twice(calls), 2) == [None, [[1.0] * 3, [0.0] * 3]]
 
 
 @each_of(3, gives=[[2.0, 0.0] * 2, None, [2.0, 0.0] * 2])
