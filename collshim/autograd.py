@@ -107,7 +107,7 @@ class NodeContext:
         self.inputs = len(inputs)
         self.device = inputs[0].device
         self.results: list[Tensor] = []
-        is_last = call.op in ("broadcast", "scatter", "send")
+        is_last = call.collective in (collective.BROADCAST, collective.SCATTER, collective.SEND)
         self.anchors = [_Anchor.apply(tensor) for tensor in inputs] if is_last else []  # type: ignore[no-untyped-call]
         self.rule = _RULES[call.collective]
 
@@ -124,7 +124,7 @@ class NodeContext:
 def attach(communicator: Collectives, work: Work[Any], parts: Parts | None, result: Any) -> Any:
     """The result of a call with its node behind it; ``parts`` is what this rank gave, some rank needs a gradient."""
     call: Call = work.call
-    if call.op == "recv" and call.root is None:
+    if call.collective is collective.RECV and call.root is None:
         call = call._replace(root=work.source)  # the gradient goes back to the sender
     inputs = [] if parts is None else [parts] if isinstance(parts, Tensor) else list(parts)
     is_list = parts is not None and not isinstance(parts, Tensor)

@@ -20,7 +20,7 @@ from torch import Tensor
 from collshim.arrays import stream_follower
 from collshim.calls import validation
 from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER, Collective, Shape
-from collshim.calls.plan import dense
+from collshim.calls.recognizer import dense
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.posting import Posting, looks_for_nan, needs_grad
 from collshim.work import Together, Work
@@ -83,10 +83,11 @@ class CoalescedCollectives(Posting):
             if type(tensor) is not Tensor or not tensor.is_cpu or dense(tensor) is not tensor:
                 return None
             forms.append((tensor.shape, tensor.dtype))
-        plan = self._plans.get((ALL_REDUCE, op, "coalesced", *forms))
-        if plan is None or not plan.keeps_apart([], tensors):
+        known = self._plans.get((ALL_REDUCE, op, "coalesced", *forms))
+        if known is None or not known.keeps_apart([], tensors):
             return None
-        if plan.takes_lists:
+        plan = known.plan
+        if plan.carrier.takes_lists:
             return self._start(plan, tensors, tensors, tensors, None, None)
         whole = _flat(tensors)
         return self._start(plan, whole, whole, tensors, None, None).then(partial(_cut_into, whole))
@@ -192,7 +193,7 @@ class _Coalesced:
         posting, collective = self.posting, self.collective
         gives = collective.gives_on(posting.rank, self.root)
         graph = gives and needs_grad(whole)
-        call = posting._call(collective.name, whole, *reduction, root=self.root, needs_grad=graph)
+        call = posting._call(collective, whole, *reduction, root=self.root, needs_grad=graph)
         call = call._replace(shape=self._part_shape(whole), content=bucket.content(len(self.arrays)))
         is_whole = collective is ALL_REDUCE and len(self.buckets) == 1 and whole.is_cpu
         key = _key(self.op, bucket.tensors) if is_whole else None

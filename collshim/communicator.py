@@ -13,6 +13,7 @@ from collshim.autograd import attach
 from collshim.calls import collective, validation
 from collshim.calls.call import Call
 from collshim.calls.collective import Shape
+from collshim.calls.recognizer import Recognizer
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.coalesced import CoalescedCollectives
@@ -82,7 +83,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         target = None
         if out is not None:
             target = validation.output_of(self, "all_reduce", out, tensor.shape, tensor, may_overlap=out is array)
-        return self._post(self._call("all_reduce", tensor, *reduction), tensor, target, array, out)
+        return self._post(self._call(collective.ALL_REDUCE, tensor, *reduction), tensor, target, array, out)
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
         """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input."""
@@ -92,7 +93,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         root = validation.rank_of(self, "reduce", "root", root)
         out = out if root == self.rank else None
         target = None if out is None else validation.output_of(self, "reduce", out, tensor.shape, tensor)
-        return self._post(self._call("reduce", tensor, *reduction, root=root), tensor, target, array, out)
+        return self._post(self._call(collective.REDUCE, tensor, *reduction, root=root), tensor, target, array, out)
 
     def broadcast(self, array: A, root: int = 0, *, out: A | None = None, discovers: bool = False) -> Work[A]:
         """Every rank holds a copy of the root's array.
@@ -106,11 +107,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         root = validation.rank_of(self, "broadcast", "root", root)
         if array is None and root != self.rank and out is None:
             self._require_discovery("broadcast", discovers)
-            return self._post(Call("broadcast", root=root, discovers=discovers), None, None, None, None)
+            return self._post(Call(collective.BROADCAST, root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("broadcast", out if array is None and root != self.rank else array)
         target = None if out is None else validation.output_of(self, "broadcast", out, tensor.shape, tensor)
         graph = needs_grad(tensor) and (root == self.rank or not self._compares(tensor))
-        call = self._call("broadcast", tensor, root=root, discovers=discovers, needs_grad=graph)
+        call = self._call(collective.BROADCAST, tensor, root=root, discovers=discovers, needs_grad=graph)
         source = tensor if root == self.rank else None
         return self._post(call, source, target, tensor if array is None else array, out, tensor.device)
 
@@ -123,12 +124,12 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             return work
         tensor = self._tensor("all_gather", array)
         target, expects = self._gathered_into("all_gather", tensor, out)
-        return self._post(self._call("all_gather", tensor, expects=expects), tensor, target, array, out)
+        return self._post(self._call(collective.ALL_GATHER, tensor, expects=expects), tensor, target, array, out)
 
     def all_gather_ragged(self, array: A) -> Work[list[A]]:
         """Every rank holds a list of all ranks' arrays, which may have unequal shapes, unknown before the call."""
         tensor = self._tensor("all_gather", array)
-        call = self._call("all_gather", tensor, expects=(), discovers=True)
+        call = self._call(collective.ALL_GATHER, tensor, expects=(), discovers=True)
         return self._post(call, tensor, None, array, None)
 
     def gather(self, array: A, root: int = 0, *, out: A | Sequence[A] | None = None) -> Work[A | None]:
@@ -144,13 +145,13 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         target, expects = self._gathered_into("gather", tensor, out)
         if expects is not None:
             self._require_discovery("gather", False, tensor)
-        return self._post(self._call("gather", tensor, root=root, expects=expects), tensor, target, array, out)
+        return self._post(self._call(collective.GATHER, tensor, root=root, expects=expects), tensor, target, array, out)
 
     def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
         """The root holds a list of all ranks' arrays, which may have unequal shapes; the others get None."""
         tensor = self._tensor("gather", array)
         root = validation.rank_of(self, "gather", "root", root)
-        call = self._call("gather", tensor, root=root, expects=(), discovers=True)
+        call = self._call(collective.GATHER, tensor, root=root, expects=(), discovers=True)
         return self._post(call, tensor, None, array, None)
 
     def scatter(
@@ -174,7 +175,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         tensors = validation.parts_of(self, "scatter", parts)
         own = tensors[self.rank]
         target = None if out is None else validation.output_of(self, "scatter", out, own.shape, own)
-        call = self._parted_call("scatter", tensors, root=root, discovers=discovers)
+        call = self._parted_call(collective.SCATTER, tensors, root=root, discovers=discovers)
         if call.sends is not None:
             self._require_discovery("scatter", discovers, own)
         return self._post(call, tensors, target, _first(parts), out)
@@ -191,7 +192,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         own = tensors[self.rank]
         reduction = validation.reduce_op_of(self, "reduce_scatter", op, own.dtype)
         target = None if out is None else validation.output_of(self, "reduce_scatter", out, own.shape, own)
-        call = self._parted_call("reduce_scatter", tensors, *reduction)
+        call = self._parted_call(collective.REDUCE_SCATTER, tensors, *reduction)
         return self._post(call, tensors, target, _first(parts), out)
 
     def all_to_all(
@@ -223,7 +224,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         if isinstance(tensors, Tensor) and not isinstance(out, list | tuple):
             part = tuple(tensors.shape[1:])
             target = None if out is None else validation.outputs_of(self, "all_to_all", out, [part], tensors)
-            return self._post(self._parted_call("all_to_all", tensors), tensors, target, parts, out)
+            return self._post(self._parted_call(collective.ALL_TO_ALL, tensors), tensors, target, parts, out)
         own = listed(tensors)
         known = None if self._compares(own[0]) else own[self.rank]
         expects = validation.awaited_of(self, "all_to_all", shapes, out, known)
@@ -233,17 +234,19 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         if not expects:
             self._require_discovery("all_to_all", discovers, own[0])
         sends, discovers = shapes_of(own), discovers or not expects
+        graph = needs_grad(tensors)
         call = self._call(
-            "all_to_all", own[0], discovers=discovers, sends=sends, expects=expects, needs_grad=needs_grad(tensors)
+            collective.ALL_TO_ALL, own[0], discovers=discovers, sends=sends, expects=expects, needs_grad=graph
         )
         return self._post(call._replace(shape=None), tensors, target, _first(parts), out)
 
     def barrier(self) -> Work[None]:
         """Its wait returns when every rank of the group has called it."""
-        plan = self._plans.get(collective.BARRIER)
-        if plan is None:
-            plan = self._plans[collective.BARRIER] = self._plan(Call("barrier"), None, torch.device("cpu"))
-        return self._start(plan, None, None, None, None, None)
+        known = self._plans.get(collective.BARRIER)
+        if known is None:
+            plan = self._plan(Call(collective.BARRIER), None, torch.device("cpu"))
+            known = self._plans[collective.BARRIER] = Recognizer(plan)
+        return self._start(known.plan, None, None, None, None, None)
 
     def subgroup(self, ranks: Sequence[int], *, kept: bool = False) -> Communicator | None:
         """A communicator over these ranks of this one, in this order; None on a rank that is not among them.
@@ -340,11 +343,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         known = like if out is None else out
         if known is None:
             self._require_discovery("scatter", discovers)
-            return self._post(Call("scatter", root=root, discovers=discovers), None, None, None, None)
+            return self._post(Call(collective.SCATTER, root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("scatter", known)
         target = None if out is None else validation.output_of(self, "scatter", out, tensor.shape, tensor)
         graph = needs_grad(tensor) and not self._compares(tensor)
-        call = self._call("scatter", tensor, root=root, discovers=discovers, needs_grad=graph)
+        call = self._call(collective.SCATTER, tensor, root=root, discovers=discovers, needs_grad=graph)
         return self._post(call, None, target, known, out, tensor.device)
 
     def _post_split(self, parts: Any, out: Any, splits: Any, shapes: Any, discovers: bool) -> Work[Any]:
@@ -361,12 +364,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         if not self._compares(tensor):
             validation.awaited_of(self, op, expects, None, sends[self.rank])
         target = validation.outputs_of(self, op, places, expects, tensor)
-        call = self._call(op, tensor, sends=shapes_of(sends), expects=expects, needs_grad=False)
+        call = self._call(collective.ALL_TO_ALL, tensor, sends=shapes_of(sends), expects=expects, needs_grad=False)
         key = (collective.ALL_TO_ALL, lengths, None, tensor.dtype, tensor.shape)
-        work = self._post(call._replace(shape=None), sends, target, parts, out, key=key)
-        if key in self._plans:
-            self._plans[key].shape = whole.shape
-        return work
+        return self._post(call._replace(shape=None), sends, target, parts, out, key=key, shape=tuple(whole.shape))
 
 
 def _first(parts: Any) -> Any:

@@ -12,7 +12,8 @@ from collshim.accelerator import ACCELERATOR
 from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.calls.collective import RECV, SEND
-from collshim.calls.plan import Plan, dense
+from collshim.calls.plan import Plan
+from collshim.calls.recognizer import dense
 from collshim.errors import ArgumentTypeError
 from collshim.posting import Posting, needs_grad
 from collshim.work import Work
@@ -87,9 +88,10 @@ class Messages(Posting):
             return None
         if not tensor.is_cpu:  # the key below names no device
             return None
-        plan = self._plans.get((collective, message.tag, peer, tensor.dtype, tensor.shape))
-        if plan is None or message.discovers is not False:
+        known = self._plans.get((collective, message.tag, peer, tensor.dtype, tensor.shape))
+        if known is None or message.discovers is not False:
             return None
+        plan = known.plan
         if plan.gives:
             return partial(self._start, plan, tensor, None, None, None, None)
         return partial(self._start, plan, None, tensor, array, None, None)
@@ -108,7 +110,7 @@ class Messages(Posting):
         to = validation.rank_of(self, "send", "destination", message.to)
         tag = validation.tag_of(self, "send", message.tag)
         discovers = validation.flag_of(self, "send", "discovers", message.discovers)
-        call = self._call("send", tensor, root=to, tag=tag, discovers=discovers)
+        call = self._call(SEND, tensor, root=to, tag=tag, discovers=discovers)
         return partial(self._post, call, tensor, None, message.array, None)
 
     def _validated_recv(self, message: Recv) -> partial[Work[Any]]:
@@ -119,13 +121,12 @@ class Messages(Posting):
         known = like if out is None else out
         if known is None:
             self._require_discovery("recv", discovers)
-            return partial(self._post, Call("recv", root=rank, tag=tag, discovers=discovers), None, None, None, None)
+            return partial(self._post, Call(RECV, root=rank, tag=tag, discovers=discovers), None, None, None, None)
         tensor = self._tensor("recv", known)
         target = None if out is None else validation.output_of(self, "recv", out, tensor.shape, tensor)
-        graph = tensor.device.type == ACCELERATOR and needs_grad(
-            tensor
-        )  # where no envelope goes before, which says it of the sender's
-        call = self._call("recv", tensor, root=rank, tag=tag, discovers=discovers, needs_grad=graph)
+        is_unannounced = tensor.device.type == ACCELERATOR  # no envelope says whether the sender needs a gradient
+        graph = is_unannounced and needs_grad(tensor)
+        call = self._call(RECV, tensor, root=rank, tag=tag, discovers=discovers, needs_grad=graph)
         return partial(self._post, call, None, target, known, out, tensor.device)
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from collshim.calls import validation
 from collshim.calls.call import Call
+from collshim.calls.collective import ALL_GATHER, ALL_TO_ALL, BROADCAST, GATHER, RECV, SCATTER, SEND, Collective
 from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError, described, text_of
 from collshim.pickling import packed, restored
 from collshim.posting import Posting, shapes_of
@@ -37,14 +38,14 @@ class ObjectCollectives(Posting):
     def all_gather_object(self, value: Any) -> Work[list[Any]]:
         """Every rank holds the list of all ranks' objects."""
         data = self._pickled("all_gather_object", value)
-        call = self._call("all_gather", data, expects=(), discovers=True, content=_CONTENT)
+        call = self._call(ALL_GATHER, data, expects=(), discovers=True, content=_CONTENT)
         return self._post(call, data, None, data, None).then(_parts_of(call))
 
     def gather_object(self, value: Any, root: int = 0) -> Work[list[Any] | None]:
         """The root holds the list of all ranks' objects; the others get None."""
         data = self._pickled("gather_object", value)
         root = validation.rank_of(self, "gather_object", "root", root)
-        call = self._call("gather", data, root=root, expects=(), discovers=True, content=_CONTENT)
+        call = self._call(GATHER, data, root=root, expects=(), discovers=True, content=_CONTENT)
         kind, work = current_options().objects, self._post(call, data, None, data, None)
         return work.then(lambda parts: None if parts is None else _unpickled_parts(call.name, kind, parts))
 
@@ -52,25 +53,25 @@ class ObjectCollectives(Posting):
         """Every rank holds the root's object; what the others give is not looked at."""
         root = validation.rank_of(self, "broadcast_object", "root", root)
         if root != self.rank:
-            return self._post_awaiting("broadcast", root)
+            return self._post_awaiting(BROADCAST, root)
         data = self._pickled("broadcast_object", value)
-        call = self._call("broadcast", data, root=root, discovers=True, content=_CONTENT)
+        call = self._call(BROADCAST, data, root=root, discovers=True, content=_CONTENT)
         return self._post(call, data, None, data, None).then(lambda _: value)
 
     def scatter_object(self, values: Sequence[Any] | None = None, root: int = 0) -> Work[Any]:
         """Rank r holds the r-th of the root's ``size`` objects; what the others give is not looked at."""
         root = validation.rank_of(self, "scatter_object", "root", root)
         if root != self.rank:
-            return self._post_awaiting("scatter", root)
+            return self._post_awaiting(SCATTER, root)
         parts = self._pickled_parts("scatter_object", values)
-        call = self._parted_call("scatter", parts, root=root, discovers=True, content=_CONTENT)
+        call = self._parted_call(SCATTER, parts, root=root, discovers=True, content=_CONTENT)
         return self._post(call, parts, None, parts[0], None).then(_one_of(call))
 
     def all_to_all_object(self, values: Sequence[Any]) -> Work[list[Any]]:
         """Rank r holds, in rank order, the r-th object of every rank."""
         parts = self._pickled_parts("all_to_all_object", values)
         sends = shapes_of(parts)
-        call = self._call("all_to_all", parts[0], sends=sends, expects=(), discovers=True, content=_CONTENT)
+        call = self._call(ALL_TO_ALL, parts[0], sends=sends, expects=(), discovers=True, content=_CONTENT)
         work = self._post(call._replace(shape=None), parts, None, parts[0], None)
         return work.then(_parts_of(call))
 
@@ -79,18 +80,18 @@ class ObjectCollectives(Posting):
         data = self._pickled("send_object", value)
         to = validation.rank_of(self, "send_object", "destination", to)
         tag = validation.tag_of(self, "send_object", tag)
-        call = self._call("send", data, root=to, tag=tag, discovers=True, content=_CONTENT)
+        call = self._call(SEND, data, root=to, tag=tag, discovers=True, content=_CONTENT)
         return self._post(call, data, None, None, None)
 
     def recv_object(self, source: int | None, tag: int = 0) -> Work[Any]:
         """The object that rank ``source`` sends, or with None any rank; ``Work.source`` tells which."""
         rank = None if source is None else validation.rank_of(self, "recv_object", "source", source)
-        return self._post_awaiting("recv", rank, tag=validation.tag_of(self, "recv_object", tag))
+        return self._post_awaiting(RECV, rank, tag=validation.tag_of(self, "recv_object", tag))
 
-    def _post_awaiting(self, op: str, root: int | None, tag: int = 0) -> Work[Any]:
+    def _post_awaiting(self, collective: Collective, root: int | None, tag: int = 0) -> Work[Any]:
         """The call of a rank that gives nothing."""
-        self._require_objects(f"{op}_object")
-        call = Call(op, root=root, discovers=True, content=_CONTENT, tag=tag)
+        self._require_objects(f"{collective.name}_object")
+        call = Call(collective, root=root, discovers=True, content=_CONTENT, tag=tag)
         return self._post(call, None, None, None, None).then(_one_of(call))
 
     def _require_objects(self, op: str) -> None:

@@ -18,7 +18,8 @@ from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
 from collshim.calls.collective import MESSAGES, SEND, Collective, Shape
-from collshim.calls.plan import KEPT, Plan, dense, is_plain, recurs
+from collshim.calls.plan import KEPT, Carrier, InLine, Plan, is_plain, recurs
+from collshim.calls.recognizer import Recognizer, dense
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
@@ -38,8 +39,8 @@ class Posting:
         self._transport = transport
         self._deferred = transport.deferred
         self._finds_nan = current_options().find_nan
-        self._plans: dict[Any, Plan] = {}
-        self._latest: dict[Any, Plan] = {}
+        self._plans: dict[Any, Recognizer] = {}
+        self._latest: dict[Any, Recognizer] = {}
         self._seen: set[Any] = set()
         self._keeping = threading.Lock()  # of two threads that keep a plan one drops the oldest
         self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # what is checked may come with a graph
@@ -79,19 +80,20 @@ class Posting:
             return None
         if type(array) is Tensor and (out is None or type(out) is Tensor):
             try:
-                plan = self._latest.get((collective, op, root))
-                if plan is None or not plan.recalls(array, out):
-                    plan = self._like_earlier(collective, array, out, op, root)
+                known = self._latest.get((collective, op, root))
+                if known is None or not known.recalls(array, out):
+                    known = self._like_earlier(collective, array, out, op, root)
             except (TypeError, RuntimeError):  # of an op that cannot be hashed; of a tensor without a shape
                 return None
-            if plan is not None:
-                if plan.reduces:
+            if known is not None:
+                plan = known.plan
+                if collective.reduces:
                     block = block_options()
                     if self._finds_nan if block is None else block.find_nan:
                         return None
                 outputs: Any = out
-                if not plan.takes_joined and out is not None and out.shape == plan.joined:
-                    outputs = outputs.view(plan.shape)
+                if not known.takes_joined and out is not None and out.shape == known.joined:
+                    outputs = outputs.view(known.shape)
                 return self._start(plan, array if plan.gives else None, outputs, out, None, None, waits)
         return self._repeat_by_look(collective, array, out, op, root, waits)
 
@@ -100,30 +102,34 @@ class Posting:
         if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._logs_calls:
             return None
         try:
-            plan = self._latest.get((collective, op, root))
-            if plan is None or not plan.recalls(array, out):
-                plan = self._like_earlier(collective, array, out, op, root)
+            known = self._latest.get((collective, op, root))
+            if known is None or not known.recalls(array, out):
+                known = self._like_earlier(collective, array, out, op, root)
         except (TypeError, RuntimeError):  # as in ``repeat``
             return None
-        if plan is None or plan.start is None or (plan.reduces and looks_for_nan(self._finds_nan)):
+        if known is None or (collective.reduces and looks_for_nan(self._finds_nan)):
+            return None
+        plan = known.plan
+        carrier: Carrier = plan.carrier
+        if carrier.start is None:
             return None
         inputs = array if plan.gives else None
-        if waits and plan.in_line is not None:
-            return plan.in_line(inputs, out, caller() if self._tells_site else None, self.timeout)
+        if waits and carrier.in_line is not None:
+            return carrier.in_line(inputs, out, caller() if self._tells_site else None, self.timeout)
         return self._start(plan, inputs, out, out, None, None)
 
     def _forget_plans(self) -> None:
         self._plans.clear()
         self._latest.clear()
 
-    def _like_earlier(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Plan | None:
-        """The plan of such a call, where these tensors are like those of one; the next call is likely to be its too."""
+    def _like_earlier(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Recognizer | None:
+        """The recognizer of such a call, if these tensors are like an earlier one's; the next call will be like it."""
         key: Any = (collective, op, root, array.dtype, array.shape)
-        plan = self._plans.get(key if array.is_cpu else (*key, array.device))
-        if plan is None or not plan.recalls(array, out):
+        known = self._plans.get(key if array.is_cpu else (*key, array.device))
+        if known is None or not known.recalls(array, out):
             return None
-        self._latest[collective, op, root] = plan
-        return plan
+        self._latest[collective, op, root] = known
+        return known
 
     def _repeat_by_look(
         self, collective: Collective, array: Any, out: Any, op: Any, root: Any, waits: bool
@@ -132,30 +138,31 @@ class Posting:
         tensor = dense(array)
         if tensor is None:
             return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
-        plan = self._plan_of(collective, tensor, op, root)
-        if plan is None or (plan.reduces and looks_for_nan(self._finds_nan)):
+        known = self._known(collective, tensor, op, root)
+        if known is None or (collective.reduces and looks_for_nan(self._finds_nan)):
             return None
-        if plan.gives_parts and (tensor := plan.parts(tensor, out)) is None:
+        plan = known.plan
+        if plan.gives_parts and (tensor := known.parts(tensor, out)) is None:
             return None
         inputs, outputs = tensor if plan.gives else None, None
-        if out is array and plan.in_place:
+        if out is array and known.in_place:
             outputs = tensor
         elif out is None or not plan.gets:
             kind = None if type(array) is Tensor else self._kind(array)
-            if plan.needs_out:
+            if known.needs_out:
                 return None
             if kind is not None or out is not None:
                 return self._start(plan, inputs, None, None, kind, None, waits)
-        elif (places := plan.places(tensor, out)) is not None:
+        elif (places := known.places(tensor, out)) is not None:
             inputs, outputs = places
         else:
             return None
         if type(array) is Tensor and type(out) is not list:
-            plan.remember(array, out, inputs)
+            known.remember(array, out, inputs)
         return self._start(plan, inputs, outputs, out, None, None, waits)
 
-    def _plan_of(self, collective: Collective, tensor: Any, op: Any, root: Any) -> Plan | None:
-        """The plan of calls of such a tensor, or list of them."""
+    def _known(self, collective: Collective, tensor: Any, op: Any, root: Any) -> Recognizer | None:
+        """The recognizer of calls of such a tensor, or list of tensors."""
         first = tensor if type(tensor) is Tensor else tensor[0]
         key: tuple[Any, ...] = (collective, op, root, first.dtype, first.shape)
         key = key if first is tensor else (*key, len(tensor))
@@ -193,18 +200,19 @@ class Posting:
         out: Any,
         device: torch.device | None = None,
         key: Any = None,
+        shape: Shape | None = None,
     ) -> Work[Any]:
         """Post a validated call; the work's result is ``out`` where the caller gave one, else of ``array``'s kind."""
         if out is not None and call.needs_grad:
             call = call._replace(needs_grad=False)
-        gets_array = array is not None and out is None and call.op != "send"
+        gets_array = array is not None and out is None and call.collective is not SEND
         kind = validation.kind_of(self, call.op, array) if gets_array else None
         inputs = None if parts is None else validation.readable_parts(parts)
         if call.reduce_op is not None and inputs is not None and looks_for_nan(self._finds_nan):
             call = call._replace(nan=self._nan_in(inputs))
         if target is not None and inputs is not None:
             inputs = without_overlap(call.collective, self.rank, inputs, target.written)
-        plan = self._plan(call, parts, device or _device(parts), array, key)
+        plan = self._plan(call, parts, device or _device(parts), array, key, shape)
         work = self._start(plan, inputs, None if target is None else target.written, out, kind, parts)
         if call.needs_grad and call.collective is SEND:
             self._join(work, None, parts)  # its place among the backwards is here, whenever it is waited for
@@ -215,22 +223,34 @@ class Posting:
         follows = stream_follower(array if out is None else out)
         return work if follows is None else work.then(follows)
 
-    def _plan(self, call: Call, parts: Parts | None, device: torch.device, array: Any = None, key: Any = None) -> Plan:
-        """The plan of calls like this one; remembered where the next one can be recognized by its arrays alone."""
+    def _plan(
+        self,
+        call: Call,
+        parts: Parts | None,
+        device: torch.device,
+        array: Any = None,
+        key: Any = None,
+        shape: Shape | None = None,
+    ) -> Plan:
+        """The plan of calls like this one; kept if the next one can be recognized by its arrays alone."""
         if key is None and recurs(call):
             key = self._key(call, parts, array)
             key = key if device.type == "cpu" else (*key, device)
         elif key is None or self.checks or not is_plain(call):
-            return Plan(call, device, self.rank, self.size)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = Plan(call, device, self.rank, self.size)
-            plan.takes_joined = not self.checks
+            return self._new_plan(call, device)
+        known = self._plans.get(key)
+        if known is None:
+            known = Recognizer(self._new_plan(call, device), shape=shape, takes_joined=not self.checks)
             with self._keeping:
                 while len(self._plans) >= KEPT:
                     del self._plans[next(iter(self._plans))]
                     self._latest.clear()
-                self._plans[key] = plan
+                self._plans[key] = known
+        return known.plan
+
+    def _new_plan(self, call: Call, device: torch.device) -> Plan:
+        plan = Plan(call, device, self.rank, self.size)
+        plan.carrier = self._transport.carrier(plan)
         return plan
 
     def _key(self, call: Call, parts: Parts | None, array: Any) -> tuple[Any, ...]:
@@ -253,10 +273,10 @@ class Posting:
         waits: bool = False,
     ) -> Work[Any]:
         """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
-        in_line = plan.in_line if waits else None
+        in_line: InLine | None = plan.carrier.in_line if waits else None
         if in_line is not None and not (self._deferred or self._logs_calls or (out is None and plan.gets)):
             return in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
-        start = plan.start or (self._transport.message if plan.is_message else self._transport.start)
+        start = plan.carrier.start or (self._transport.message if plan.is_message else self._transport.start)
         pending, site, earlier = self._pending, None, self._earlier() if self._deferred else None
         if self._tells_site:
             site = caller()
@@ -299,18 +319,28 @@ class Posting:
         return nan_in(inputs)
 
     def _call(
-        self, op: str, tensor: Tensor, reduce_op: str | None = None, factor: float | None = None, **more: Any
+        self,
+        collective: Collective,
+        tensor: Tensor,
+        reduce_op: str | None = None,
+        factor: float | None = None,
+        **more: Any,
     ) -> Call:
         """The call of a rank that gives one tensor."""
         more.setdefault("needs_grad", needs_grad(tensor))
-        return Call(op, tuple(tensor.shape), tensor.dtype, tensor.device.type, reduce_op, factor, **more)
+        return Call(collective, tuple(tensor.shape), tensor.dtype, tensor.device.type, reduce_op, factor, **more)
 
     def _parted_call(
-        self, op: str, parts: Parts, reduce_op: str | None = None, factor: float | None = None, **more: Any
+        self,
+        collective: Collective,
+        parts: Parts,
+        reduce_op: str | None = None,
+        factor: float | None = None,
+        **more: Any,
     ) -> Call:
         """The call of a rank that gives one part per rank."""
         sends = None if isinstance(parts, Tensor) or are_equal(parts) else shapes_of(parts)
-        call = self._call(op, parts[0], reduce_op, factor, sends=sends, needs_grad=needs_grad(parts), **more)
+        call = self._call(collective, parts[0], reduce_op, factor, sends=sends, needs_grad=needs_grad(parts), **more)
         return call if sends is None else call._replace(shape=None)
 
     def _tensor(self, op: str, array: Any) -> Tensor:

@@ -10,7 +10,7 @@ from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
 from collshim.conformance.values import REDUCTIONS, Shape
-from collshim.transports.threads.exchange import SHARED_BYTES
+from collshim.transports.threads.carrier import SHARED_BYTES
 
 LARGE: Shape = (2, 2 * EAGER_BYTES)
 """More, of every dtype and in each row, than goes along with a message or with the ranks' calls."""

@@ -9,7 +9,8 @@ from collshim.calls.call import Call, in_the_world, name_of
 from collshim.calls.collective import Shape
 from collshim.errors import CommunicationError, MismatchError, NotANumberError
 
-_EVERY_RANK_ALIKE = ("op", "content", "reduce_op", "factor", "root", "dtype", "device")
+_EVERY_RANK_ALIKE = ("collective", "content", "reduce_op", "factor", "root", "dtype", "device")
+_NAMES = {"collective": "op", "reduce_op": "reduce op"}
 
 
 def objection(calls: Sequence[Call], ranks: Sequence[int]) -> CommunicationError | None:
@@ -54,7 +55,7 @@ def _unequal_field(calls: Sequence[Call]) -> str | None:
     for field in _EVERY_RANK_ALIKE:
         values = {rank: _value(call, field) for rank, call in enumerate(calls) if _has(call, field)}
         if len(set(values.values())) > 1:
-            return f"{calls[0].name}: ranks disagree on {field.replace('_', ' ')}: {_minority(values)}"
+            return f"{calls[0].name}: ranks disagree on {_NAMES.get(field, field)}: {_minority(values)}"
     return None
 
 
@@ -67,7 +68,7 @@ def unlike_sites(calls: Sequence[Call], ranks: Sequence[int]) -> str | None:
 
 
 def _value(call: Call, field: str) -> str:
-    return call.name if field == "op" else str(getattr(call, field)).removeprefix("torch.")
+    return call.name if field == "collective" else str(getattr(call, field)).removeprefix("torch.")
 
 
 def _has(call: Call, field: str) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from collshim.calls.collective import COLLECTIVES, Collective, Shape
+from collshim.calls.collective import RECV, SEND, Collective, Shape
 
 EAGER_BYTES = 4096
 """A send of at most this many bytes is complete at once; a larger one when its receive has been posted."""
@@ -18,7 +18,7 @@ EAGER_BYTES = 4096
 TAGS = 2**30
 """Users' tags are below; the numbers of the process transport's own messages start there."""
 
-_ROLE = {"send": "to", "recv": "from"}
+_ROLE = {SEND: "to", RECV: "from"}
 
 
 class Call(NamedTuple):
@@ -32,7 +32,7 @@ class Call(NamedTuple):
     arrays in one, with what the ranks must have alike. ``nan`` describes the NaN found in what is reduced.
     """
 
-    op: str
+    collective: Collective
     shape: Shape | None = None
     dtype: torch.dtype | None = None
     device: str = "any"
@@ -49,9 +49,9 @@ class Call(NamedTuple):
     nan: str = ""
 
     @property
-    def collective(self) -> Collective:
-        """The record of the collective."""
-        return COLLECTIVES[self.op]
+    def op(self) -> str:
+        """The collective's name."""
+        return self.collective.name
 
     @property
     def name(self) -> str:
@@ -89,7 +89,7 @@ class Call(NamedTuple):
         details += [] if self.dtype is None else [name_of(self.dtype)]
         details += [] if self.reduce_op is None else [f"op {self.reduce_op}"]
         details += [] if self.factor is None else [f"factor {self.factor}"]
-        return details + ([] if self.root is None else [f"{_ROLE.get(self.op, 'root')} {self.root}"])
+        return details + ([] if self.root is None else [f"{_ROLE.get(self.collective, 'root')} {self.root}"])
 
 
 def name_of(dtype: torch.dtype) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from collshim.calls.call import Call
 from collshim.calls.pending import PendingCalls
-from collshim.calls.plan import Plan
+from collshim.calls.plan import Carrier, Plan
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 from collshim.work import DeferredErrors, Work
@@ -40,6 +40,10 @@ class Transport(Protocol):
     checks_on_cuda: bool
     deferred: DeferredErrors
     nccl_options: Any
+
+    def carrier(self, plan: Plan) -> Carrier:
+        """What the transport keeps with a new plan."""
+        ...
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """Start a collective on contiguous, detached tensors; ``outputs`` None where the transport shall allocate.

@@ -59,7 +59,7 @@ def shares(call: Call, compute: Computation, inputs: Inputs, outputs: Outputs, r
 
 def _blocks(call: Call, parts: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Share]:
     """A share reads one block of every part and writes that block of every output, in place or not."""
-    compute = computation(call._replace(op="all_reduce"), parts[0].dtype)
+    compute = computation(call._replace(collective=collective.ALL_REDUCE), parts[0].dtype)
     sources = [part.reshape(-1) for part in parts]
     sinks = [out.view(-1) for out in outputs]
     return [

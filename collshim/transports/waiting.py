@@ -26,7 +26,7 @@ class Watched:
         """Tell the others that this rank waits here, where they cannot see it."""
 
     def clear(self) -> None:
-        """Tell the others that it waits no longer, where they cannot see it."""
+        """Tell the others that it waits no longer, after ``tell``."""
 
     def look(self) -> None:
         """Raise where nothing can come of it any more."""
@@ -52,9 +52,10 @@ def watch(
     later: float = LATER_SLICE,
 ) -> None:
     """Wait until ``over``, which waits for that many seconds itself; ``limit`` is a time of ``time.monotonic``."""
-    seconds = first
+    seconds, has_told = first, False
     try:
         while not over(seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))):
+            has_told = True
             watched.tell()  # first: ranks that gave up wait for it
             if limit is not None and time.monotonic() >= limit:
                 limit = watched.expire()
@@ -64,7 +65,8 @@ def watch(
         add_note(interrupt, watched.whom())
         raise
     finally:
-        watched.clear()
+        if has_told:
+            watched.clear()
 
 
 def chain_of(

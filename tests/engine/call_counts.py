@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
+from itertools import count as count_from
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
@@ -21,6 +22,7 @@ import torch
 
 import collshim
 import collshim.oneflow as flow
+import collshim.tensorflow as tensorflow
 import collshim.torch.distributed as dist
 from collshim import Communicator
 from collshim.megengine.distributed import init_process_group as init_megengine
@@ -102,9 +104,15 @@ def measured(transport: str, names: Collection[str]) -> dict[str, Counts]:
 
 
 def _counts(names: Collection[str]) -> dict[str, Counts]:
-    comm = world()
+    comm, found = world(), dict[str, Counts]()
     calls = _calls(comm)
-    return {name: Counts(*(_least(calls[name], comm, first) for first in (True, False))) for name in names}
+
+    def step() -> None:
+        for name in names:
+            found[name] = Counts(_least(calls[name], comm, True), _least(calls[name], comm, False))
+
+    tensorflow.distribute.MultiWorkerMirroredStrategy().run(step)
+    return found
 
 
 def _least(call: Callable[[], object], comm: Communicator, counted_first: bool) -> Count:
@@ -131,6 +139,7 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "engine recv 16 B": lambda: comm.recv(1 - comm.rank, out=x).wait(),
     }
     send, recv = messages.values()
+    lengths = count_from(5)
     return {
         "engine all_reduce 16 B, out=": lambda: comm.all_reduce(x, out=x).wait(),
         "engine all_reduce 4 B": lambda: comm.all_reduce(one).wait(),
@@ -140,11 +149,13 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "engine recv 16 B": recv if comm.rank == COUNTED else send,
         "torch all_reduce 16 B": lambda: dist.all_reduce(x),
         "torch all_reduce 4 MB": lambda: dist.all_reduce(large),
+        "torch all_reduce, new shape": lambda: dist.all_reduce(torch.ones(next(lengths))),
         "torch all_gather 16 B, list": lambda: dist.all_gather(parts, x),
         "torch all_gather_single 16 B": lambda: dist.all_gather_single(joined, x),
         "mindspore all_gather_into_tensor 16 B": lambda: mindspore.all_gather_into_tensor(x),
         "megengine all_gather 16 B": lambda: megengine.all_gather(x),
         "oneflow all_gather_into_tensor 16 B": lambda: flow.comm.all_gather_into_tensor(joined, x),
+        "tensorflow all_gather 16 B": lambda: tensorflow.distribute.get_replica_context().all_gather(x, axis=0),
     }
 
 

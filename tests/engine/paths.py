@@ -34,7 +34,7 @@ from collshim.conformance.corners import corners
 from collshim.transports import compute
 from collshim.transports.processes import reductions
 from collshim.transports.processes import transport as processes
-from collshim.transports.threads import exchange, transport
+from collshim.transports.threads import carrier
 from collshim.transports.threads.group import SiteExchange
 from collshim.transports.threads.transport import ThreadTransport
 from collshim.transports.threads.turns import Turns
@@ -45,8 +45,14 @@ from tests.engine.worlds import Scenario, on_ranks, world
 
 FOLDER = f"{Path(transports.__file__).parent}{os.sep}"
 FILES = {
-    "threads": ("compute.py", "threads/exchange.py", "threads/messages.py", "threads/transport.py"),
+    "threads": (
+        "compute.py",
+        "threads/exchange.py",
+        "threads/messages.py",
+        "threads/transport.py",
+    ),
     "processes": (
+        "processes/carrier.py",
         "processes/exchange.py",
         "processes/gloo.py",
         "processes/reductions.py",
@@ -173,8 +179,7 @@ def taken(name: str) -> frozenset[Line]:
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
         ranks = [*on_ranks(_lines, 1, "threads", False), *on_ranks(_lines, 2, "threads", False)]
-        patch.setattr(exchange, "SHARED_BYTES", 0)
-        patch.setattr(transport, "SHARED_BYTES", 0)
+        patch.setattr(carrier, "SHARED_BYTES", 0)
         patch.setattr(compute, "BLOCK", 100)
         return frozenset[Line]().union(*ranks, *on_ranks(_lines, 2, "threads", False), *_lines_in_turns())
 

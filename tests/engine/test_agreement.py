@@ -9,6 +9,7 @@ import torch
 
 from collshim.calls.agreement import disagreement, objection_to_pair
 from collshim.calls.call import Call
+from collshim.calls.collective import COLLECTIVES
 
 F32, F64, I32 = torch.float32, torch.float64, torch.int32
 
@@ -18,7 +19,7 @@ def call(op: str = "all_reduce", shape: Any = (3,), dtype: Any = F32, **more: An
         more.setdefault("reduce_op", "sum")
     if op in ("reduce", "broadcast", "gather", "scatter"):
         more.setdefault("root", 0)
-    return Call(op, shape, dtype, "cpu", **more)
+    return Call(COLLECTIVES[op], shape, dtype, "cpu", **more)
 
 
 def shapes(*lengths: int) -> tuple[tuple[int, ...], ...]:
@@ -113,8 +114,8 @@ SHOWN = {
     "all_reduce(shape (3,), float32, op premul_sum, factor 2.0)": call(reduce_op="premul_sum", factor=2.0),
     "broadcast(shape (), int32, root 2) at train.py:7": call("broadcast", (), I32, root=2, site="train.py:7"),
     "send(shape (3,), float32, to 1)": SEND,
-    "recv(from 0)": Call("recv", root=0),
-    "barrier()": Call("barrier"),
+    "recv(from 0)": Call(COLLECTIVES["recv"], root=0),
+    "barrier()": Call(COLLECTIVES["barrier"]),
     "all_to_all(sends [(1,), (2,)], expects [(3,), (0,)], float32)": call(
         "all_to_all", None, sends=shapes(1, 2), expects=shapes(3, 0)
     ),

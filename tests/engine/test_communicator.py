@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from collshim.transports import compute
-from collshim.transports.threads import exchange, transport
+from collshim.transports.threads import carrier
 from tests.engine.scenarios import groups, in_flight
 from tests.engine.scenarios.values import OPS, SHAPES, expected, scenarios
 from tests.engine.worlds import Outcome, compare, outcomes, values_of
@@ -43,8 +43,7 @@ def test_every_rank_holds_what_the_collective_promises(transport: str, op: str) 
 def _shared(size: int) -> list[dict[str, Outcome]]:
     """Between threads that share the work of every call, in blocks of a few elements."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exchange, "SHARED_BYTES", 0)
-        patch.setattr(transport, "SHARED_BYTES", 0)
+        patch.setattr(carrier, "SHARED_BYTES", 0)
         patch.setattr(compute, "BLOCK", 100)
         return outcomes(dict(scenarios(OPS, SHAPES["large"], torch.float32)), size, "threads")
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from collshim import ArgumentValueError, PeerError
 from collshim.calls.call import Call
+from collshim.calls.collective import COLLECTIVES
 from collshim.layout import listed
 from collshim.transports.processes.fingerprint import (
     INLINE_BYTES,
@@ -22,9 +23,11 @@ from collshim.transports.processes.fingerprint import (
     decode,
     encode,
     fingerprint_bytes,
+    form_of,
     header_bytes,
     header_of,
-    inputs_of,
+    inline_bytes,
+    read,
 )
 from tests.engine.test_communicator_dtypes import DTYPES
 from tests.engine.worlds import on_ranks, world
@@ -33,9 +36,9 @@ SIZE = 3
 SHAPES = ((1, 2), (), (0, 4))
 
 CALLS = {
-    "nothing but an operation": Call("barrier"),
+    "nothing but an operation": Call(COLLECTIVES["barrier"]),
     "everything": Call(
-        "all_to_all",
+        COLLECTIVES["all_to_all"],
         (2, 3),
         torch.bfloat16,
         "cuda",
@@ -49,19 +52,25 @@ CALLS = {
         tag=2**40,
         site="ein längerer name.py:17",
     ),
-    "no shapes are known": Call("all_gather", (), torch.bool, expects=()),
-    "odd factors": Call("all_reduce", (1,), torch.float64, reduce_op="premul_sum", factor=float("-inf")),
+    "no shapes are known": Call(COLLECTIVES["all_gather"], (), torch.bool, expects=()),
+    "odd factors": Call(COLLECTIVES["all_reduce"], (1,), torch.float64, reduce_op="premul_sum", factor=float("-inf")),
 }
 
 
 def encoded(call: Call, inputs: Any, size: int = SIZE) -> Tensor:
-    return encode(header_of(call, header_bytes(size)), inputs, size)
+    return encode(header_of(call, header_bytes(size)), inline_bytes(inputs), size)
 
 
 def exchanged(call: Call, inputs: Any, size: int = SIZE) -> Fingerprint:
     """What the others find in this rank's fingerprint."""
     gathered = torch.stack([encoded(call, inputs, size)] * size)
     return decode(gathered)[size - 1]
+
+
+def read_back(fingerprint: Fingerprint, rank: int, size: int) -> Any:
+    """The input of ``rank``, out of its fingerprint."""
+    data = fingerprint.data
+    return None if data is None else read(data, form_of(fingerprint.call, rank, size))
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
@@ -81,7 +90,7 @@ def test_every_call_of_a_group_takes_the_same_room(size: int) -> None:
 @pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 def test_small_data_goes_along(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
     tensor = torch.ones(shape).to(dtype)
-    found = inputs_of(exchanged(Call("all_gather", shape, dtype), tensor), 0, SIZE)
+    found = read_back(exchanged(Call(COLLECTIVES["all_gather"], shape, dtype), tensor), 0, SIZE)
     assert isinstance(found, Tensor)
     assert (found.dtype, found.shape) == (dtype, tensor.shape)
     assert found.to(torch.complex64).tolist() == tensor.to(torch.complex64).tolist()
@@ -90,32 +99,32 @@ def test_small_data_goes_along(dtype: torch.dtype, shape: tuple[int, ...]) -> No
 @pytest.mark.parametrize("elements", [INLINE_BYTES // 8, INLINE_BYTES // 8 + 1])
 def test_data_goes_along_up_to_its_limit(elements: int) -> None:
     tensor = torch.arange(elements, dtype=torch.float64)
-    found = inputs_of(exchanged(Call("all_gather", (elements,), torch.float64), tensor), 0, SIZE)
+    found = read_back(exchanged(Call(COLLECTIVES["all_gather"], (elements,), torch.float64), tensor), 0, SIZE)
     assert (found is not None) == (elements * 8 <= INLINE_BYTES)
     assert found is None or torch.equal(listed(found)[-1], tensor[-1])
 
 
 def test_parts_go_along_stacked_and_listed() -> None:
     stacked = torch.arange(6.0).view(3, 2)
-    found = inputs_of(exchanged(Call("reduce_scatter", (2,), torch.float32), stacked), 0, SIZE)
+    found = read_back(exchanged(Call(COLLECTIVES["reduce_scatter"], (2,), torch.float32), stacked), 0, SIZE)
     assert isinstance(found, Tensor)
     assert torch.equal(found, stacked)
     parts = [torch.ones(shape) * rank for rank, shape in enumerate(SHAPES)]
-    found = inputs_of(exchanged(Call("all_to_all", None, torch.float32, sends=SHAPES), parts), 0, SIZE)
+    found = read_back(exchanged(Call(COLLECTIVES["all_to_all"], None, torch.float32, sends=SHAPES), parts), 0, SIZE)
     assert isinstance(found, list)
     assert all(torch.equal(one, other) for one, other in zip(found, parts, strict=True))
 
 
 @pytest.mark.parametrize("op", ["broadcast", "scatter"])
 def test_off_the_root_there_is_nothing_to_take(op: str) -> None:
-    fingerprint = exchanged(Call(op, (2,), torch.float32, root=1), None)
-    assert inputs_of(fingerprint, 0, SIZE) is None
+    fingerprint = exchanged(Call(COLLECTIVES[op], (2,), torch.float32, root=1), None)
+    assert read_back(fingerprint, 0, SIZE) is None
     assert fingerprint.data is not None  # nothing to wait for either
 
 
 def test_a_description_that_is_too_long_is_packed() -> None:
     shapes = tuple((1,) * 60 for _ in range(SIZE))
-    call = Call("all_to_all", None, torch.float32, sends=shapes, expects=shapes)
+    call = Call(COLLECTIVES["all_to_all"], None, torch.float32, sends=shapes, expects=shapes)
     assert exchanged(call, None).call == call
 
 
@@ -123,10 +132,10 @@ def test_a_description_that_cannot_be_packed_is_refused() -> None:
     source = torch.Generator().manual_seed(1)
     shapes = tuple(tuple(torch.randint(10**9, (60,), generator=source).tolist()) for _ in range(SIZE))
     with pytest.raises(ArgumentValueError, match=r"all_to_all: the description .* takes \d+ bytes, should be at most"):
-        encoded(Call("all_to_all", None, torch.float32, sends=shapes), None, SIZE)
+        encoded(Call(COLLECTIVES["all_to_all"], None, torch.float32, sends=shapes), None, SIZE)
 
 
-HEADER: list[Any] = json.loads(header_of(Call("all_reduce", (2,), torch.float32, reduce_op="sum")))
+HEADER: list[Any] = json.loads(header_of(Call(COLLECTIVES["all_reduce"], (2,), torch.float32, reduce_op="sum")))
 
 
 def changed(place: int, value: Any) -> bytes:
@@ -176,7 +185,7 @@ def test_bytes_that_describe_no_call_are_a_value_error_and_take_little_memory(na
 
 def signed(number: int, key: bytes = b"k" * 32) -> Tensor:
     header = header_of(CALLS["no shapes are known"], header_bytes(SIZE))
-    return torch.stack([encode(header, torch.ones(3), SIZE, key, rank, number) for rank in range(SIZE)])
+    return torch.stack([encode(header, inline_bytes(torch.ones(3)), SIZE, key, rank, number) for rank in range(SIZE)])
 
 
 def test_a_signed_fingerprint_is_read_by_who_has_the_key() -> None:

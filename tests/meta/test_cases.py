@@ -20,7 +20,7 @@ from collshim.conformance.cases import Case
 from collshim.conformance.corners import corners, dealt, refusals, shared_work
 from collshim.conformance.effort import THOROUGH
 from collshim.conformance.strategies import cases
-from collshim.transports.threads.exchange import SHARED_BYTES
+from collshim.transports.threads.carrier import SHARED_BYTES
 
 
 def cases_of(binding: Binding) -> st.SearchStrategy[Case]:

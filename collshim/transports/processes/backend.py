@@ -92,7 +92,7 @@ def as_is(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def carrier_of(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
+def movable_view(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
     """A view in a dtype that every backend moves."""
     return as_is if dtype in MOVABLE else as_bytes
 

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.distributed import DistBackendError
 
-from collshim.accelerator import ACCELERATOR
-from collshim.calls.agreement import objection, unlike_sites
-from collshim.calls.allocation import allocate
-from collshim.calls.call import Call
-from collshim.calls.collective import ALL_TO_ALL
+from collshim.calls.agreement import objection
 from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller, warn_at
@@ -35,20 +31,13 @@ from collshim.errors import (
     local_failure,
 )
 from collshim.layout import Parts
-from collshim.transports.compute import computation
 from collshim.transports.processes.backend import (
-    FLOATS,
-    INTEGERS,
-    OF_BACKEND,
-    OF_GROUP,
-    Endpoint,
     Finish,
-    Transfer,
     is_over,
     without_source,
 )
-from collshim.transports.processes.fingerprint import Fingerprint, decode, inputs_of
-from collshim.transports.processes.gloo import transfer
+from collshim.transports.processes.carrier import Agreed
+from collshim.transports.processes.fingerprint import Fingerprint, decode
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
@@ -66,14 +55,16 @@ class Exchange(GroupWork):
         caller: where it was called, where the ranks tell each other.
         fingerprints: torch's work that gathers all ranks', where to, and their number; None where calls are not
             compared.
-        calls: every rank's call once they agreed, None where they were not asked.
+        agreed: the ranks' calls, once they agreed; None if the ranks did not tell each other.
+        is_inline: whether this rank knows that all data travels in the fingerprints, if the calls agree.
         started: whether the data is on its way, or the call has failed.
         posted: when a call that is compared was; ``may_be_late``: whether this rank stayed away for long before.
     """
 
     outputs: Parts | None
-    calls: Sequence[Call] | None = None
+    agreed: Agreed | None = None
     started = True
+    is_inline = False
     fingerprints: tuple[Any, Tensor, int] | None = None
     posted, may_be_late = 0.0, False
     _first_slice = FIRST_SLICE
@@ -106,9 +97,11 @@ class Exchange(GroupWork):
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
         try:
-            start = self._prepared()
+            agreed = self.agreed or self._assumed()
+            self._on_gpu = agreed.is_on_gpu
+            start = agreed.transfer or agreed.prepare()
             if self._on_gpu:
-                group.launches.meet(self, self._place(self.calls or [self.plan.call] * group.size))
+                group.launches.meet(self, agreed.device)
                 group.launches.mark()
             port = group.connected_gpu_port() if self._on_gpu else group.data_group
             self.outputs, work, finish = start(port, self.inputs, self.outputs)
@@ -141,43 +134,17 @@ class Exchange(GroupWork):
             return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}")
         return local_failure(self.plan.call.op, error)
 
-    def _prepared(self) -> Transfer:
-        """What puts the data of these calls on its way; kept with the plan where it holds for every such call."""
-        plan, rank, size = self.plan, self.group.rank, self.group.size
-        if self.calls is None and plan.prepared is not None:
-            return cast(Transfer, plan.prepared)
-        call, calls = plan.call, self.calls or [plan.call] * size
-        place, ragged = self._place(calls), self._is_ragged(calls)
-        self._on_gpu = place.type == ACCELERATOR
-        is_known = plan.shape is not None and not ragged
-        fresh = _fresh(plan) if is_known else partial(allocate, calls, rank, place)
-        end = Endpoint(rank, size, fresh, ragged, OF_BACKEND if self._on_gpu else OF_GROUP)
-        if call.dtype is None:  # the others' calls say it
-            dtype = next((other.dtype for other in calls if other.dtype is not None), None)
-            return transfer(call._replace(dtype=dtype, device=place.type), end)
-        if ragged and call.collective is ALL_TO_ALL:
-            parts = range(size)
-            expects = tuple(call.expected(peer) or calls[peer].sent(rank) or () for peer in parts)
-            call = call._replace(sends=tuple(call.sent(peer) or () for peer in parts), expects=expects)
-        if ragged and self.calls is not None:
-            return transfer(call, end)
-        if plan.prepared is None:
-            plan.prepared = transfer(call, end)
-            if self.calls is None:
-                takes_place = self._on_gpu and not ragged
-                self.group.starts(plan, transfer(call, end._replace(is_in_line=True)) if takes_place else None)
-            plan.takes_lists = self.calls is None and call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
-        return cast(Transfer, plan.prepared)
-
-    def _is_ragged(self, calls: Sequence[Call]) -> bool:
-        """Whether some rank's parts are unequal: the same answer on every rank if the ranks know each other's calls."""
-        if not any(call.is_ragged for call in calls):
-            return False
-        if self.plan.collective is not ALL_TO_ALL:
-            return True
-        if self.calls is None:
-            return not self.plan.call.is_uniform
-        return len({shape for call in calls for shape in call.sends or (call.shape,)}) > 1
+    def _assumed(self) -> Agreed:
+        """What is assumed of ranks that did not exchange their calls: that all call as this one does."""
+        plan, carrier = self.plan, self.plan.carrier
+        agreed: Agreed | None = carrier.agreed
+        if agreed is None:
+            agreed = Agreed(plan)
+            carrier.transfer = agreed.prepare()
+            takes_place = agreed.is_on_gpu and not agreed.is_ragged
+            self.group.starts(plan, agreed.prepared(is_in_line=True) if takes_place else None)
+            carrier.agreed, carrier.takes_lists = agreed, agreed.takes_lists
+        return agreed
 
     def _start_behind(self) -> None:
         """``start`` from whatever thread, behind the stream that the call was posted on."""
@@ -193,29 +160,35 @@ class Exchange(GroupWork):
         if self.fingerprints is None:
             self._start_behind()
             return
-        work, gathered, number = self.fingerprints
-        self.await_work(work, limit)
-        try:
-            fingerprints = decode(gathered, self.group.signing_key, number, self.group.rank)
-        except (ValueError, struct.error) as error:
-            raise self.group.end(PeerError, f"{self.call}: {error}") from error
-        self.calls = [fingerprint.call for fingerprint in fingerprints]
-        self.joint = any(call.needs_grad for call in self.calls)
+        fingerprints = self._received(*self.fingerprints, limit)
+        group, carrier, calls = self.group, self.plan.carrier, [fingerprint.call for fingerprint in fingerprints]
         if self._may_be_given_up([fingerprint.posted for fingerprint in fingerprints]):
             self.raise_if_ended()
-        mismatch = objection(self.calls, self.group.ranks)
-        if mismatch is not None:
-            self.fail(mismatch)
-            return
-        if self.group.compares_sites and (text := unlike_sites(self.calls, self.group.ranks)) and self.caller:
-            self.warn(partial(warn_at, self.caller, text))
-        if any(fingerprint.data is None for fingerprint in fingerprints):
+        agreed: Agreed | None = carrier.agreed
+        if agreed is None or agreed.calls != calls:
+            if (failure := objection(calls, group.ranks)) is not None:
+                self.fail(failure)
+                return
+            agreed = carrier.agreed = Agreed(self.plan, calls, group.ranks if group.compares_sites else None)
+        self.agreed, self.joint = agreed, agreed.joint
+        if agreed.sites and self.caller:
+            self.warn(partial(warn_at, self.caller, agreed.sites))
+        data = [fingerprint.data for fingerprint in fingerprints]
+        if None in data:
             self._start_behind()
             return
         try:
-            self._compute(fingerprints)
+            self._compute(agreed, data)
         except Exception as error:
             self.fail(self._local_failure(error))
+
+    def _received(self, work: Any, gathered: Tensor, number: int, limit: float | None) -> list[Fingerprint]:
+        """Every rank's fingerprint, once they are here."""
+        self.await_work(work, limit)
+        try:
+            return decode(gathered, self.group.signing_key, number, self.group.rank)
+        except (ValueError, struct.error) as error:
+            raise self.group.end(PeerError, f"{self.call}: {error}") from error
 
     def _may_be_given_up(self, posted: Sequence[float]) -> bool:
         """Whether some rank came so much later than another that this one may have given the call up.
@@ -227,28 +200,14 @@ class Exchange(GroupWork):
         self.group.least_spread = least = min(spread, self.group.least_spread)
         return self.may_be_late or max(spread - least, time.monotonic() - self.posted) > FIRST_SLICE
 
-    def _compute(self, fingerprints: Sequence[Fingerprint]) -> None:
+    def _compute(self, agreed: Agreed, data: Sequence[Any]) -> None:
         """All data came with the fingerprints."""
         if self.version is not None and self.outputs is not None:  # the result may go to where the input is
             if self.inputs._version != self.version:
                 tell_change(self)
             self.version = None
-        rank, size, calls = self.group.rank, self.group.size, [fingerprint.call for fingerprint in fingerprints]
-        if calls[rank].collective.gets_on(rank, calls[rank].root):
-            if self.outputs is None and any(call.is_ragged for call in calls):
-                self.outputs = allocate(calls, rank, self._place(calls))
-            inputs = [inputs_of(fingerprint, peer, size) for peer, fingerprint in enumerate(fingerprints)]
-            outputs: list[Any] = [None] * size
-            outputs[rank] = self.outputs
-            dtype = next((call.dtype for call in calls if call.dtype is not None), None)
-            computation(calls[0], dtype)(inputs, outputs, (rank,))
-            self.outputs = outputs[rank]
+        self.outputs = agreed.compute(data, self.outputs)
         self.started = True
-
-    def _place(self, calls: Sequence[Call]) -> torch.device:
-        """Where this rank's result goes: to its own array's device, or, where it gave none, to the root's."""
-        giver = calls[self.plan.call.root or 0].device
-        return torch.device(giver) if self.plan.call.device == "any" != giver else self.plan.device
 
     def fail(self, failure: CollshimError) -> None:
         """This call ends with ``failure``."""
@@ -389,9 +348,3 @@ class Exchange(GroupWork):
         self.tell()
         text = group.stalls.missing_text(group.key, group.ranks, self.sequence, self.call)
         raise group.end(kind, f"{text} ({why})") from cause
-
-
-def _fresh(plan: Plan) -> Callable[[], Tensor]:
-    """What makes memory for the result of a call whose shape is known: from a tensor of that shape and one element."""
-    element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
-    return partial(torch.empty_like, element.expand(plan.shape or ()))

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from collshim.calls.call import Call, name_of
 from collshim.calls.collective import COLLECTIVES, Shape
-from collshim.calls.plan import Plan
-from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, buffer, cut, flat
 
@@ -46,11 +44,13 @@ class Fingerprint(NamedTuple):
     posted: float
 
 
+@lru_cache(64)
 def header_bytes(size: int) -> int:
     """Bytes kept for the header in a group of ``size``: it may name a shape per peer."""
     return 512 + 48 * size
 
 
+@lru_cache(64)
 def fingerprint_bytes(size: int) -> int:
     """The fingerprint's length in bytes, the same for every call of a group of ``size``."""
     return _PREFIX.size + header_bytes(size) + INLINE_BYTES + _SIGNATURE_BYTES
@@ -63,20 +63,19 @@ def signing_key(secret: bytes, group: str) -> bytes:
 
 def encode(
     header: bytes,
-    inputs: Parts | None,
+    data: bytes | None,
     size: int,
     key: bytes = b"",
     rank: int = 0,
     number: int = 0,
     posted: float = 0.0,
 ) -> Tensor:
-    """The fingerprint of this rank's call; its data goes along where it fits, nothing where it gives none.
+    """The fingerprint of this rank's call, with its ``inline_bytes``.
 
     ``number`` counts the group's fingerprints, so that none can be sent again; ``key`` is the group's to sign with;
     ``posted`` is when the call was, in seconds since this rank made the group.
     """
     fingerprint = bytearray(fingerprint_bytes(size))
-    data = _inline(inputs)
     prefix = _PREFIX.pack(len(header), _NO_DATA if data is None else len(data), posted)
     fingerprint[: _PREFIX.size + len(header)] = prefix + header
     if data:
@@ -114,42 +113,47 @@ def _decoded(memory: memoryview, key: bytes, rank: int, number: int) -> Fingerpr
     return Fingerprint(call_from(text), None if data is None else bytearray(data), posted)
 
 
-def travels_inline(call: Call, inputs: Parts | None) -> bool:
-    """Whether this rank can tell by itself that all ranks' data is in their fingerprints, once their calls agree."""
-    return call.collective.givers == "all" and not call.is_ragged and _fits(inputs)
-
-
-def _fits(inputs: Parts | None) -> bool:
-    if inputs is None or isinstance(inputs, Tensor):
-        return inputs is None or (inputs.nbytes <= INLINE_BYTES and inputs.is_cpu)
-    return sum(tensor.nbytes for tensor in inputs) <= INLINE_BYTES and inputs[0].is_cpu
-
-
-def _inline(inputs: Parts | None) -> Any:
-    """The data as a buffer of bytes, or None where it does not fit."""
+def inline_bytes(inputs: Parts | None) -> bytes | None:
+    """The bytes of a rank's input if they fit into its fingerprint; none of them if it gives nothing."""
     if inputs is None:
         return b""
-    if not _fits(inputs):
+    if isinstance(inputs, Tensor):
+        if inputs.nbytes > INLINE_BYTES or not inputs.is_cpu:
+            return None
+        return buffer(inputs).tobytes() if inputs.nbytes else b""
+    if sum(tensor.nbytes for tensor in inputs) > INLINE_BYTES or not inputs[0].is_cpu:
         return None
-    whole = flat(inputs)
-    return buffer(whole).tobytes() if whole.nbytes else b""
+    return inline_bytes(flat(inputs))
 
 
-def inputs_of(fingerprint: Fingerprint, rank: int, size: int) -> Parts | None:
-    """What ``rank`` gave, out of its fingerprint: one tensor, rank-leading parts, or a list of unequal ones."""
-    call, data = fingerprint.call, fingerprint.data
-    if data is None or call.dtype is None or not call.collective.gives_on(rank, call.root):
+class Form(NamedTuple):
+    """How a rank's input is read from its bytes: as one tensor of ``shape``, or cut into ``parts``."""
+
+    dtype: torch.dtype
+    shape: Shape
+    parts: tuple[Shape, ...] | None
+
+
+def form_of(call: Call, rank: int, size: int) -> Form | None:
+    """The form of the input of ``rank``, whose call this is; None if it gives nothing."""
+    if call.dtype is None or not call.collective.gives_on(rank, call.root):
         return None
-    whole = torch.frombuffer(data, dtype=call.dtype) if data else torch.empty(0, dtype=call.dtype)
-    if call.sends is not None:
-        return cut(whole, call.sends)
-    return whole.view(call.collective.input_shape(call.shape or (), size))
+    return Form(call.dtype, call.collective.input_shape(call.shape or (), size), call.sends)
+
+
+def read(data: bytearray, form: Form | None) -> Parts | None:
+    """A rank's input: one tensor, rank-leading parts, or a list of unequal ones."""
+    if form is None:
+        return None
+    whole = torch.frombuffer(data, dtype=form.dtype) if data else torch.empty(0, dtype=form.dtype)
+    return whole.view(form.shape) if form.parts is None else cut(whole, form.parts)
 
 
 @lru_cache(1024)
 def header_of(call: Call, limit: int = 1 << 20) -> bytes:
     """A call's fields as bytes, at most ``limit`` of them."""
     fields: list[Any] = list(call)
+    fields[0] = call.op
     fields[2] = None if call.dtype is None else name_of(call.dtype)
     text = json.dumps(fields, separators=(",", ":")).encode()
     if len(text) > limit:
@@ -160,16 +164,6 @@ def header_of(call: Call, limit: int = 1 << 20) -> bytes:
             "give parts with fewer dimensions"
         )
     return text
-
-
-def header_for(plan: Plan, caller: Caller | None, limit: int) -> bytes:
-    """The header of a planned call; kept with its plan, by the line it was made at."""
-    key = (0, 0) if caller is None else (id(caller.code), caller.line)
-    entry = plan.headers.get(key)
-    if entry is None:
-        call = plan.call if caller is None else plan.call._replace(site=caller.site())
-        entry = plan.headers[key] = (caller, header_of(call, limit))
-    return entry[1]
 
 
 @lru_cache(1024)
@@ -184,12 +178,12 @@ def call_from(header: bytes) -> Call:
         op, shape, dtype, device, reduce_op, factor, root, sends, expects, *rest = fields
         shape = None if shape is None else _shape(shape)
         dtype = None if dtype is None else getattr(torch, dtype)
-        call = Call(op, shape, dtype, device, reduce_op, factor, root, _shapes(sends), _shapes(expects), *rest)
-    except (ValueError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+        shapes = _shapes(sends), _shapes(expects)
+        call = Call(COLLECTIVES[op], shape, dtype, device, reduce_op, factor, root, *shapes, *rest)
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError, zlib.error) as error:
         raise ValueError(f"{len(header)} bytes that describe no call: {error}") from error
-    if not (_is(op, str) and op in COLLECTIVES and _is(dtype, torch.dtype, None)) or not (
-        _is(reduce_op, str, None) and _is(factor, int, float, None) and _is(root, int, None)
-    ):
+    is_call = _is(dtype, torch.dtype, None) and _is(reduce_op, str, None)
+    if not (is_call and _is(factor, int, float, None) and _is(root, int, None)):
         raise ValueError(f"{len(header)} bytes that describe no call")
     return call
 

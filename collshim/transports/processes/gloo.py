@@ -26,8 +26,8 @@ from collshim.transports.processes.backend import (
     Transfer,
     Works,
     as_is,
-    carrier_of,
     coalesced,
+    movable_view,
 )
 from collshim.transports.processes.port import Port
 from collshim.transports.processes.reductions import all_reduce, filled, reduce, reduce_scatter
@@ -48,7 +48,7 @@ def _carried_parts(carried: Callable[[Tensor], Tensor], parts: Parts) -> list[Te
 
 
 def _broadcast(call: Call, end: Endpoint) -> Transfer:
-    options, carried = end.options(dist.BroadcastOptions), carrier_of(call.dtype)
+    options, carried = end.options(dist.BroadcastOptions), movable_view(call.dtype)
     options.rootRank = call.root or 0
 
     def start(group: Port, source: Tensor | None, target: Any) -> Moving:
@@ -65,7 +65,7 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_gather(call, end)
     gather, options = end.singles.all_gather, end.options(AllgatherOptions)
-    carried, compares_shapes = carrier_of(call.dtype), call.device == "cpu"  # gloo does, and NCCL does not
+    carried, compares_shapes = movable_view(call.dtype), call.device == "cpu"  # gloo does, and NCCL does not
 
     def start(group: Port, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
@@ -83,7 +83,7 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
 
 
 def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
-    carried, options = carrier_of(call.dtype), [end.options(dist.BroadcastOptions) for _ in range(end.size)]
+    carried, options = movable_view(call.dtype), [end.options(dist.BroadcastOptions) for _ in range(end.size)]
     for owner, of_owner in enumerate(options):
         of_owner.rootRank = owner
 
@@ -102,7 +102,7 @@ def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
 def _gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_gather(call, end)
-    options, carried, is_root = end.options(dist.GatherOptions), carrier_of(call.dtype), end.rank == call.root
+    options, carried, is_root = end.options(dist.GatherOptions), movable_view(call.dtype), end.rank == call.root
     options.rootRank = call.root or 0
 
     def start(group: Port, source: Tensor, target: Any) -> Moving:
@@ -117,7 +117,7 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
 def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
     """Unequal parts come to the root as an exchange in which the others get nothing."""
     exchange, options = end.singles.all_to_all, end.options(dist.AllToAllOptions)
-    carried, is_root = carrier_of(call.dtype), end.rank == call.root
+    carried, is_root = movable_view(call.dtype), end.rank == call.root
 
     def start(group: Port, source: Tensor, target: Any) -> Moving:
         read = carried(source.view(-1))
@@ -133,7 +133,7 @@ def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
 
 def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
     """Unequal parts come from the root as an exchange in which the others give nothing."""
-    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
+    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
 
     def start(group: Port, source: Parts | None, target: Any) -> Moving:
         target = end.fresh() if target is None else target
@@ -162,7 +162,7 @@ def _whole(parts: Sequence[Tensor], carried: Callable[[Tensor], Tensor]) -> tupl
 def _scatter(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_scatter(call, end)
-    options, carried = end.options(dist.ScatterOptions), carrier_of(call.dtype)
+    options, carried = end.options(dist.ScatterOptions), movable_view(call.dtype)
     options.rootRank = call.root or 0
 
     def start(group: Port, source: Parts | None, target: Any) -> Moving:
@@ -176,7 +176,7 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
 def _all_to_all(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_to_all(call, end)
-    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
+    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:
@@ -198,7 +198,7 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
 
 
 def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
-    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
+    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
     rows = [[shape[0] for shape in shapes if shape] for shapes in (call.expects or (), call.sends or ())]
     taken, given = map(sum, rows)
 

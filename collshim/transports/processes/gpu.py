@@ -84,7 +84,7 @@ def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None,
         sequence = group.sequence
         group.sequence = sequence + 1
         try:
-            outputs, work, finish = plan.prepared(group.gpu_port, inputs, outputs)
+            outputs, work, finish = plan.carrier.transfer(group.gpu_port, inputs, outputs)
         except Exception as error:
             return _failed(group, plan, sequence, error)
         launched = Launched(group, plan, sequence, outputs, work, finish, inputs, caller)

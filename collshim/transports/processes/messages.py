@@ -21,6 +21,7 @@ from torch import Tensor
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.agreement import objection_to_pair
 from collshim.calls.call import EAGER_BYTES, Call
+from collshim.calls.collective import SEND
 from collshim.calls.pending import version_of
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
@@ -30,7 +31,7 @@ from collshim.transports.matching import MessageQueues
 from collshim.transports.processes.backend import MOVABLE, coalesced, without_source
 from collshim.transports.processes.connection import LONGEST_HEADER
 from collshim.transports.processes.connections import CLOSED, Connections
-from collshim.transports.processes.fingerprint import call_from, header_for
+from collshim.transports.processes.fingerprint import call_from
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.port import Port
 from collshim.transports.processes.request import Envelope, MessageRequest
@@ -63,7 +64,7 @@ class Messages:
         message = MessageRequest(group, self._connections, plan, target, caller)
         in_envelope = not on_cuda or group.checks_on_cuda or call.discovers or call.root == group.rank
         in_envelope = in_envelope and (self._batch is None or not on_cuda or call.root == group.rank)
-        if call.op == "send" and isinstance(inputs, Tensor):
+        if call.collective is SEND and isinstance(inputs, Tensor):
             self._send(message, inputs, in_envelope)
         elif in_envelope:
             with self._lock:
@@ -134,8 +135,9 @@ class Messages:
 
     def _post(self, message: MessageRequest, owner: int, tensor: Tensor) -> None:
         """The envelope is on its way, and with it the data where small."""
-        header, connections = header_for(message.plan, message.caller, LONGEST_HEADER), self._connections
-        if not message.plan.on_cpu:
+        plan, connections = message.plan, self._connections
+        header = plan.carrier.header(plan.call, message.caller, LONGEST_HEADER)
+        if not plan.on_cpu:
             connections.send(owner, self._number, header, b"")
         elif tensor.nbytes <= EAGER_BYTES:
             data = buffer(tensor).tobytes() if tensor.nbytes else b""  # the caller may go on writing

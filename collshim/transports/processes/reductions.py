@@ -15,6 +15,7 @@ from torch.distributed import ReduceOp
 from collshim.accelerator import ACCELERATOR
 from collshim.arithmetic import reducer, scaled
 from collshim.calls.call import Call
+from collshim.calls.collective import REDUCE
 from collshim.layout import Parts, flat, listed
 from collshim.transports.processes.backend import (
     FLOATS,
@@ -24,8 +25,8 @@ from collshim.transports.processes.backend import (
     Moving,
     Transfer,
     Works,
-    carrier_of,
     coalesced,
+    movable_view,
 )
 from collshim.transports.processes.port import Port
 
@@ -128,7 +129,7 @@ def all_reduce(call: Call, end: Endpoint) -> Transfer:
 def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
     """Every rank gets all ranks' tensors, and reduces them where it gets a result."""
     gather, options = end.singles.all_gather, end.options(AllgatherOptions)
-    carried, gets = carrier_of(call.dtype), call.collective.gets_on(end.rank, call.root)
+    carried, gets = movable_view(call.dtype), call.collective.gets_on(end.rank, call.root)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
     def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
@@ -162,7 +163,7 @@ def reduce(call: Call, end: Endpoint) -> Transfer:
 
 def _reduce_of_a_pair(call: Call, end: Endpoint) -> Transfer:
     """The other's tensor is all that the root of two ranks has to get; gloo's reduce would write to the other's too."""
-    options, carried, is_root = end.options(dist.BroadcastOptions), carrier_of(call.dtype), end.rank == call.root
+    options, carried, is_root = end.options(dist.BroadcastOptions), movable_view(call.dtype), end.rank == call.root
     options.rootRank = 1 - (call.root or 0)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
@@ -202,7 +203,7 @@ def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
 
 
 def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
-    reductions = [reduce(call._replace(op="reduce", root=owner), end) for owner in range(end.size)]
+    reductions = [reduce(call._replace(collective=REDUCE, root=owner), end) for owner in range(end.size)]
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
@@ -220,7 +221,7 @@ def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
 
     torch's over gloo is an all_reduce of everything, sends twice as much, and never says that it is complete.
     """
-    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), carrier_of(call.dtype)
+    exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
     def start(group: Port, source: Parts, target: Any) -> Moving:

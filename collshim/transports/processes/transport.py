@@ -21,6 +21,7 @@ from collshim.errors import ArgumentValueError, CollshimError, CommunicationErro
 from collshim.layout import Parts
 from collshim.transports.processes import gpu
 from collshim.transports.processes.backend import OF_GROUP, Transfer
+from collshim.transports.processes.carrier import ProcessCarrier
 from collshim.transports.processes.dropping import DROPPED
 from collshim.transports.processes.ending import GroupEnd
 from collshim.transports.processes.exchange import Exchange
@@ -28,9 +29,8 @@ from collshim.transports.processes.fingerprint import (
     encode,
     fingerprint_bytes,
     header_bytes,
-    header_for,
+    inline_bytes,
     signing_key,
-    travels_inline,
 )
 from collshim.transports.processes.gpu_group import chosen, nccl_is_there, refuse_options, set_options
 from collshim.transports.processes.messages import Messages
@@ -104,9 +104,13 @@ class ProcessTransport(GroupEnd):
         world.register(self)
         DROPPED.start()
 
+    def carrier(self, plan: Plan) -> ProcessCarrier:
+        """See ``Transport.carrier``."""
+        return ProcessCarrier(plan)
+
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
-        transfer = plan.prepared
+        transfer = plan.carrier.transfer
         if transfer is None or self.checks or self._queue:
             return self._start_in_turn(plan, inputs, outputs, caller)
         sequence = self.sequence
@@ -122,8 +126,8 @@ class ProcessTransport(GroupEnd):
 
     def starts(self, plan: Plan, in_line: Transfer | None) -> None:
         """See ``Group``."""
-        plan.start = self.start if plan.on_cpu else partial(gpu.start, self)
-        plan.in_line = None if in_line is None else gpu.in_line(self, plan, in_line)
+        plan.carrier.start = self.start if plan.on_cpu else partial(gpu.start, self)
+        plan.carrier.in_line = None if in_line is None else gpu.in_line(self, plan, in_line)
 
     def connected_gpu_port(self) -> Any:
         """See ``Group``."""
@@ -164,7 +168,7 @@ class ProcessTransport(GroupEnd):
                 exchange.start()
                 return exchange
             self._queue.append(exchange)
-        if plan.call.op == "barrier" or (plan.on_cpu and travels_inline(plan.call, inputs)):
+        if plan.collective is BARRIER or exchange.is_inline:
             if not self._has_leftovers:  # who waits moves it on; a thread does if nobody comes to wait
                 self._has_leftovers = True
                 LEFTOVERS.watch(self)
@@ -189,12 +193,15 @@ class ProcessTransport(GroupEnd):
         return exchange
 
     def _exchange_fingerprints(self, exchange: Exchange) -> None:
-        header = header_for(exchange.plan, exchange.caller, self._header_bytes)
+        plan = exchange.plan
+        header = plan.carrier.header(plan.call, exchange.caller, self._header_bytes)
         number, self._fingerprints = self._fingerprints, self._fingerprints + 1
         last, self._last_post = self._last_post, time.monotonic()
         exchange.posted, exchange.may_be_late = self._last_post, self._last_post - last > FIRST_SLICE
         posted = self._last_post - self._made_at
-        fingerprint = encode(header, exchange.inputs, self.size, self.signing_key, self.rank, number, posted)
+        data = inline_bytes(exchange.inputs)
+        exchange.is_inline = data is not None and plan.carrier.is_even
+        fingerprint = encode(header, data, self.size, self.signing_key, self.rank, number, posted)
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
         if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
             own = fingerprint.expand_as(gathered).contiguous()

@@ -1,7 +1,6 @@
 """One call of a group of threads: ranks arrive, the last one computes, all leave when it is done.
 
-So a call completes though no rank waits, and there is one synchronisation per call. Ranks that
-wait meanwhile take a share of large computations.
+A call completes even if no rank waits for it. Ranks that wait take a share of large computations.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from collshim.accelerator import ACCELERATOR, current_stream
 from collshim.calls.agreement import objection
 from collshim.calls.allocation import allocate
 from collshim.calls.call import Call, in_the_world
+from collshim.calls.collective import MESSAGES
 from collshim.calls.pending import tell_change
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
@@ -35,14 +35,11 @@ from collshim.errors import (
 from collshim.layout import Parts, nbytes_of
 from collshim.transports.compute import Outputs, Share, computation, shares
 from collshim.transports.streams import StreamOrder
+from collshim.transports.threads import carrier
 from collshim.transports.threads.gpus import compute_on_gpus, followed
 from collshim.transports.threads.members import Members
 from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, chain_of, missing_text, watch
 from collshim.work import DeferredErrors, Work
-
-SHARED_BYTES = 1 << 21
-"""Bytes, of all that the ranks give or of all that they get, above which ranks that wait take a share of the work: to
-wake them for less would take longer. A GPU's work is one thread's to post."""
 
 
 class Arrival(Work[Any], Watched):
@@ -102,7 +99,10 @@ class Arrival(Work[Any], Watched):
             self._limit = timeout
             exchange.group.stalls.waiting[exchange.group.ranks[self.rank]][self] = None
             over = partial(exchange.over, self.rank)
-            watch(self, over, None if timeout is None else time.monotonic() + timeout)
+            try:
+                watch(self, over, None if timeout is None else time.monotonic() + timeout)
+            finally:
+                self.clear()
         if self.deferred:
             self.deferred.discard(self)
         if exchange.failure is not None:
@@ -203,7 +203,7 @@ class Exchange:
         """All have come: ``rank`` compares their calls and computes, together with the ranks that wait."""
         plan: Plan = self.arrivals[0].plan
         try:
-            is_known = plan.prepared is not None
+            is_known = plan.carrier.compute is not None
             for arrival in self.arrivals:
                 if arrival.version is not None and arrival.outputs is not None:  # which may be the input
                     if arrival.inputs._version != arrival.version:
@@ -213,9 +213,9 @@ class Exchange:
             if not is_known:
                 self._run_compared(rank)
                 return
-            compute, ranks, is_small = plan.prepared
+            compute, ranks = plan.carrier.compute, plan.carrier.ranks
             self.joint = plan.call.needs_grad
-            if is_small:
+            if plan.carrier.is_small:
                 compute(self.inputs, self.outputs, ranks)
                 self._finish()
                 return
@@ -254,7 +254,7 @@ class Exchange:
         compute = computation(call, next((call.dtype for call in calls if call.dtype is not None), None))
         if self.stream_order is not None:
             compute_on_gpus(self.stream_order, compute, call, self.inputs, self.outputs, ranks)
-        elif max(sum(map(nbytes_of, self.inputs)), sum(map(nbytes_of, self.outputs))) > SHARED_BYTES:
+        elif max(sum(map(nbytes_of, self.inputs)), sum(map(nbytes_of, self.outputs))) > carrier.SHARED_BYTES:
             self._share(shares(call, compute, self.inputs, self.outputs, ranks), rank)
             return
         else:
@@ -397,4 +397,4 @@ def _first_call(arrivals: Sequence[Arrival]) -> str:
     if not arrivals:
         return "a call that is over"
     first = arrivals[0]
-    return f"{first} on rank {first.rank}" if first.plan.call.op in ("send", "recv") else str(first)
+    return f"{first} on rank {first.rank}" if first.plan.collective in MESSAGES else str(first)

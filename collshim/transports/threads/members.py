@@ -62,7 +62,10 @@ class Stalls:
         self.waiting[rank][arrival] = None
         with nullcontext() if turns is None else turns.paused(rank, lambda: bool(exchange.finished)):
             limit = None if timeout is None else time.monotonic() + timeout
-            watch(arrival, partial(exchange.over, arrival.rank), limit)
+            try:
+                watch(arrival, partial(exchange.over, arrival.rank), limit)
+            finally:
+                arrival.clear()
 
 
 class Members:

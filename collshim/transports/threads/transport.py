@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -11,14 +10,15 @@ from typing import Any
 from torch import Tensor
 
 from collshim.calls.call import EAGER_BYTES, Call
+from collshim.calls.collective import RECV, SEND
 from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError, local_failure
 from collshim.layout import Parts
 from collshim.strangers import ASKING, refuse
-from collshim.transports.compute import Computation, computation
-from collshim.transports.threads.exchange import SHARED_BYTES, Arrival, Exchange
+from collshim.transports.threads.carrier import ThreadCarrier
+from collshim.transports.threads.exchange import Arrival, Exchange
 from collshim.transports.threads.group import ThreadGroup
 from collshim.transports.threads.messages import MessageExchange
 from collshim.work import CompletedWork, DeferredErrors, Work
@@ -43,11 +43,13 @@ class ThreadTransport:
         self._closed = False
         group.world.join(self)
 
+    def carrier(self, plan: Plan) -> ThreadCarrier:
+        """See ``Transport.carrier``."""
+        return ThreadCarrier(plan)
+
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
-        if plan.prepared is None and plan.signature is not None and plan.on_cpu and not plan.call.is_ragged:
-            plan.prepared = _prepared(plan)
-        if self.size == 1 and plan.prepared is not None and not plan.call.needs_grad:
+        if self.size == 1 and plan.carrier.compute is not None and not plan.call.needs_grad:
             return self._alone(plan, inputs, outputs, caller)
         group, arrival = self.group, Arrival(plan, inputs, outputs, caller, self.deferred)
         with group.lock:
@@ -98,14 +100,14 @@ class ThreadTransport:
         if is_eager and isinstance(inputs, Tensor):
             inputs, deferred = inputs.clone(), DeferredErrors()  # over for its sender, whatever becomes of it
         arrival = Arrival(plan, inputs, outputs, caller, deferred)
-        arrival.place = 0 if call.op == "send" else 1
+        arrival.place = 0 if call.collective is SEND else 1
         with group.lock:
             if self._closed or group.failure is not None or ASKING.world is not None:
                 self._refuse()
-            queues = group.queues[self.rank if call.op == "recv" or call.root is None else call.root]
-            ranks = (self.rank, call.root) if call.op == "send" else (call.root, self.rank)
+            queues = group.queues[self.rank if call.collective is RECV or call.root is None else call.root]
+            ranks = (self.rank, call.root) if call.collective is SEND else (call.root, self.rank)
             try:
-                peer = queues.receive(arrival) if call.op == "recv" else queues.deliver(arrival)
+                peer = queues.receive(arrival) if call.collective is RECV else queues.deliver(arrival)
                 exchange = (peer and peer.exchange) or MessageExchange(group, ranks)
                 exchange.add(arrival)
                 if peer is not None:
@@ -174,18 +176,7 @@ def _moved(plan: Plan, inputs: Any, outputs: Any) -> Any:
     """The results of a single rank: what it gives, in another place and maybe another shape."""
     if type(inputs) is not Tensor or type(outputs) is list or plan.call.factor is not None or not plan.gets:
         results = [outputs]
-        plan.prepared[0]([inputs], results, plan.prepared[1])
+        plan.carrier.compute([inputs], results, plan.carrier.ranks)
         return results[0]
     whole = inputs if plan.collective.gives == plan.collective.gets else inputs.view(plan.shape or ())
     return whole.clone() if outputs is None else outputs.copy_(whole)
-
-
-def _prepared(plan: Plan) -> tuple[Computation, Sequence[int], bool]:
-    """What computes the call, whose results, and whether the last rank to come does all of it."""
-    call, collective, size = plan.call, plan.collective, plan.size
-    ranks = [rank for rank in range(size) if collective.gets_on(rank, call.root)]
-    part = math.prod(plan.part or ()) * (call.dtype.itemsize if call.dtype is not None else 0)
-    givers = size if collective.givers == "all" else 1
-    given = part * givers * (size if collective.gives == "parts" else 1)
-    got = part * len(ranks) * (size if collective.gets == "parts" else 1)
-    return computation(call), ranks, max(given, got) <= SHARED_BYTES

@@ -1,0 +1,215 @@
+"""``Recognizer``: whether the arrays of a call fit a plan that was made before.
+
+A plan says what follows from the metadata of a call's arrays. What belongs to the arrays themselves (whether they are
+contiguous, where they lie, whether they need a gradient) is looked at in every call, by ``dense`` and ``places``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from collshim.accelerator import ACCELERATOR
+from collshim.calls.aliasing import are_apart, without_overlap
+from collshim.calls.collective import Shape
+from collshim.calls.likeness import Likeness, likeness_of
+from collshim.calls.plan import Plan
+from collshim.layout import Parts
+
+_FORMS = 2
+"""Of an output for parts: stacked, or end to end."""
+
+_STRIDED = torch.strided
+_ADDRESS = Tensor.data_ptr
+_NUMPY_DTYPES = {np.dtype(name) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "?")}
+
+
+class Recognizer:
+    """Recognizes the calls that a plan fits, by their arrays.
+
+    Attributes:
+        plan: the plan.
+        in_place: whether a result may lie in the input.
+        needs_out: whether the form of the result is that of the caller's ``out``.
+        shape: the shape of an ``out`` that is one array; None if there is no such ``out``.
+        joined: the shape of an ``out`` whose parts lie end to end along axis 0; None if there is no such ``out``.
+        takes_joined: whether the transport takes parts that lie end to end as they are.
+        apart: the addresses of the last list of tensors that share no memory; all calls of a plan have as many bytes.
+        given_as: guard for the input of a call without ``out``, or in place, which the transport read as it was.
+        placed_as: guards for an input and an ``out`` that the transport used as they were, one per form of ``out``.
+            ``nbytes``: how many bytes those two have.
+    """
+
+    __slots__ = (
+        "apart", "given_as", "in_place", "joined", "nbytes", "needs_out", "placed_as", "plan", "shape", "takes_joined",
+    )  # fmt: skip
+
+    def __init__(self, plan: Plan, *, shape: Shape | None = None, takes_joined: bool = False) -> None:
+        """``shape`` is that of an ``out`` whose unequal parts lie end to end."""
+        call, collective = plan.call, plan.collective
+        self.plan = plan
+        self.in_place = collective.gives == collective.gets == "tensor" and plan.gets
+        self.needs_out = call.sends is not None
+        self.shape = plan.shape if shape is None else shape
+        has_joined = plan.shape is not None and collective.gets == "parts"
+        self.joined = (plan.size * plan.part[0], *plan.part[1:]) if has_joined and plan.part else None
+        self.takes_joined = takes_joined
+        self.apart: list[int] = []
+        self.given_as: Likeness | None = None
+        self.placed_as: tuple[Likeness, ...] = ()
+        self.nbytes = (0, 0)
+
+    def recalls(self, array: Tensor, out: Tensor | None) -> bool:
+        """Whether these are like the tensors of an earlier call, which were taken as they are, and share no memory."""
+        if array.is_nested or (out is not None and out.is_nested):
+            return False  # asked for its strides, as a likeness does, it would end the process
+        if out is None or out is array:
+            alike = self.given_as
+            if alike is None or not alike(array) or not array.data_ptr():  # of which is empty, or was freed
+                return False
+            return not self.needs_out if out is None else self.in_place or not self.plan.gives
+        for alike in self.placed_as:
+            if alike(array, out):
+                read, written = array.data_ptr(), out.data_ptr()
+                if written < read:
+                    return written + self.nbytes[1] <= read and written != 0
+                return read + self.nbytes[0] <= written and read != 0
+        return False
+
+    def remember(self, array: Tensor, out: Any, inputs: Any) -> None:
+        """Remember these tensors to recognize similar calls by; not if the transport reads a copy, ``inputs``."""
+        if inputs is not None and inputs is not array:
+            return
+        if out is None or out is array:
+            self.given_as = self.given_as or likeness_of(array)
+        elif type(out) is Tensor and len(self.placed_as) < _FORMS:
+            alike = None if any(known(array, out) for known in self.placed_as) else likeness_of(array, out)
+            if alike is not None:
+                self.placed_as, self.nbytes = (*self.placed_as, alike), (array.nbytes, out.nbytes)
+
+    def parts(self, inputs: Any, out: Any) -> Any:
+        """What is given, as the transport takes it; None where parts lie end to end and ``out`` is no array."""
+        if type(inputs) is not Tensor or inputs.shape == self.plan.input_shape:
+            return inputs
+        if out is None or type(out) is list:
+            return None
+        return inputs if self.takes_joined else inputs.view(self.plan.input_shape or ())
+
+    def places(self, inputs: Any, out: Any) -> tuple[Any, Parts] | None:
+        """What is read, and what is written where ``out`` fits the plan; None where ``out`` has to be validated.
+
+        ``inputs`` is what this rank gives as ``dense`` has it, or anything where it gives nothing.
+        """
+        if type(out) is list:
+            return self._listed_places(inputs, _dense_list(out)) if out else None
+        plan = self.plan
+        outputs = dense(out)
+        if outputs is None or outputs.dtype is not plan.call.dtype or outputs.is_cpu is not plan.on_cpu:
+            return None
+        if not plan.on_cpu and outputs.device != plan.device:
+            return None
+        if outputs.shape != self.shape:
+            if outputs.shape != self.joined:
+                return None
+            outputs = outputs if self.takes_joined else outputs.view(self.shape or ())
+        if not plan.gives:
+            return None, outputs
+        if type(inputs) is Tensor:
+            read, written = inputs.data_ptr(), outputs.data_ptr()
+            if written + outputs.nbytes <= read or read + inputs.nbytes <= written:
+                return inputs, outputs
+        elif are_apart(inputs, [outputs]):
+            return inputs, outputs
+        return without_overlap(plan.collective, plan.rank, inputs, outputs), outputs
+
+    def _listed_places(self, inputs: Any, outputs: list[Tensor] | None) -> tuple[Any, Parts] | None:
+        if outputs is None:
+            return None
+        first, plan = outputs[0], self.plan
+        if first.dtype is not plan.call.dtype or first.shape != plan.part or len(outputs) != plan.size:
+            return None
+        if first.is_cpu is not plan.on_cpu or plan.collective.gets != "parts":
+            return None
+        if not plan.on_cpu and first.device != plan.device:
+            return None
+        inputs = inputs if plan.gives else []
+        if self.keeps_apart(inputs if type(inputs) is list else [inputs], outputs):
+            return inputs, outputs
+        if not are_apart([], outputs):
+            return None
+        return without_overlap(plan.collective, plan.rank, inputs, outputs), outputs
+
+    def keeps_apart(self, read: list[Tensor], written: list[Tensor]) -> bool:
+        """``are_apart``, remembered of the last tensors."""
+        addresses = list(map(_ADDRESS, read + written))
+        if addresses != self.apart:
+            if not are_apart(read, written):
+                return False
+            self.apart = addresses
+        return True
+
+
+def dense(array: Any) -> Any:
+    """The array as a contiguous tensor that is no part of a graph; else None: look at it more.
+
+    On which device it lies is not looked at here: plans are found by that too.
+
+    Of a list of arrays, of one kind, device, dtype and shape, a list of such tensors.
+    """
+    kind = type(array)
+    if kind is Tensor:
+        if array.layout is not _STRIDED or not array.is_contiguous():
+            return None
+        if array.is_neg() or array.is_nested or array.is_inference():
+            return None
+        try:
+            if not array.data_ptr() and array.numel():
+                return None
+        except RuntimeError:  # a tensor within one of torch.func's transforms
+            return None
+        if not array.requires_grad:
+            return array
+        return None if torch.is_grad_enabled() else array.detach()
+    if kind is np.ndarray:
+        flags = array.flags
+        if not flags.c_contiguous or not flags.writeable or array.dtype not in _NUMPY_DTYPES:
+            return None
+        try:
+            return torch.from_numpy(array)
+        except ValueError:  # a single element counts as contiguous, whatever its strides are
+            return None
+    return _dense_list(array) if kind is list and array else None
+
+
+def _dense_list(arrays: list[Any]) -> list[Tensor] | None:
+    tensors = arrays if type(arrays[0]) is Tensor else _dense_arrays(arrays)
+    if tensors is None or tensors[0].is_nested:
+        return None
+    dtype, shape, on_cpu = tensors[0].dtype, tensors[0].shape, tensors[0].is_cpu
+    for tensor in tensors:
+        if type(tensor) is not Tensor or tensor.is_nested or tensor.dtype is not dtype or tensor.shape != shape:
+            return None
+        if tensor.is_cpu is not on_cpu or tensor.layout is not _STRIDED or not tensor.is_contiguous():
+            return None
+        if tensor.is_neg() or tensor.is_inference() or tensor.requires_grad:
+            return None
+    try:
+        has_memory = all(map(_ADDRESS, tensors)) or not tensors[0].numel()
+    except RuntimeError:  # as above
+        return None
+    return tensors if has_memory and (on_cpu or _on_one_gpu(tensors)) else None
+
+
+def _dense_arrays(arrays: list[Any]) -> list[Tensor] | None:
+    kind = type(arrays[0])
+    if kind is list:
+        return None
+    tensors = [dense(array) for array in arrays if type(array) is kind]
+    return None if len(tensors) != len(arrays) or None in tensors else tensors
+
+
+def _on_one_gpu(tensors: list[Tensor]) -> bool:
+    return tensors[0].device.type == ACCELERATOR and all(tensor.device == tensors[0].device for tensor in tensors)

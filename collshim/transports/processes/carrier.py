@@ -1,0 +1,150 @@
+"""What the transport between processes keeps with a plan: the last calls that agreed, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from collshim.accelerator import ACCELERATOR
+from collshim.calls.agreement import unlike_sites
+from collshim.calls.allocation import allocate
+from collshim.calls.call import Call
+from collshim.calls.collective import ALL_TO_ALL
+from collshim.calls.plan import Carrier, InLine, Plan, Start
+from collshim.calls.site import Caller
+from collshim.layout import Parts
+from collshim.transports.compute import Computation, computation
+from collshim.transports.processes.backend import FLOATS, INTEGERS, OF_BACKEND, OF_GROUP, Endpoint, Transfer
+from collshim.transports.processes.fingerprint import Form, form_of, header_of, read
+from collshim.transports.processes.gloo import transfer
+
+_IN_LISTS = ("sum", "prod", "min", "max")
+
+
+class ProcessCarrier(Carrier):
+    """See ``Carrier``.
+
+    Attributes:
+        agreed: the last calls that agreed; of calls that are not compared, this rank's own for every rank.
+        transfer: that of ``agreed``, if calls are not compared and it holds for every such call.
+        is_even: whether every rank gives as much as this one, on the CPU.
+        headers: the encoded call, by the line it was made at.
+    """
+
+    __slots__ = ("agreed", "headers", "in_line", "is_even", "start", "takes_lists", "transfer")
+
+    def __init__(self, plan: Plan) -> None:
+        self.is_even = plan.on_cpu and plan.collective.givers == "all" and not plan.call.is_ragged
+        self.agreed: Agreed | None = None
+        self.transfer: Transfer | None = None
+        self.start: Start | None = None
+        self.in_line: InLine | None = None
+        self.takes_lists = False
+        self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
+
+    def header(self, call: Call, caller: Caller | None, limit: int) -> bytes:
+        """The header of a call made at this line."""
+        key = (0, 0) if caller is None else (id(caller.code), caller.line)
+        entry = self.headers.get(key)
+        if entry is None:  # the caller is kept too: another code could have the id of one that is gone
+            made = call if caller is None else call._replace(site=caller.site())
+            entry = self.headers[key] = (caller, header_of(made, limit))
+        return entry[1]
+
+
+class Agreed:
+    """All ranks' calls of one collective, which agree, and what follows from them on this rank.
+
+    It holds as long as every rank makes the same call again, so most calls find it in their plan.
+
+    Attributes:
+        calls: in rank order.
+        are_known: whether the ranks told each other; else every call is taken to be like this rank's.
+        joint: whether the ranks know that some rank needs a gradient.
+        sites: names the ranks whose calls were made from different lines; None if they were not, or nobody asks.
+        device: where this rank's result goes: its own array's device, or the root's if it gave no array.
+        is_on_gpu: whether the data moves between GPUs.
+        is_ragged: whether some rank's parts have unequal shapes; the same on every rank.
+        dtype: the data's; None if no rank says.
+        transfer: what starts the data on its way; None until it is needed.
+    """
+
+    __slots__ = (
+        "_compute", "_forms", "are_known", "calls", "device", "dtype", "is_on_gpu", "is_ragged", "joint", "plan",
+        "sites", "transfer",
+    )  # fmt: skip
+
+    def __init__(self, plan: Plan, calls: Sequence[Call] | None = None, ranks: Sequence[int] | None = None) -> None:
+        """``calls`` None: the ranks did not tell each other; ``ranks``, in the world, if they compare lines."""
+        own = plan.call
+        self.plan = plan
+        self.are_known = calls is not None
+        self.calls = calls = [own] * plan.size if calls is None else calls
+        self.joint = any(call.needs_grad for call in calls)
+        self.sites = None if ranks is None else unlike_sites(calls, ranks)
+        giver = calls[own.root or 0].device
+        self.device = torch.device(giver) if own.device == "any" != giver else plan.device
+        self.is_on_gpu = self.device.type == ACCELERATOR
+        self.is_ragged = any(call.is_ragged for call in calls) and self._has_unequal_parts()
+        self.dtype = next((call.dtype for call in calls if call.dtype is not None), None)
+        self.transfer: Transfer | None = None
+        self._compute: Computation | None = None
+        self._forms: list[Form | None] = []
+
+    def _has_unequal_parts(self) -> bool:
+        if self.plan.collective is not ALL_TO_ALL:
+            return True
+        if not self.are_known:
+            return not self.plan.call.is_uniform
+        return len({shape for call in self.calls for shape in call.sends or (call.shape,)}) > 1
+
+    def compute(self, data: Sequence[bytearray], outputs: Parts | None) -> Parts | None:
+        """This rank's outputs, computed from the bytes of all ranks' inputs."""
+        plan, compute = self.plan, self._compute
+        if not plan.gets:
+            return outputs
+        if compute is None:
+            compute = self._compute = computation(self.calls[0], self.dtype)
+            self._forms = [form_of(call, rank, plan.size) for rank, call in enumerate(self.calls)]
+        if outputs is None and any(call.is_ragged for call in self.calls):
+            outputs = allocate(self.calls, plan.rank, self.device)
+        results: list[Any] = [None] * plan.size
+        results[plan.rank] = outputs
+        compute(list(map(read, data, self._forms)), results, (plan.rank,))
+        return results[plan.rank]  # type: ignore[no-any-return]
+
+    def prepare(self) -> Transfer:
+        """``transfer``, made and kept."""
+        self.transfer = start = self.prepared()
+        return start
+
+    def prepared(self, *, is_in_line: bool = False) -> Transfer:
+        """What starts the data on its way; ``is_in_line`` on a GPU in the caller's own stream."""
+        plan, call = self.plan, self.plan.call
+        is_known = plan.shape is not None and not self.is_ragged
+        fresh = _fresh(plan) if is_known else partial(allocate, self.calls, plan.rank, self.device)
+        singles = OF_BACKEND if self.is_on_gpu else OF_GROUP
+        end = Endpoint(plan.rank, plan.size, fresh, self.is_ragged, singles, is_in_line)
+        if call.dtype is None:  # the others' calls say it
+            call = call._replace(dtype=self.dtype, device=self.device.type)
+        elif self.is_ragged and call.collective is ALL_TO_ALL:
+            peers = range(plan.size)
+            expects = tuple(call.expected(peer) or self.calls[peer].sent(plan.rank) or () for peer in peers)
+            call = call._replace(sends=tuple(call.sent(peer) or () for peer in peers), expects=expects)
+        return transfer(call, end)
+
+    @property
+    def takes_lists(self) -> bool:
+        """Whether gloo reduces several tensors of a list at once, as they are."""
+        call = self.plan.call
+        return call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
+
+
+def _fresh(plan: Plan) -> Callable[[], Tensor]:
+    """Makes memory for a result of known shape: from a tensor of that shape and one element, which is fastest."""
+    element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
+    return partial(torch.empty_like, element.expand(plan.shape or ()))
