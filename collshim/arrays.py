@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,6 +47,7 @@ def register_kind(kind: type, from_torch: FromTorch) -> None:
     >>> register_kind(MyArray, lambda tensor: MyArray.from_dlpack(tensor))  # doctest: +SKIP
     """
     _KINDS[kind] = from_torch
+    _way_back_to_subclass.cache_clear()
 
 
 def is_array(value: object) -> bool:
@@ -96,6 +97,7 @@ def stripped(tensor: Tensor) -> Tensor:
         return Tensor.as_subclass(tensor, Tensor)
 
 
+@lru_cache(256)
 def _is_faithful(kind: type[Tensor]) -> bool:
     """Whether the tensors of a class are torch's by their memory, and of the class by their attributes alone."""
     own = kind is not Tensor and not issubclass(kind, torch.nn.Parameter)
@@ -212,6 +214,7 @@ def like(array: Array) -> FromTorch | None:
     return _way_back(array)
 
 
+@lru_cache(256)
 def _way_back_to_subclass(kind: type[Tensor]) -> FromTorch | None:
     if (registered := _registered(kind)) is not None:
         return registered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from collshim.autograd import attach
 from collshim.calls import collective, validation
 from collshim.calls.call import Call
 from collshim.calls.collective import Shape
+from collshim.calls.plan import RAGGED
 from collshim.calls.recognizer import Recognizer
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
@@ -128,6 +129,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
     def all_gather_ragged(self, array: A) -> Work[list[A]]:
         """Every rank holds a list of all ranks' arrays, which may have unequal shapes, unknown before the call."""
+        if (work := self.repeat(collective.ALL_GATHER, array, None, RAGGED)) is not None:
+            return cast("Work[list[A]]", work)
         tensor = self._tensor("all_gather", array)
         call = self._call(collective.ALL_GATHER, tensor, expects=(), discovers=True)
         return self._post(call, tensor, None, array, None)
@@ -149,6 +152,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
     def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
         """The root holds a list of all ranks' arrays, which may have unequal shapes; the others get None."""
+        if (work := self.repeat(collective.GATHER, array, None, RAGGED, root)) is not None:
+            return work
         tensor = self._tensor("gather", array)
         root = validation.rank_of(self, "gather", "root", root)
         call = self._call(collective.GATHER, tensor, root=root, expects=(), discovers=True)

@@ -92,7 +92,9 @@ def fill(out: Parts, parts: Parts) -> None:
     elif isinstance(out, Tensor) and out.is_contiguous() and not _lies_within(parts, out):
         torch.stack(list(parts), out=out)
     else:
-        for target, source in zip(listed(out), listed(parts), strict=True):
+        targets = out if type(out) is list else listed(out)
+        sources = parts if type(parts) is list else listed(parts)
+        for target, source in zip(targets, sources, strict=True):
             target.copy_(source)
 
 

@@ -18,7 +18,7 @@ from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
 from collshim.calls.collective import MESSAGES, SEND, Collective, Shape
-from collshim.calls.plan import KEPT, Carrier, InLine, Plan, is_plain, recurs
+from collshim.calls.plan import KEPT, RAGGED, Carrier, InLine, Plan, is_plain, recurs
 from collshim.calls.recognizer import Recognizer, dense
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
@@ -258,7 +258,7 @@ class Posting:
         shape = torch.Size(call.sends[0] if call.sends else call.shape or ())
         if isinstance(parts, Tensor) and call.collective.gives == "parts":
             shape = torch.Size(array.shape) if isinstance(array, Tensor | np.ndarray) else parts.shape
-        op = call.tag if call.collective in MESSAGES else call.reduce_op
+        op: Any = call.tag if call.collective in MESSAGES else RAGGED if call.discovers else call.reduce_op
         key = (call.collective, op, call.root, call.dtype, shape)
         return (*key, len(parts)) if isinstance(parts, list) else key
 

@@ -14,13 +14,16 @@ import torch
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.agreement import signature
 from collshim.calls.call import Call
-from collshim.calls.collective import MESSAGES
+from collshim.calls.collective import ALL_GATHER, GATHER, MESSAGES
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 from collshim.work import Work
 
 KEPT = 1024
 """Plans that a communicator keeps."""
+
+RAGGED = "ragged"
+"""Stands for the reduce operation in the key of a plan that gathers arrays of unequal shapes."""
 
 Start = Callable[["Plan", "Parts | None", "Parts | None", "Caller | None"], Work[Any]]
 """See ``Transport.start``."""
@@ -86,7 +89,8 @@ class Plan:
         is_known = not (call.shape is None or call.is_ragged or call.discovers)
         self.shape = collective.result_shape(call.shape or (), size) if is_known else None
         self.input_shape = (size, *(self.part or ())) if self.gives_parts else self.part
-        common = None if call.nan or call.discovers else signature(call)
+        discovers = call.discovers and not is_gathered_ragged(call)
+        common = None if call.nan or discovers else signature(call)
         self.signature = None if common is None else (*common, call.needs_grad)
         self.carrier = Carrier()
 
@@ -95,9 +99,18 @@ def is_plain(call: Call) -> bool:
     """Whether ``dense`` sees all of another such call's arrays that its metadata do not say."""
     if call.dtype is None or call.dtype.is_complex or call.device not in ("cpu", ACCELERATOR):
         return False
-    return not (call.needs_grad or call.discovers or call.nan or call.factor is not None)
+    return not (call.needs_grad or call.nan or call.factor is not None)
 
 
 def recurs(call: Call) -> bool:
     """Whether the metadata of one array, or of a list of equal ones, tell all calls like this one."""
-    return is_plain(call) and not call.content and (call.is_uniform or not (call.shape is None or call.is_ragged))
+    if call.content or not is_plain(call):
+        return False
+    if call.discovers:
+        return is_gathered_ragged(call)
+    return call.is_uniform or not (call.shape is None or call.is_ragged)
+
+
+def is_gathered_ragged(call: Call) -> bool:
+    """Whether arrays of unequal shapes are gathered, which this rank tells by its own array alone."""
+    return call.discovers and call.expects == () and call.collective in (ALL_GATHER, GATHER)

@@ -48,7 +48,7 @@ class Transport(Protocol):
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """Start a collective on contiguous, detached tensors; ``outputs`` None where the transport shall allocate.
 
-        What the work gives are the outputs, in the form given or that of ``allocation.allocate``; ``Posting`` sets how
+        What the work gives are the outputs, in the form given or that of ``allocation.allocator``; ``Posting`` sets how
         they reach the caller. ``caller`` is where the call was made, where the ranks exchange that.
         """
         ...

@@ -139,7 +139,7 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "engine recv 16 B": lambda: comm.recv(1 - comm.rank, out=x).wait(),
     }
     send, recv = messages.values()
-    lengths = count_from(5)
+    lengths, constant = count_from(5), tensorflow.constant([1.0] * 4)
     return {
         "engine all_reduce 16 B, out=": lambda: comm.all_reduce(x, out=x).wait(),
         "engine all_reduce 4 B": lambda: comm.all_reduce(one).wait(),
@@ -155,7 +155,7 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "mindspore all_gather_into_tensor 16 B": lambda: mindspore.all_gather_into_tensor(x),
         "megengine all_gather 16 B": lambda: megengine.all_gather(x),
         "oneflow all_gather_into_tensor 16 B": lambda: flow.comm.all_gather_into_tensor(joined, x),
-        "tensorflow all_gather 16 B": lambda: tensorflow.distribute.get_replica_context().all_gather(x, axis=0),
+        "tensorflow all_gather 16 B": lambda: tensorflow.distribute.get_replica_context().all_gather(constant, axis=0),
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import collshim
-from collshim.transports.threads import exchange, group, transport
+from collshim.transports.threads import carrier, exchange, group
 from collshim.world import local_worlds, use
 from tests.engine.worlds import on_ranks
 from tests.robustness.scenarios import waits
@@ -92,7 +92,7 @@ def _patch(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> _Fau
 
     fault = _Fault(happens)
     patched = fault.around(compute.computation)
-    for module in (exchange, transport, compute):
+    for module in (exchange, carrier, compute):
         monkeypatch.setattr(module, "computation", patched)
     return fault
 

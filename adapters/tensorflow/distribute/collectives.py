@@ -8,6 +8,7 @@ gradients of ``ReplicaContext.all_gather`` and ``all_reduce``, and recorded answ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import index
 from typing import Any, cast
 
@@ -37,26 +38,28 @@ def copied(array: Any) -> Any:
     return copy if convert is None else convert(copy)
 
 
-def all_gather(communicator: Communicator, arrays: Sequence[Any], axis: int, timeout: float | None) -> list[Any]:
-    """Of each array the concatenation of all ranks' along ``axis``."""
-    axis = axis_of_all(communicator, arrays, axis)
+def all_gather(
+    communicator: Communicator, arrays: Sequence[Any], tensors: Sequence[Tensor], axis: int, timeout: float | None
+) -> list[Any]:
+    """The concatenation of all ranks' arrays along ``axis``, for each array; ``tensors`` are the arrays, of torch."""
+    join = partial(concatenated, "all_gather", axis=axis)
     with as_tensorflow():
-        works = [
-            communicator.all_gather_ragged(array).then(lambda parts: concatenated("all_gather", parts, axis))
-            for array in arrays
-        ]
-        return _as_one(Together(works).wait(timeout))
+        kinds = [like(array) for array in arrays]
+        works = [communicator.all_gather_ragged(tensor).then(join) for tensor in tensors]
+        results = [works[0].wait(timeout)] if len(works) == 1 else Together(works).wait(timeout)
+    whole = zip(kinds, results, strict=True)
+    return _as_one([result if kind is None else kind(result) for kind, result in whole])
 
 
-def axis_of_all(communicator: Communicator, arrays: Sequence[Any], axis: Any) -> int:
-    """The axis along which ``all_gather`` joins the arrays.
+def axis_of_all(communicator: Communicator, tensors: Sequence[Tensor], axis: Any) -> int:
+    """The axis along which ``all_gather`` joins the tensors.
 
     Raises:
         ArgumentTypeError: it is no int. InvalidArgumentError: an array has no such axis.
     """
-    number = axis_of(axis)
-    for array in arrays:
-        require_axis("all_gather", as_torch(array), number, communicator.rank, communicator.size)
+    number = axis if type(axis) is int else axis_of(axis)
+    for tensor in tensors:
+        require_axis("all_gather", tensor, number, communicator.rank, communicator.size)
     return number
 
 
@@ -83,21 +86,20 @@ def concatenated(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
         InvalidArgumentError: another axis differs between the parts; all ranks see the same parts, so all
             raise it.
     """
-    shapes = [list(part.shape) for part in parts]
-    if any(_beside(shape, axis) != _beside(shapes[0], axis) for shape in shapes):
+    if len({_beside(part.shape, axis) for part in parts}) > 1:
+        shapes = [list(part.shape) for part in parts]
         expected = f"all axes but {axis} must be equal: Dimension {_unequal(shapes, axis)} in both shapes must be equal"
         raise shape_mismatch(f"{collective}: the replicas have shapes {shapes}, {expected}")
-    whole = None if axis or any(part.requires_grad for part in parts) else joined(parts)
-    if whole is None:
+    if axis or True in [part.requires_grad for part in parts] or (whole := joined(parts)) is None:
         return torch.cat(list(parts), axis)
-    return whole.view(sum(part.shape[0] for part in parts), *parts[0].shape[1:])
+    return whole.view(sum([part.shape[0] for part in parts]), *parts[0].shape[1:])
 
 
-def _beside(shape: list[int], axis: int) -> list[int]:
-    return [*shape[:axis], -1, *shape[axis + 1 :]]
+def _beside(shape: Sequence[int], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], -1, *shape[axis + 1 :])
 
 
-def _unequal(shapes: list[list[int]], axis: int) -> int:
+def _unequal(shapes: Sequence[Sequence[int]], axis: int) -> int:
     """The first axis, other than ``axis``, that some shape lacks or has another length of."""
     lengths = [_beside(shape, axis) for shape in shapes]
     longest = max(lengths, key=len)
@@ -150,6 +152,8 @@ def _reduction(communicator: Communicator, op: ReduceOp, array: Any) -> Work[Any
 
 def _as_one(results: list[Any]) -> list[Any]:
     """The results of one operation: in the backward each of them has a gradient, used or not."""
+    if len(results) == 1:
+        return results
     places = [index for index, result in enumerate(results) if isinstance(result, Tensor) and result.requires_grad]
     if len(places) > 1:
         apply = cast(Callable[..., tuple[Tensor, ...]], _OneOperation.apply)

@@ -40,13 +40,13 @@ _ADDED = (
 )
 
 
-def require_gathered(collective: str, arrays: Sequence[Any], rank: int, size: int) -> None:
-    """Refuse arrays that are not gathered.
+def require_gathered(collective: str, tensors: Sequence[Tensor], rank: int, size: int) -> None:
+    """Refuse tensors that are not gathered.
 
     Raises:
         ArgumentTypeError: with what came, what passes, and the rank.
     """
-    for tensor in map(as_torch, arrays):
+    for tensor in tensors:
         if tensor.dtype not in _GATHERED:
             raise ArgumentTypeError(
                 f"{collective}: Value passed to parameter 'input' has DataType {_name(tensor)} not in list of allowed "

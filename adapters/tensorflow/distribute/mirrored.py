@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from collshim.arrays import as_torch
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import dtypes, in_process
@@ -87,7 +88,7 @@ class _MirroredExtended(StrategyExtended):
         parts = self._components(value)
         if self._limits_dtypes:
             for replica, part in enumerate(parts):
-                dtypes.require_gathered("gather", [part], replica, len(parts))
+                dtypes.require_gathered("gather", [as_torch(part)], replica, len(parts))
         return in_process.gathered(parts, axis)
 
     def _reduce_to(self, op: ReduceOp, value: Any, destinations: Any, timeout: float | None) -> Any:

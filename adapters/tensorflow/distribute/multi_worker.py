@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from collshim.adapting.devices import tell_of_cpu
+from collshim.arrays import as_torch
 from collshim.communicator import Communicator
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import collectives, dtypes, sparse
@@ -64,8 +65,10 @@ class _MultiWorkerExtended(StrategyExtended):
             return super()._gather(value, axis, timeout)
         leaves = leaves_of(value, 0)
         refuse_slices(leaves, "gather/all_gather")
-        dtypes.require_gathered("gather", leaves, self._communicator.rank, self._communicator.size)
-        return structures.pack_sequence_as(value, collectives.all_gather(self._communicator, leaves, axis, timeout))
+        communicator, tensors = self._communicator, [as_torch(leaf) for leaf in leaves]
+        dtypes.require_gathered("gather", tensors, communicator.rank, communicator.size)
+        axis = collectives.axis_of_all(communicator, tensors, axis)
+        return structures.pack_sequence_as(value, collectives.all_gather(communicator, leaves, tensors, axis, timeout))
 
 
 def _device(world: World) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.arrays import as_torch
 from collshim.communicator import Communicator
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import collectives, dtypes, sparse, stack
@@ -27,6 +28,7 @@ class ReplicaContext:
 
     def __init__(self, strategy: Strategy, replica_id_in_sync_group: int | Tensor) -> None:
         self._strategy = strategy
+        self._extended = strategy.extended
         self._replica_id = int(replica_id_in_sync_group)
 
     def all_gather(self, value: Any, axis: int, options: Options | None = None) -> Any:
@@ -55,15 +57,16 @@ class ReplicaContext:
         self._require_place()
         leaves = self._leaves(value)
         refuse_slices(leaves, "all_gather")
-        timeout = self._strategy.extended._timeout(options)
-        communicator = self._communicator()
+        extended = self._extended
+        timeout, communicator = extended._timeout(options), self._communicator()
         if communicator is None:
             return structures.pack_sequence_as(value, collectives.copies(leaves))
-        if self._strategy.extended._limits_dtypes:
-            dtypes.require_gathered("all_gather", leaves, communicator.rank, communicator.size)
-        axis = collectives.axis_of_all(communicator, leaves, axis)
+        tensors = [as_torch(leaf) for leaf in leaves]
+        if extended._limits_dtypes:
+            dtypes.require_gathered("all_gather", tensors, communicator.rank, communicator.size)
+        axis = collectives.axis_of_all(communicator, tensors, axis)
         self._agree("all_gather", len(leaves), axis)
-        return structures.pack_sequence_as(value, collectives.all_gather(communicator, leaves, axis, timeout))
+        return structures.pack_sequence_as(value, collectives.all_gather(communicator, leaves, tensors, axis, timeout))
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Options | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, the sum or the mean of all replicas' leaves.
@@ -91,7 +94,7 @@ class ReplicaContext:
         self._require_place()
         op = reduce_op_of(reduce_op)
         leaves = self._leaves(value)
-        return structures.pack_sequence_as(value, self._reduced(op, leaves, self._strategy.extended._timeout(options)))
+        return structures.pack_sequence_as(value, self._reduced(op, leaves, self._extended._timeout(options)))
 
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -113,7 +116,7 @@ class ReplicaContext:
         self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, group: bool = True
     ) -> Any:
         """``fn(copy, *args, **kwargs)`` for each replica's copy of a variable, when all replicas have come here."""
-        return self._strategy.extended._replica_ctx_update(var, fn, args, kwargs, group)
+        return self._extended._replica_ctx_update(var, fn, args, kwargs, group)
 
     @property
     def strategy(self) -> Strategy:
@@ -134,20 +137,20 @@ class ReplicaContext:
     def devices(self) -> tuple[str, ...]:
         """The name of the device this replica was given, in a tuple."""
         stack.require_replica(self)
-        return (self._strategy.extended._device(self._replica_id),)
+        return (self._extended._device(self._replica_id),)
 
     def _require_place(self) -> None:
         """Refuse a caller outside of this replica, or in a nested ``tf.function``; the default strategy takes these."""
         stack.require_replica(self)
-        if self._strategy.extended._makes_variables:
+        if self._extended._makes_variables:
             stack.require_no_function(self)
 
     def _leaves(self, value: Any) -> list[Any]:
-        return leaves_of(value, self._strategy.extended._local_index(self._replica_id))
+        return leaves_of(value, self._extended._local_index(self._replica_id))
 
     def _communicator(self) -> Communicator | None:
         """The communicator of the replicas; None where this is the only one."""
-        communicator: Communicator | None = self._strategy.extended._communicator
+        communicator: Communicator | None = self._extended._communicator
         return communicator
 
     def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
@@ -161,7 +164,7 @@ class ReplicaContext:
         communicator = self._communicator()
         if communicator is None:
             return sparse.copies(leaves)
-        require = dtypes.require_reduced if self._strategy.extended._limits_dtypes else dtypes.require_added
+        require = dtypes.require_reduced if self._extended._limits_dtypes else dtypes.require_added
         require("all_reduce", leaves, communicator.rank, communicator.size)
         self._agree("all_reduce", len(leaves))
         return sparse.all_reduce(communicator, op, leaves, timeout)

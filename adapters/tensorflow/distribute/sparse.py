@@ -60,7 +60,10 @@ def _all_reduced(communicator: Communicator, op: ReduceOp, value: Any, timeout: 
     if not isinstance(value, IndexedSlices):
         return collectives.all_reduce(communicator, op, [value], timeout)[0]
     values = _divided(value.values, op, communicator.size)
-    rows, indices = collectives.all_gather(communicator, [values, value.indices], 0, timeout)
+    arrays = [values, value.indices]
+    tensors = [as_torch(array) for array in arrays]
+    axis = collectives.axis_of_all(communicator, tensors, 0)
+    rows, indices = collectives.all_gather(communicator, arrays, tensors, axis, timeout)
     return IndexedSlices(rows, indices, value.dense_shape)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.agreement import unlike_sites
-from collshim.calls.allocation import allocate
+from collshim.calls.allocation import allocator
 from collshim.calls.call import Call
 from collshim.calls.collective import ALL_TO_ALL
 from collshim.calls.plan import Carrier, InLine, Plan, Start
@@ -74,8 +74,8 @@ class Agreed:
     """
 
     __slots__ = (
-        "_compute", "_forms", "are_known", "calls", "device", "dtype", "is_on_gpu", "is_ragged", "joint", "plan",
-        "sites", "transfer",
+        "_compute", "_forms", "_fresh", "_has_lists", "are_known", "calls", "device", "dtype", "is_on_gpu", "is_ragged",
+        "joint", "plan", "sites", "transfer",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, calls: Sequence[Call] | None = None, ranks: Sequence[int] | None = None) -> None:
@@ -89,11 +89,13 @@ class Agreed:
         giver = calls[own.root or 0].device
         self.device = torch.device(giver) if own.device == "any" != giver else plan.device
         self.is_on_gpu = self.device.type == ACCELERATOR
-        self.is_ragged = any(call.is_ragged for call in calls) and self._has_unequal_parts()
+        self._has_lists = any(call.is_ragged for call in calls)
+        self.is_ragged = self._has_lists and self._has_unequal_parts()
         self.dtype = next((call.dtype for call in calls if call.dtype is not None), None)
         self.transfer: Transfer | None = None
         self._compute: Computation | None = None
         self._forms: list[Form | None] = []
+        self._fresh: Callable[[], Parts | None] | None = None
 
     def _has_unequal_parts(self) -> bool:
         if self.plan.collective is not ALL_TO_ALL:
@@ -110,8 +112,10 @@ class Agreed:
         if compute is None:
             compute = self._compute = computation(self.calls[0], self.dtype)
             self._forms = [form_of(call, rank, plan.size) for rank, call in enumerate(self.calls)]
-        if outputs is None and any(call.is_ragged for call in self.calls):
-            outputs = allocate(self.calls, plan.rank, self.device)
+            if self._has_lists:
+                self._fresh = allocator(self.calls, plan.rank, self.device)
+        if outputs is None and self._fresh is not None:
+            outputs = self._fresh()
         results: list[Any] = [None] * plan.size
         results[plan.rank] = outputs
         compute(list(map(read, data, self._forms)), results, (plan.rank,))
@@ -126,7 +130,7 @@ class Agreed:
         """What starts the data on its way; ``is_in_line`` on a GPU in the caller's own stream."""
         plan, call = self.plan, self.plan.call
         is_known = plan.shape is not None and not self.is_ragged
-        fresh = _fresh(plan) if is_known else partial(allocate, self.calls, plan.rank, self.device)
+        fresh = _fresh(plan) if is_known else allocator(self.calls, plan.rank, self.device)
         singles = OF_BACKEND if self.is_on_gpu else OF_GROUP
         end = Endpoint(plan.rank, plan.size, fresh, self.is_ragged, singles, is_in_line)
         if call.dtype is None:  # the others' calls say it

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from collshim.calls.plan import Carrier, Plan
+from collshim.calls.allocation import allocator
+from collshim.calls.plan import Carrier, Plan, is_gathered_ragged
+from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
 
 SHARED_BYTES = 1 << 21
@@ -20,19 +22,24 @@ class ThreadCarrier(Carrier):
         compute: computes calls whose ranks' plans have one signature; None if such calls need a closer look.
         ranks: the ranks that get a result.
         is_small: whether the last rank to come computes every result.
+        fresh: makes memory for a rank without ``out`` before anything is computed; None if the computation does.
+        runs_alone: whether a group of one rank computes the call as it is started.
     """
 
-    __slots__ = ("compute", "is_small", "ranks")
+    __slots__ = ("compute", "fresh", "is_small", "ranks", "runs_alone")
 
     compute: Computation | None
     ranks: Sequence[int]
     is_small: bool
+    fresh: Callable[[], Parts | None] | None
+    runs_alone: bool
 
     def __init__(self, plan: Plan) -> None:
-        self.compute, self.ranks, self.is_small = None, (), True
-        if plan.signature is None or plan.is_message or not plan.on_cpu or plan.call.is_ragged:
-            return
+        self.compute, self.fresh, self.ranks, self.is_small, self.runs_alone = None, None, (), True, False
         call, collective, size = plan.call, plan.collective, plan.size
+        gives_lists = call.discovers and is_gathered_ragged(call)
+        if plan.signature is None or plan.is_message or not plan.on_cpu or (call.is_ragged and not gives_lists):
+            return
         self.compute = computation(call)
         self.ranks = [rank for rank in range(size) if collective.gets_on(rank, call.root)]
         part = math.prod(plan.part or ()) * (call.dtype.itemsize if call.dtype is not None else 0)
@@ -40,3 +47,6 @@ class ThreadCarrier(Carrier):
         given = part * givers * (size if collective.gives == "parts" else 1)
         got = part * len(self.ranks) * (size if collective.gets == "parts" else 1)
         self.is_small = max(given, got) <= SHARED_BYTES
+        if self.ranks and (gives_lists or not self.is_small):
+            self.fresh = allocator([call] * size, self.ranks[0], plan.device)
+        self.runs_alone = size == 1 and not (gives_lists or call.needs_grad)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR, current_stream
 from collshim.calls.agreement import objection
-from collshim.calls.allocation import allocate
+from collshim.calls.allocation import allocator
 from collshim.calls.call import Call, in_the_world
 from collshim.calls.collective import MESSAGES
 from collshim.calls.pending import tell_change
@@ -35,7 +35,8 @@ from collshim.errors import (
 from collshim.layout import Parts, nbytes_of
 from collshim.transports.compute import Outputs, Share, computation, shares
 from collshim.transports.streams import StreamOrder
-from collshim.transports.threads import carrier
+from collshim.transports.threads import carrier as carriers
+from collshim.transports.threads.carrier import ThreadCarrier
 from collshim.transports.threads.gpus import compute_on_gpus, followed
 from collshim.transports.threads.members import Members
 from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, chain_of, missing_text, watch
@@ -203,25 +204,25 @@ class Exchange:
         """All have come: ``rank`` compares their calls and computes, together with the ranks that wait."""
         plan: Plan = self.arrivals[0].plan
         try:
-            is_known = plan.carrier.compute is not None
+            carrier: ThreadCarrier = plan.carrier
+            compute, is_known = carrier.compute, True
             for arrival in self.arrivals:
                 if arrival.version is not None and arrival.outputs is not None:  # which may be the input
                     if arrival.inputs._version != arrival.version:
                         tell_change(arrival)
                     arrival.version = None
                 is_known = is_known and (arrival.plan is plan or arrival.plan.signature == plan.signature)
-            if not is_known:
+            if compute is None or not is_known:
                 self._run_compared(rank)
                 return
-            compute, ranks = plan.carrier.compute, plan.carrier.ranks
-            self.joint = plan.call.needs_grad
-            if plan.carrier.is_small:
+            ranks, fresh, self.joint = carrier.ranks, carrier.fresh, plan.call.needs_grad
+            if fresh is not None:
+                for place in [place for place in ranks if self.outputs[place] is None]:
+                    self.outputs[place] = fresh()
+            if carrier.is_small:
                 compute(self.inputs, self.outputs, ranks)
                 self._finish()
                 return
-            for place in ranks:
-                if self.outputs[place] is None:
-                    self.outputs[place] = torch.empty(plan.shape or (), dtype=plan.call.dtype, device=plan.device)
             self._share(shares(plan.call, compute, self.inputs, self.outputs, ranks), rank)
         except BaseException as error:
             if self._is_own(error, rank):
@@ -237,8 +238,7 @@ class Exchange:
             self.fail(failure)
             return
         if any(arrival.stream is not None for arrival in self.arrivals):
-            posted = [(arrival.stream, arrival.inputs, arrival.outputs) for arrival in self.arrivals]
-            self.stream_order = StreamOrder(posted)
+            self.stream_order = StreamOrder([(each.stream, each.inputs, each.outputs) for each in self.arrivals])
         self._compute(calls, rank)
 
     def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
@@ -250,11 +250,11 @@ class Exchange:
         for place in ranks:
             if self.outputs[place] is None:
                 device = giver.plan.device if calls[place].device == "any" else self.arrivals[place].plan.device
-                self.outputs[place] = allocate(calls, place, device)
+                self.outputs[place] = allocator(calls, place, device)()
         compute = computation(call, next((call.dtype for call in calls if call.dtype is not None), None))
         if self.stream_order is not None:
             compute_on_gpus(self.stream_order, compute, call, self.inputs, self.outputs, ranks)
-        elif max(sum(map(nbytes_of, self.inputs)), sum(map(nbytes_of, self.outputs))) > carrier.SHARED_BYTES:
+        elif max(sum(map(nbytes_of, self.inputs)), sum(map(nbytes_of, self.outputs))) > carriers.SHARED_BYTES:
             self._share(shares(call, compute, self.inputs, self.outputs, ranks), rank)
             return
         else:

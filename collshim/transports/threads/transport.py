@@ -49,7 +49,7 @@ class ThreadTransport:
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
-        if self.size == 1 and plan.carrier.compute is not None and not plan.call.needs_grad:
+        if plan.carrier.runs_alone:
             return self._alone(plan, inputs, outputs, caller)
         group, arrival = self.group, Arrival(plan, inputs, outputs, caller, self.deferred)
         with group.lock:
