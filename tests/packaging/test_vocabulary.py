@@ -1,4 +1,4 @@
-"""The tables of classes and modules in CONTRIBUTING.md and docs/architecture.md have those of the engine."""
+"""The tables of classes and modules in docs/glossary.md and docs/architecture.md have those of the engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _rows(page: Path, start: str, end: str) -> list[list[str]]:
 def test_the_vocabulary_has_every_public_class_of_the_engine(root: Path) -> None:
     nodes = [node for path in _engine(root).values() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     classes = {node.name for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
-    rows = _rows(root / "CONTRIBUTING.md", "### The engine", "### The suite")
+    rows = _rows(root / "docs" / "glossary.md", "## The engine", "## The suite")
     assert {name for row in rows for name in re.findall(r"`([A-Z]\w*[a-z]\w*)`", row[1])} == classes
     assert "Communicator" in classes
 
