@@ -59,7 +59,8 @@ class ProcessCarrier(Carrier):
 class Agreed:
     """All ranks' calls of one collective, which agree, and what follows from them on this rank.
 
-    It holds as long as every rank makes the same call again, so most calls find it in their plan.
+    It holds as long as every rank makes the same call again, so most calls find it in their plan. It knows the plan by
+    its methods' arguments alone: a circle of the two would keep the memory of calls whose plans are not kept.
 
     Attributes:
         calls: in rank order.
@@ -75,13 +76,12 @@ class Agreed:
 
     __slots__ = (
         "_compute", "_forms", "_fresh", "_has_lists", "are_known", "calls", "device", "dtype", "is_on_gpu", "is_ragged",
-        "joint", "plan", "sites", "transfer",
+        "joint", "sites", "transfer",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, calls: Sequence[Call] | None = None, ranks: Sequence[int] | None = None) -> None:
         """``calls`` None: the ranks did not tell each other; ``ranks``, in the world, if they compare lines."""
         own = plan.call
-        self.plan = plan
         self.are_known = calls is not None
         self.calls = calls = [own] * plan.size if calls is None else calls
         self.joint = any(call.needs_grad for call in calls)
@@ -90,23 +90,23 @@ class Agreed:
         self.device = torch.device(giver) if own.device == "any" != giver else plan.device
         self.is_on_gpu = self.device.type == ACCELERATOR
         self._has_lists = any(call.is_ragged for call in calls)
-        self.is_ragged = self._has_lists and self._has_unequal_parts()
+        self.is_ragged = self._has_lists and self._has_unequal_parts(own)
         self.dtype = next((call.dtype for call in calls if call.dtype is not None), None)
         self.transfer: Transfer | None = None
         self._compute: Computation | None = None
         self._forms: list[Form | None] = []
         self._fresh: Callable[[], Parts | None] | None = None
 
-    def _has_unequal_parts(self) -> bool:
-        if self.plan.collective is not ALL_TO_ALL:
+    def _has_unequal_parts(self, own: Call) -> bool:
+        if own.collective is not ALL_TO_ALL:
             return True
         if not self.are_known:
-            return not self.plan.call.is_uniform
+            return not own.is_uniform
         return len({shape for call in self.calls for shape in call.sends or (call.shape,)}) > 1
 
-    def compute(self, data: Sequence[bytearray], outputs: Parts | None) -> Parts | None:
+    def compute(self, plan: Plan, data: Sequence[bytearray], outputs: Parts | None) -> Parts | None:
         """This rank's outputs, computed from the bytes of all ranks' inputs."""
-        plan, compute = self.plan, self._compute
+        compute = self._compute
         if not plan.gets:
             return outputs
         if compute is None:
@@ -121,14 +121,14 @@ class Agreed:
         compute(list(map(read, data, self._forms)), results, (plan.rank,))
         return results[plan.rank]  # type: ignore[no-any-return]
 
-    def prepare(self) -> Transfer:
+    def prepare(self, plan: Plan) -> Transfer:
         """``transfer``, made and kept."""
-        self.transfer = start = self.prepared()
+        self.transfer = start = self.prepared(plan)
         return start
 
-    def prepared(self, *, is_in_line: bool = False) -> Transfer:
+    def prepared(self, plan: Plan, *, is_in_line: bool = False) -> Transfer:
         """What starts the data on its way; ``is_in_line`` on a GPU in the caller's own stream."""
-        plan, call = self.plan, self.plan.call
+        call = plan.call
         is_known = plan.shape is not None and not self.is_ragged
         fresh = _fresh(plan) if is_known else allocator(self.calls, plan.rank, self.device)
         singles = OF_BACKEND if self.is_on_gpu else OF_GROUP
@@ -141,11 +141,10 @@ class Agreed:
             call = call._replace(sends=tuple(call.sent(peer) or () for peer in peers), expects=expects)
         return transfer(call, end)
 
-    @property
-    def takes_lists(self) -> bool:
-        """Whether gloo reduces several tensors of a list at once, as they are."""
-        call = self.plan.call
-        return call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
+
+def takes_lists(call: Call) -> bool:
+    """Whether gloo reduces several tensors of a list at once, as they are."""
+    return call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
 
 
 def _fresh(plan: Plan) -> Callable[[], Tensor]:

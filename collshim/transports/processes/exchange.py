@@ -36,7 +36,7 @@ from collshim.transports.processes.backend import (
     is_over,
     without_source,
 )
-from collshim.transports.processes.carrier import Agreed
+from collshim.transports.processes.carrier import Agreed, takes_lists
 from collshim.transports.processes.fingerprint import Fingerprint, decode
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.streams import follow, on_stream, stream_to_follow
@@ -99,7 +99,7 @@ class Exchange(GroupWork):
         try:
             agreed = self.agreed or self._assumed()
             self._on_gpu = agreed.is_on_gpu
-            start = agreed.transfer or agreed.prepare()
+            start = agreed.transfer or agreed.prepare(self.plan)
             if self._on_gpu:
                 group.launches.meet(self, agreed.device)
                 group.launches.mark()
@@ -140,10 +140,10 @@ class Exchange(GroupWork):
         agreed: Agreed | None = carrier.agreed
         if agreed is None:
             agreed = Agreed(plan)
-            carrier.transfer = agreed.prepare()
+            carrier.transfer = agreed.prepare(plan)
             takes_place = agreed.is_on_gpu and not agreed.is_ragged
-            self.group.starts(plan, agreed.prepared(is_in_line=True) if takes_place else None)
-            carrier.agreed, carrier.takes_lists = agreed, agreed.takes_lists
+            self.group.starts(plan, agreed.prepared(plan, is_in_line=True) if takes_place else None)
+            carrier.agreed, carrier.takes_lists = agreed, takes_lists(plan.call)
         return agreed
 
     def _start_behind(self) -> None:
@@ -206,7 +206,7 @@ class Exchange(GroupWork):
             if self.inputs._version != self.version:
                 tell_change(self)
             self.version = None
-        self.outputs = agreed.compute(data, self.outputs)
+        self.outputs = agreed.compute(self.plan, data, self.outputs)
         self.started = True
 
     def fail(self, failure: CollshimError) -> None:
