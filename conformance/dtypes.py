@@ -39,7 +39,9 @@ def computable(array: NDArray[Any]) -> NDArray[Any]:
     """The same numbers in a dtype that NumPy computes with: float32 for bfloat16."""
     if array.dtype != BFLOAT16:
         return array
-    return (bits_of(array).astype(np.uint32) << 16).view(np.float32)
+    bits = bits_of(array).astype(np.uint32)
+    np.left_shift(bits, np.uint32(16), out=bits)  # by an int, NumPy 1 would make int64 of an array ()
+    return bits.view(np.float32)
 
 
 def bits_of(array: NDArray[Any]) -> NDArray[Any]:
