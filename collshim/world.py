@@ -151,7 +151,8 @@ def current() -> World:
     Raises:
         WorldError: a thread that no rank started while ranks of this process are threads; a contradicting environment.
     """
-    if (world := _thread.world or _Process.world or _inherited()) is not None:
+    world = _thread.world or _Process.world or _inherited()  # no := here: AutoGraph cannot convert it
+    if world is not None:
         return world
     if (error := no_rank_here()) is not None:
         raise error
