@@ -1,6 +1,6 @@
 """``Plan``: a validated call, remembered, so that a call like it is neither validated nor prepared again.
 
-A plan holds the facts that follow from the metadata of a call's arrays, and its carrier: what the transport keeps.
+A plan holds the facts that follow from the metadata of a call's arrays, and a carrier, which belongs to the transport.
 A ``Recognizer`` finds out whether the arrays of a later call fit the plan.
 """
 
@@ -23,7 +23,7 @@ KEPT = 1024
 """Plans that a communicator keeps."""
 
 RAGGED = "ragged"
-"""Stands for the reduce operation in the key of a plan that gathers arrays of unequal shapes."""
+"""Takes the place of the reduce operation in the key of a plan that gathers arrays of unequal shapes."""
 
 Start = Callable[["Plan", "Parts | None", "Parts | None", "Caller | None"], Work[Any]]
 """See ``Transport.start``."""
@@ -33,7 +33,7 @@ InLine = Callable[["Parts | None", "Parts | None", "Caller | None", "float | Non
 
 
 class Carrier:
-    """What a transport keeps with a plan; each transport has a class of its own.
+    """The part of a plan that belongs to its transport; each transport has a class of its own.
 
     Attributes:
         start: starts such a call faster than ``Transport.start``; None if nothing does.
@@ -63,7 +63,7 @@ class Plan:
         shape: the result's, rank-leading if it has parts; None if it comes part by part, or is unknown.
         input_shape: the shape of this rank's input, if that is one array.
         signature: what calls that agree without a closer look have in common; None for a call that needs one.
-        carrier: what the transport keeps with the plan.
+        carrier: the transport's part of the plan.
     """
 
     __slots__ = (
@@ -89,7 +89,7 @@ class Plan:
         is_known = not (call.shape is None or call.is_ragged or call.discovers)
         self.shape = collective.result_shape(call.shape or (), size) if is_known else None
         self.input_shape = (size, *(self.part or ())) if self.gives_parts else self.part
-        discovers = call.discovers and not is_gathered_ragged(call)
+        discovers = call.discovers and not gathers_ragged(call)
         common = None if call.nan or discovers else signature(call)
         self.signature = None if common is None else (*common, call.needs_grad)
         self.carrier = Carrier()
@@ -107,10 +107,10 @@ def recurs(call: Call) -> bool:
     if call.content or not is_plain(call):
         return False
     if call.discovers:
-        return is_gathered_ragged(call)
+        return gathers_ragged(call)
     return call.is_uniform or not (call.shape is None or call.is_ragged)
 
 
-def is_gathered_ragged(call: Call) -> bool:
-    """Whether arrays of unequal shapes are gathered, which this rank tells by its own array alone."""
+def gathers_ragged(call: Call) -> bool:
+    """Whether the call gathers arrays of unequal shapes. This rank's own array identifies such a call."""
     return call.discovers and call.expects == () and call.collective in (ALL_GATHER, GATHER)

@@ -48,7 +48,7 @@ class Recognizer:
     )  # fmt: skip
 
     def __init__(self, plan: Plan, *, shape: Shape | None = None, takes_joined: bool = False) -> None:
-        """``shape`` is that of an ``out`` whose unequal parts lie end to end."""
+        """Give ``shape`` for an ``out`` whose unequal parts lie end to end."""
         call, collective = plan.call, plan.collective
         self.plan = plan
         self.in_place = collective.gives == collective.gets == "tensor" and plan.gets

@@ -42,7 +42,7 @@ class Transport(Protocol):
     nccl_options: Any
 
     def carrier(self, plan: Plan) -> Carrier:
-        """What the transport keeps with a new plan."""
+        """Make the transport's part of a new plan."""
         ...
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:

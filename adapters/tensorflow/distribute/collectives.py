@@ -41,7 +41,7 @@ def copied(array: Any) -> Any:
 def all_gather(
     communicator: Communicator, arrays: Sequence[Any], tensors: Sequence[Tensor], axis: int, timeout: float | None
 ) -> list[Any]:
-    """The concatenation of all ranks' arrays along ``axis``, for each array; ``tensors`` are the arrays, of torch."""
+    """Concatenate all ranks' arrays along ``axis``, for each array; ``tensors`` are the arrays as torch tensors."""
     join = partial(concatenated, "all_gather", axis=axis)
     with as_tensorflow():
         kinds = [like(array) for array in arrays]
@@ -90,7 +90,7 @@ def concatenated(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
         shapes = [list(part.shape) for part in parts]
         expected = f"all axes but {axis} must be equal: Dimension {_unequal(shapes, axis)} in both shapes must be equal"
         raise shape_mismatch(f"{collective}: the replicas have shapes {shapes}, {expected}")
-    if axis or True in [part.requires_grad for part in parts] or (whole := joined(parts)) is None:
+    if axis or any(part.requires_grad for part in parts) or (whole := joined(parts)) is None:
         return torch.cat(list(parts), axis)
     return whole.view(sum([part.shape[0] for part in parts]), *parts[0].shape[1:])
 

@@ -38,5 +38,5 @@ def leaves_of(structure: Any, index: int) -> list[Any]:
 
 def refuse_slices(leaves: Sequence[Any], what: str) -> None:
     """Gathering has no meaning for slices; TensorFlow refuses them in these words."""
-    if True in [isinstance(leaf, IndexedSlices) for leaf in leaves]:
+    if any(isinstance(leaf, IndexedSlices) for leaf in leaves):
         raise also(ArgumentError, NotImplementedError)(f"{what} does not support IndexedSlices")

@@ -164,7 +164,9 @@ def _exchanged(comm: Communicator, array: Any, out: Any, splits: Any, root: Any)
     """The engine takes pieces of length 1 for parts without that dimension, which ranks that compare them would see."""
     if not comm.checks or splits is not None or type(array) not in _ARRAYS or array.shape[:1] != (comm.size,):
         return array, out
-    return array[:, None], out[:, None] if type(out) in _ARRAYS and out.ndim else None
+    if type(out) not in _ARRAYS or not out.ndim:
+        return None, None
+    return array[:, None], out[:, None]
 
 
 _ARRAYS = (Tensor, np.ndarray)

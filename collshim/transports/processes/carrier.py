@@ -1,4 +1,4 @@
-"""What the transport between processes keeps with a plan: the last calls that agreed, and what follows from them."""
+"""A plan's part for the transport between processes: the last calls that agreed, and everything derived from them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ProcessCarrier(Carrier):
 
     Attributes:
         agreed: the last calls that agreed; of calls that are not compared, this rank's own for every rank.
-        transfer: that of ``agreed``, if calls are not compared and it holds for every such call.
-        is_even: whether every rank gives as much as this one, on the CPU.
+        transfer: the one of ``agreed``, if calls are not compared.
+        is_even: whether every rank gives as many bytes as this one, on the CPU.
         headers: the encoded call, by the line it was made at.
     """
 
@@ -57,21 +57,22 @@ class ProcessCarrier(Carrier):
 
 
 class Agreed:
-    """All ranks' calls of one collective, which agree, and what follows from them on this rank.
+    """The ranks' calls of one collective, which agree, and everything that this rank derives from them.
 
-    It holds as long as every rank makes the same call again, so most calls find it in their plan. It knows the plan by
-    its methods' arguments alone: a circle of the two would keep the memory of calls whose plans are not kept.
+    It is valid as long as every rank makes the same call again, so most calls find it in their plan. Methods take the
+    plan as an argument: a reference cycle would keep the memory of a call whose plan is not kept until the garbage
+    collector runs.
 
     Attributes:
         calls: in rank order.
-        are_known: whether the ranks told each other; else every call is taken to be like this rank's.
+        are_known: whether the ranks exchanged their calls; if not, every call is assumed to be like this rank's.
         joint: whether the ranks know that some rank needs a gradient.
-        sites: names the ranks whose calls were made from different lines; None if they were not, or nobody asks.
+        sites: text that names the ranks whose calls come from different lines; None if they agree or are not compared.
         device: where this rank's result goes: its own array's device, or the root's if it gave no array.
         is_on_gpu: whether the data moves between GPUs.
         is_ragged: whether some rank's parts have unequal shapes; the same on every rank.
         dtype: the data's; None if no rank says.
-        transfer: what starts the data on its way; None until it is needed.
+        transfer: starts moving the data; None until it is needed.
     """
 
     __slots__ = (
@@ -80,7 +81,7 @@ class Agreed:
     )  # fmt: skip
 
     def __init__(self, plan: Plan, calls: Sequence[Call] | None = None, ranks: Sequence[int] | None = None) -> None:
-        """``calls`` None: the ranks did not tell each other; ``ranks``, in the world, if they compare lines."""
+        """``calls`` is None if the ranks did not exchange them. Give ``ranks``, in the world, to compare lines."""
         own = plan.call
         self.are_known = calls is not None
         self.calls = calls = [own] * plan.size if calls is None else calls
@@ -105,7 +106,7 @@ class Agreed:
         return len({shape for call in self.calls for shape in call.sends or (call.shape,)}) > 1
 
     def compute(self, plan: Plan, data: Sequence[bytearray], outputs: Parts | None) -> Parts | None:
-        """This rank's outputs, computed from the bytes of all ranks' inputs."""
+        """Compute this rank's outputs from the bytes of all ranks' inputs."""
         compute = self._compute
         if not plan.gets:
             return outputs
@@ -122,12 +123,12 @@ class Agreed:
         return results[plan.rank]  # type: ignore[no-any-return]
 
     def prepare(self, plan: Plan) -> Transfer:
-        """``transfer``, made and kept."""
+        """Make ``transfer`` and keep it."""
         self.transfer = start = self.prepared(plan)
         return start
 
     def prepared(self, plan: Plan, *, is_in_line: bool = False) -> Transfer:
-        """What starts the data on its way; ``is_in_line`` on a GPU in the caller's own stream."""
+        """Make a function that starts moving the data; with ``is_in_line`` in the caller's own stream on a GPU."""
         call = plan.call
         is_known = plan.shape is not None and not self.is_ragged
         fresh = _fresh(plan) if is_known else allocator(self.calls, plan.rank, self.device)
@@ -148,6 +149,6 @@ def takes_lists(call: Call) -> bool:
 
 
 def _fresh(plan: Plan) -> Callable[[], Tensor]:
-    """Makes memory for a result of known shape: from a tensor of that shape and one element, which is fastest."""
+    """Return a function that makes memory for a result of known shape; ``empty_like`` of one element is fastest."""
     element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
     return partial(torch.empty_like, element.expand(plan.shape or ()))

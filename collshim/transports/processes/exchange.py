@@ -55,7 +55,7 @@ class Exchange(GroupWork):
         caller: where it was called, where the ranks tell each other.
         fingerprints: torch's work that gathers all ranks', where to, and their number; None where calls are not
             compared.
-        agreed: the ranks' calls, once they agreed; None if the ranks did not tell each other.
+        agreed: the ranks' calls, once they agreed; None if the ranks did not exchange them.
         is_inline: whether this rank knows that all data travels in the fingerprints, if the calls agree.
         started: whether the data is on its way, or the call has failed.
         posted: when a call that is compared was; ``may_be_late``: whether this rank stayed away for long before.
@@ -135,7 +135,7 @@ class Exchange(GroupWork):
         return local_failure(self.plan.call.op, error)
 
     def _assumed(self) -> Agreed:
-        """What is assumed of ranks that did not exchange their calls: that all call as this one does."""
+        """Assume that every rank makes the same call as this one: the ranks did not exchange their calls."""
         plan, carrier = self.plan, self.plan.carrier
         agreed: Agreed | None = carrier.agreed
         if agreed is None:
@@ -183,7 +183,7 @@ class Exchange(GroupWork):
             self.fail(self._local_failure(error))
 
     def _received(self, work: Any, gathered: Tensor, number: int, limit: float | None) -> list[Fingerprint]:
-        """Every rank's fingerprint, once they are here."""
+        """Wait for the fingerprints and decode them."""
         self.await_work(work, limit)
         try:
             return decode(gathered, self.group.signing_key, number, self.group.rank)

@@ -1,4 +1,4 @@
-"""What the transport between threads keeps with a plan: how to compute such calls, and if the ranks share the work."""
+"""A plan's part for the transport between threads: how to compute such calls, and if the ranks share the work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from collshim.calls.allocation import allocator
-from collshim.calls.plan import Carrier, Plan, is_gathered_ragged
+from collshim.calls.plan import Carrier, Plan
 from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
 
@@ -37,7 +37,7 @@ class ThreadCarrier(Carrier):
     def __init__(self, plan: Plan) -> None:
         self.compute, self.fresh, self.ranks, self.is_small, self.runs_alone = None, None, (), True, False
         call, collective, size = plan.call, plan.collective, plan.size
-        gives_lists = call.discovers and is_gathered_ragged(call)
+        gives_lists = call.discovers  # no other call that discovers shapes has a signature
         if plan.signature is None or plan.is_message or not plan.on_cpu or (call.is_ragged and not gives_lists):
             return
         self.compute = computation(call)

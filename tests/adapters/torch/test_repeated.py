@@ -11,6 +11,8 @@ import torch
 import collshim
 import collshim.torch.distributed as dist
 from tests.adapters.conftest import Run, each_of
+from tests.engine.foreign import Foreign
+from tests.engine.worlds import attempt
 
 
 def _rank() -> int:
@@ -60,6 +62,18 @@ def test_pieces_of_length_one_are_repeated(run: Run) -> None:
         return out.tolist(), single.tolist()
 
     assert run(_twice(calls), 2) == [([0.0, 10.0], [10.0]), ([1.0, 11.0], [12.0])]
+
+
+def test_an_output_of_another_kind_is_validated_in_a_repeated_exchange(run: Run) -> None:
+    def calls() -> Any:
+        own, out = torch.tensor([10.0 * _rank(), 10.0 * _rank() + 1]), torch.zeros(2)
+        for _ in range(2):
+            dist.all_to_all_single(torch.empty(2), own)
+        dist.all_to_all_single(Foreign(out.numpy()), own)
+        tried = [attempt(dist.all_to_all_single, wrong, own) for wrong in (torch.zeros(()), "")]
+        return out.tolist(), ["ArgumentError" in outcome.raised for outcome in tried]
+
+    assert run(calls, 2) == [([0.0, 10.0], [True, True]), ([1.0, 11.0], [True, True])]
 
 
 def test_pieces_of_length_one_meet_lists_after_a_call_through_the_engine(run: Run) -> None:
