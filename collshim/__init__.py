@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 from collshim import compiling
 
 if TYPE_CHECKING:
-    from collshim.adapting.patching import patch
-    from collshim.adapting.stand_in import stand_in
     from collshim.communicator import Communicator
     from collshim.errors import (
         ArgumentError,
@@ -34,9 +32,11 @@ if TYPE_CHECKING:
         UsageWarning,
         WorldError,
     )
-    from collshim.launching import launch
+    from collshim.launching.launch import launch
     from collshim.messages import Recv, Send
+    from collshim.patching.patch import patch
     from collshim.settings import Options, options
+    from collshim.standing_in.stand_in import stand_in
     from collshim.work import Work
     from collshim.world import World, close, current, init
 
@@ -94,10 +94,10 @@ _MODULES = {
     "close": "world",
     "current": "world",
     "init": "world",
-    "launch": "launching",
+    "launch": "launching.launch",
     "options": "settings",
-    "patch": "adapting.patching",
-    "stand_in": "adapting.stand_in",
+    "patch": "patching.patch",
+    "stand_in": "standing_in.stand_in",
 }
 """Where a public name is defined, if not among the errors."""
 

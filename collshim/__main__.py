@@ -117,14 +117,14 @@ def _start_demo(chosen: argparse.Namespace) -> int:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    from collshim import run
+    from collshim.launching import run
 
     run.add_arguments(parser)
     parser.set_defaults(run=run.start)
 
 
 def _torchruns() -> list[argparse.ArgumentParser]:
-    from collshim import run
+    from collshim.launching import run
 
     return run.parsers()
 
@@ -155,7 +155,7 @@ def _info(parser: argparse.ArgumentParser) -> None:
 
 
 def _show_info(chosen: argparse.Namespace) -> int:
-    from collshim import info
+    from collshim.launching import info
 
     print("\n".join(info.lines(__version__)))
     return 0

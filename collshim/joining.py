@@ -12,10 +12,11 @@ from collshim.environment import LaunchedRank
 from collshim.errors import WorldError
 from collshim.log import LOG, show_as_asked
 from collshim.settings import get as current_options
-from collshim.transports.processes.gpu_group import nccl_is_there
-from collshim.transports.processes.serving import reach_store
-from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.nccl.group import nccl_is_there
+from collshim.transports.processes.process_groups import ProcessGroups
 from collshim.transports.processes.transport import ProcessTransport
+from collshim.transports.rendezvous.serving import reach_store
+from collshim.transports.rendezvous.world import ProcessWorld
 
 _GENERATIONS = itertools.count()
 """Of this process's worlds."""
@@ -39,7 +40,7 @@ def join(
     begun(shared)
     try:
         shared.enrol(place.size)
-        transport = ProcessTransport(shared, range(place.size), "all", checks=_checks(shared))
+        transport = ProcessTransport(ProcessGroups(shared), range(place.size), "all", checks=_checks(shared))
         shared.meet(place.size)
         shared.refuse()
     except BaseException as error:

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.arrays.pickling import packed, restored
 from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.calls.collective import ALL_GATHER, ALL_TO_ALL, BROADCAST, GATHER, RECV, SCATTER, SEND, Collective
 from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError, described, text_of
-from collshim.pickling import packed, restored
 from collshim.posting import Posting, shapes_of
 from collshim.settings import get as current_options
 from collshim.work import Work

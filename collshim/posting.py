@@ -14,6 +14,7 @@ from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
 from collshim.arrays import stream_follower, to_numpy
+from collshim.arrays.nan import nan_in
 from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
@@ -25,7 +26,6 @@ from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts
 from collshim.log import LOG, show_as_asked
-from collshim.nan import nan_in
 from collshim.settings import block_options
 from collshim.settings import get as current_options
 from collshim.transports import Transport

@@ -28,10 +28,10 @@ from collshim.joining import join
 from collshim.settings import get as current_options
 from collshim.strangers import ASKING, remember_starters
 from collshim.transports import Transport
-from collshim.transports.processes.dropping import await_destructors
-from collshim.transports.processes.nccl import LAUNCH_WATCH
+from collshim.transports.dropping import await_destructors
+from collshim.transports.processes.nccl.launches import LAUNCH_WATCH
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
-from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.rendezvous.world import ProcessWorld
 from collshim.transports.threads.group import ThreadWorld
 from collshim.transports.threads.transport import ThreadTransport
 from collshim.transports.threads.turns import Turns

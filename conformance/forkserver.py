@@ -11,7 +11,7 @@ _PRELOADED = [
     "collshim.conformance.faults.rank",
     "collshim.conformance.process_rank",
     *(f"collshim.{entry.functions}" for entry in FRAMEWORKS.values()),
-    "collshim.preloaded",
+    "collshim.launching.preloaded",
 ]
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from collshim.arithmetic import REDUCE_OPS, undefined_for
 from collshim.arrays import DENSE, Array, FromTorch, as_output, as_torch, like, shares_elements, unsupported
+from collshim.arrays.arithmetic import REDUCE_OPS, undefined_for
 from collshim.calls.aliasing import sharing
 from collshim.calls.call import TAGS, name_of
 from collshim.calls.collective import Shape

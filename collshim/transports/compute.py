@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from collshim.arithmetic import Reducer, reducer
+from collshim.arrays.arithmetic import Reducer, reducer
 from collshim.calls import collective
 from collshim.calls.call import Call
 from collshim.calls.collective import Collective

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from collshim.conformance.faults.program import SIZE
 from collshim.conformance.faults.rank import PATIENCE, THREADS, Ending, Task, main
 from collshim.conformance.forkserver import context
-from collshim.transports.processes.serving import serve_store
+from collshim.transports.rendezvous.serving import serve_store
 
 _LEAVING = 5.0
 """Seconds that a process gets to end after its ranks have reported how they ended."""

@@ -30,7 +30,7 @@ SEED = "collshim"
 HARMLESS = Path(__file__).parent / "harmless.toml"
 
 FILES = (
-    "arithmetic.py",
+    "arrays/arithmetic.py",
     "autograd.py",
     "calls/aliasing.py",
     "calls/allocation.py",

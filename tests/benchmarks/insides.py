@@ -10,25 +10,26 @@ from torch._C._distributed_c10d import FakeProcessGroup
 from torch.distributed import HashStore, ProcessGroup
 
 from collshim import Communicator, World
-from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.process_groups import ProcessGroups
 from collshim.transports.processes.transport import ProcessTransport
+from collshim.transports.rendezvous.world import ProcessWorld
 
 
-class _Fake(ProcessWorld):
+class _Fake(ProcessGroups):
     """Groups that are torch's fake one."""
 
-    def group(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
+    def make(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
         """A ProcessGroup whose calls are over when they return, and move nothing."""
-        group = ProcessGroup(self.store, self.rank, len(ranks))
+        group = ProcessGroup(self.world.store, self.world.rank, len(ranks))
         make: Any = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)  # the class itself in older torch
-        group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.CUSTOM, make(self.rank, len(ranks)))
+        group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.CUSTOM, make(self.world.rank, len(ranks)))
         group._set_default_backend(ProcessGroup.BackendType.CUSTOM)
         return group
 
 
 def fake_world(size: int) -> World:
     """Rank 0's world of ``size`` processes that do not compare their calls, over torch's fake ProcessGroup."""
-    transport = ProcessTransport(_Fake(HashStore(), 0, 60.0), range(size), "fake", checks=False)
+    transport = ProcessTransport(_Fake(ProcessWorld(HashStore(), 0, 60.0)), range(size), "fake", checks=False)
     return World(transport, 0, size, range(size))
 
 
@@ -36,11 +37,11 @@ def unchecked(world: World) -> Communicator:
     """A communicator of a world's processes that do not compare their calls, though those of the world may."""
     transport = world.communicator._transport
     if isinstance(transport, ProcessTransport):
-        shared = transport.world
+        groups = transport.groups
     else:  # a rank that is alone has none
-        shared = ProcessWorld(HashStore(), 0, world.communicator.timeout)
+        groups = ProcessGroups(ProcessWorld(HashStore(), 0, world.communicator.timeout))
     ranks = range(world.size)
-    apart = ProcessTransport(shared, ranks, "bench/unchecked", checks=False)
+    apart = ProcessTransport(groups, ranks, "bench/unchecked", checks=False)
     return Communicator(apart, ranks, "unchecked", world.communicator.timeout)
 
 

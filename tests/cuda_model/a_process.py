@@ -19,8 +19,9 @@ from torch.distributed import HashStore
 import collshim
 from collshim import world
 from collshim.torch.distributed.c10d.backend import NAME
-from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.process_groups import ProcessGroups
 from collshim.transports.processes.transport import ProcessTransport
+from collshim.transports.rendezvous.world import ProcessWorld
 from tests.cuda_model import kernels, model
 from tests.cuda_model.ranks import ones
 
@@ -31,7 +32,7 @@ def leaving(store: HashStore) -> None:
     """Rank 1."""
     torch.cuda.set_device(1)
     shared = ProcessWorld(store, 1, SECONDS, name="world0")
-    transport = ProcessTransport(shared, (0, 1), "all", checks=None)
+    transport = ProcessTransport(ProcessGroups(shared), (0, 1), "all", checks=None)
     shared.meet(2)
     comm = world.World(transport, 1, 2, (0, 1)).communicator
     comm.all_reduce(ones()).wait()

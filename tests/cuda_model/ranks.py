@@ -18,8 +18,9 @@ from torch.distributed import HashStore
 
 import collshim
 from collshim.calls.site import how_it_failed
-from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.process_groups import ProcessGroups
 from collshim.transports.processes.transport import ProcessTransport
+from collshim.transports.rendezvous.world import ProcessWorld
 from collshim.world import World, use
 from tests.engine.worlds import Outcome, attempt
 
@@ -107,7 +108,7 @@ def _on_rank(
 ) -> Any:
     torch.cuda.set_device(0 if setting.one_gpu else rank)
     shared = ProcessWorld(meeting[0], rank, setting.wait, name=meeting[1])
-    transport = ProcessTransport(shared, range(size), "all", checks=setting.checks)
+    transport = ProcessTransport(ProcessGroups(shared), range(size), "all", checks=setting.checks)
     shared.meet(size)
     world = World(transport, rank, size, range(size))
     world.communicator.timeout = setting.wait

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from collshim import Communicator
-from collshim.transports.processes.launch import event_on
+from collshim.transports.processes.nccl.launch import event_on
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import Setting, among_gpus, device, values
 from tests.gpu.alone import world_of_one

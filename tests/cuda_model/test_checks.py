@@ -10,8 +10,8 @@ from torch.distributed import HashStore
 
 from collshim import Communicator
 from collshim.joining import _checks
-from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.processes.transport import ProcessTransport
+from collshim.transports.rendezvous.world import ProcessWorld
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import Setting, among_gpus, device, values
 from tests.engine.worlds import attempt

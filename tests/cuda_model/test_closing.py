@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from collshim import Communicator
-from collshim.transports.processes import ending, gpu_group, transport
+from collshim.transports.processes import ending, transport
+from collshim.transports.processes.nccl import group as gpu_group
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import DEADLINE, SHORT, SLACK, Setting, among_gpus, ones, values
@@ -179,4 +180,4 @@ def test_a_world_whose_other_rank_ended_is_closed_at_the_deadline() -> None:
     with model.setting("destroy_meets", 1), model.setting("patience", 60):
         found = among_gpus(leaving, 2, setting=Setting(wait=DEADLINE))
     assert time.monotonic() - began < 2 * (DEADLINE + SLACK)
-    assert "NCCL did not end 1 of its groups" in found[0].text
+    assert "NCCL did not shut down 1 group" in found[0].text

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from collshim.arithmetic import reducer, undefined_for
+from collshim.arrays.arithmetic import reducer, undefined_for
 
 RANKS = 5
 LENGTH = 41

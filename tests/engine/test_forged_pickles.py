@@ -16,9 +16,9 @@ import pytest
 import torch
 import torch._utils as torch_utils
 
-from collshim import packing
+from collshim.arrays import packing
+from collshim.arrays.pickling import restored
 from collshim.conformance.effort import THOROUGH
-from collshim.pickling import restored
 from tests.engine.test_pickling import GRID, VALUES, described, pickled
 
 MUTATIONS = 300_000 if THOROUGH else 4_000
@@ -65,8 +65,8 @@ def named(module: str, name: str) -> bytes:
 
 def arrays_within(depth: int) -> bytes:
     """The codes of arrays of objects, each the value of the next."""
-    make = named("collshim.packing", "object_array_of") + b"(\x8c\x02|OK\x01\x85\x89C\x01\0tR"
-    fill = named("collshim.packing", "fill")
+    make = named("collshim.arrays.packing", "object_array_of") + b"(\x8c\x02|OK\x01\x85\x89C\x01\0tR"
+    fill = named("collshim.arrays.packing", "fill")
     codes = [b"\x80\x05N"]
     for place in range(0, 2 * depth, 2):
         value, outer = (b"j" + number.to_bytes(4, "little") for number in (place, place + 1))
@@ -95,7 +95,7 @@ def _field(part: Any, offset: int, size: int) -> Any:
 FORGED: dict[str, bytes] = {
     "a function alone": pickled(packing.array_of),
     "a class that is changed": changed("fractions", "Fraction"),
-    "a function that is changed": changed("collshim.packing", "array_of"),
+    "a function that is changed": changed("collshim.arrays.packing", "array_of"),
     "a list with a state": pickled(Called(collections.deque, ([1],), {"changed": 1})),
     "a dict with a method": pickled(Called(collections.OrderedDict, (), {"keys": 1})),
     "a dict with a state of no dict": pickled(Called(collections.OrderedDict, (), [1])),
@@ -211,7 +211,7 @@ def _mutated(data: bytes, draw: random.Random) -> bytes:
 CODES = [code for name in vars(pickle) if name.isupper() and isinstance(code := getattr(pickle, name), bytes)]
 PIECES = [
     *CODES,
-    *(named("collshim.packing", make.__name__) for make in packing.MAKERS),
+    *(named("collshim.arrays.packing", make.__name__) for make in packing.MAKERS),
     *(
         named("collections", "deque"),
         named("datetime", "datetime"),

@@ -18,7 +18,7 @@ import torch
 
 import collshim
 from collshim import ArgumentValueError, Communicator
-from collshim.pickling import packed, restored
+from collshim.arrays.pickling import packed, restored
 from collshim.settings import get
 from tests.engine.worlds import attempt, on_ranks, world
 

@@ -19,7 +19,7 @@ import pytest
 import collshim
 from collshim import frameworks
 from collshim.__main__ import main
-from collshim.adapting import importers
+from collshim.standing_in import importers
 
 ABSENT = [name for name in frameworks.FRAMEWORKS if name != "torch"]
 """Frameworks that are not installed, as torch is."""

@@ -69,14 +69,14 @@ def test_memory_is_shared_both_ways() -> None:
 
 @pytest.fixture
 def registered() -> Iterator[type[torch.Tensor]]:
-    from collshim import arrays
+    from collshim.arrays import kinds
 
     class Weight(Foreign):
         """One whose results are of the class above it."""
 
     register_kind(Weight, lambda tensor: tensor.as_subclass(Foreign))
     yield Weight
-    del arrays._KINDS[Weight]
+    del kinds._KINDS[Weight]
 
 
 def test_a_class_may_name_that_of_its_results(registered: type[torch.Tensor]) -> None:

@@ -12,8 +12,9 @@ from itertools import count
 
 from torch.distributed import HashStore
 
-from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.process_groups import ProcessGroups
 from collshim.transports.processes.transport import ProcessTransport
+from collshim.transports.rendezvous.world import ProcessWorld
 from collshim.world import World
 
 WAIT = 60.0
@@ -26,7 +27,7 @@ _number = count()
 def world_of_one(*, checks: bool = False) -> Iterator[World]:
     """Its only rank is who asks; with ``checks`` it compares its calls with its own."""
     shared = ProcessWorld(HashStore(), 0, WAIT, name=f"alone{next(_number)}")
-    world = World(ProcessTransport(shared, (0,), "all", checks=checks), 0, 1, (0,))
+    world = World(ProcessTransport(ProcessGroups(shared), (0,), "all", checks=checks), 0, 1, (0,))
     world.communicator.timeout = WAIT
     try:
         yield world

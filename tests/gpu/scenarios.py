@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from collshim import Communicator, Recv, Send, Work
-from collshim.arithmetic import REDUCE_OPS, undefined_for
+from collshim.arrays.arithmetic import REDUCE_OPS, undefined_for
 from collshim.layout import as_bytes
 
 Post = Callable[[Communicator, Any, Any], Sequence[Work[Any]]]

@@ -22,12 +22,12 @@ import numpy as np
 import pytest
 
 import collshim
-from collshim.adapting.over_mindspore import table
 from collshim.conformance.deviations import declared
 from collshim.conformance.recorder import recordings
 from collshim.conformance.recorder.jobs import free_port
 from collshim.conformance.recorder.recordings import Recording
 from collshim.conformance.replay import sentences
+from collshim.patching.mindspore import table
 from tests.over_real.carried import answered, failing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +85,7 @@ def test_the_suites_cases_hold() -> None:
 
 @pytest.mark.parametrize("name", [*table.KERNEL_METHODS, *table.PRIMITIVE_METHODS])
 def test_what_is_replaced_takes_as_many_arguments(name: str) -> None:
-    from collshim.adapting.over_mindspore.kernels import Kernels
+    from collshim.patching.mindspore.kernels import Kernels
 
     method = table.KERNEL_METHODS.get(name)
     if method is None:

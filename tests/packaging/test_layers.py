@@ -18,25 +18,25 @@ from collshim import frameworks
 from tests.packaging.imports import Modules, circles, find_modules, imports, neighbours_of, reached
 
 FRAMEWORKS = tuple(frameworks.FRAMEWORKS)
-_P = "transports.processes"
+_P, _R, _S = "transports.processes", "transports.rendezvous", "transports.sockets"
 
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
-    ("accelerator", "errors", "exit_status", "frameworks", "importing", "layout", "dlpack", "eager_tensors"),
-    ("compiling", "placement"),
-    ("packing",),
-    ("pickling",),
-    ("adapting.absent", "adapting.fall_through", "adapting.importers", "adapting.replacing"),
-    ("adapting.stand_in",),
-    ("adapting.startup.sitecustomize",),
-    ("arithmetic", "arrays", "environment", "forks", "log", "nan", "settings", "strangers"),
+    ("accelerator", "errors", "exit_status", "frameworks", "importing", "layout"),
+    ("arrays.dlpack", "arrays.eager_tensors", "arrays.nan", "arrays.packing", "compiling", "launching.placement"),
+    ("arrays.arithmetic", "arrays.kinds", "arrays.pickling"),
+    ("arrays",),
+    ("adapting.absent", "adapting.fall_through", "patching.replacing", "standing_in", "standing_in.importers"),
+    ("standing_in.stand_in",),
+    ("standing_in.startup.sitecustomize",),
+    ("environment", "forks", "log", "settings", "strangers"),
     ("work",),
     ("calls", "calls.collective", "calls.likeness", "calls.site"),
     ("calls.call", "calls.aliasing"),
     ("calls.agreement", "calls.allocation", "calls.validation"),
     ("calls.plan",),
     ("calls.pending", "calls.recognizer"),
-    ("transports.compute", "transports.matching", "transports.streams", "transports.waiting"),
+    ("transports.compute", "transports.dropping", "transports.matching", "transports.streams", "transports.waiting"),
     ("transports",),
     ("transports.threads", "transports.threads.turns"),
     ("transports.threads.carrier", "transports.threads.members"),
@@ -44,19 +44,20 @@ LEVELS = (
     ("transports.threads.exchange",),
     ("transports.threads.group", "transports.threads.messages"),
     ("transports.threads.transport",),
-    (_P, f"{_P}.addresses", f"{_P}.descriptors", f"{_P}.dropping"),
-    (f"{_P}.client", f"{_P}.gloo_device"),
-    (f"{_P}.port",),
-    (f"{_P}.connection", f"{_P}.listener", f"{_P}.serving"),
-    (f"{_P}.hello", f"{_P}.poller", f"{_P}.stalls", f"{_P}.talk"),
-    (f"{_P}.backend", f"{_P}.connections", f"{_P}.fingerprint"),
-    (f"{_P}.enrolment", f"{_P}.gpu_group", f"{_P}.making", f"{_P}.reductions"),
-    (f"{_P}.untold",),
-    (f"{_P}.store",),
-    (f"{_P}.gloo", f"{_P}.group", "rendezvous"),
-    (f"{_P}.carrier", f"{_P}.connecting", f"{_P}.launch", f"{_P}.meeting", f"{_P}.progress"),
-    (f"{_P}.exchange", f"{_P}.nccl"),
-    (f"{_P}.gpu", f"{_P}.request"),
+    (_S, f"{_S}.addresses", f"{_S}.connection", f"{_S}.descriptors", f"{_S}.listener"),
+    (f"{_S}.hello", f"{_S}.poller", f"{_S}.talk"),
+    (f"{_S}.connections",),
+    (_R, f"{_R}.client", f"{_R}.untold"),
+    (f"{_R}.enrolment", f"{_R}.serving", f"{_R}.stalls"),
+    (f"{_R}.making",),
+    (f"{_R}.world",),
+    (_P, f"{_P}.gloo_device", f"{_P}.port", "launching", "launching.rendezvous"),
+    (f"{_P}.backend", f"{_P}.fingerprint"),
+    (f"{_P}.nccl", f"{_P}.nccl.group", f"{_P}.reductions"),
+    (f"{_P}.gloo", f"{_P}.group", f"{_P}.process_groups"),
+    (f"{_P}.carrier", f"{_P}.nccl.connecting", f"{_P}.nccl.launch", f"{_P}.nccl.meeting", f"{_P}.progress"),
+    (f"{_P}.exchange", f"{_P}.nccl.launches"),
+    (f"{_P}.nccl.exchange", f"{_P}.request"),
     (f"{_P}.messages",),
     (f"{_P}.ending",),
     (f"{_P}.transport",),
@@ -65,19 +66,18 @@ LEVELS = (
     ("communicator",),
     ("joining",),
     ("world",),
-    ("processes",),
-    ("launching", "preloaded"),
-    ("adapting.devices", "adapting.over_megengine", "adapting.over_oneflow", "adapting.refusing"),
-    ("adapting.over_mindspore", "adapting.over_mindspore.pending", "adapting.over_mindspore.named_groups"),
-    ("adapting.over_mindspore.tensors", "adapting.over_mindspore.context"),
-    ("adapting.over_mindspore.gradients",),
-    ("adapting.over_mindspore.functional",),
-    ("adapting.over_mindspore.kernels", "adapting.over_mindspore.messages"),
-    ("adapting.over_mindspore.primitives",),
-    ("adapting.over_mindspore.table",),
-    ("adapting.patching",),
-    ("info", "run", "worker"),
-    ("adapting",),
+    ("launching.processes",),
+    ("launching.launch", "launching.preloaded"),
+    ("adapting", "adapting.devices", "adapting.refusing", "patching", "patching.megengine", "patching.oneflow"),
+    ("patching.mindspore", "patching.mindspore.pending", "patching.mindspore.named_groups"),
+    ("patching.mindspore.tensors", "patching.mindspore.context"),
+    ("patching.mindspore.gradients",),
+    ("patching.mindspore.functional",),
+    ("patching.mindspore.kernels", "patching.mindspore.messages"),
+    ("patching.mindspore.primitives",),
+    ("patching.mindspore.table",),
+    ("patching.patch",),
+    ("launching.info", "launching.run", "launching.worker"),
     ("__init__",),
     FRAMEWORKS,
     ("conformance", "demo"),
@@ -87,9 +87,12 @@ HEIGHT = {row: height for height, rows in enumerate(LEVELS) for row in rows}
 
 # Where torch's process groups may be named, and the modules that may not reach them all the same.
 PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
-# collshim.run starts torch's elastic agent, which lives in torch.distributed too, with the rendezvous.
+# collshim.launching.run starts torch's elastic agent, which lives in torch.distributed too, with the rendezvous.
 _STORE = "mindspore.communication._store"
-_MAY = ("transports.processes.*", "world", "rendezvous", "info", "run", "torch*", "worker", _STORE)
+_MAY = (
+    *("transports.processes.*", "transports.rendezvous.*", "world", "torch*", _STORE),
+    *(f"launching.{name}" for name in ("rendezvous", "info", "run", "worker")),
+)
 MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in _MAY)
 NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.threads.*"
 

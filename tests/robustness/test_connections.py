@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from collshim.transports.processes.connection import HELLO, MESSAGE, framed
+from collshim.transports.sockets.connection import HELLO, MESSAGE, framed
 from tests.engine.worlds import on_ranks
 from tests.robustness.scenarios import mail
 from tests.robustness.scripts import ended, ranks
@@ -38,7 +38,7 @@ tell(exchanges)
 sys.stdin.read()
 """
 DIES_SENDING = """
-from collshim.transports.processes.connection import Connection
+from collshim.transports.sockets.connection import Connection
 if comm.rank == 1:
     flush = Connection.flush
     def dies(connection):
@@ -53,8 +53,8 @@ if comm.rank == 1:
 if comm.rank == 2:
     sys.stdin.read()
 if comm.rank == 0:
-    from collshim.transports.processes import store
-    store.LEAVE_SECONDS = 0.5  # nobody knows that rank 1 will not come to take its leave
+    from collshim.transports.rendezvous import world as rendezvous
+    rendezvous.LEAVE_SECONDS = 0.5  # nobody knows that rank 1 will not come to take its leave
     tell(lambda: comm.recv({source}, like=torch.zeros(10**7)).wait())
 """
 SENDS_AND_ENDS = """

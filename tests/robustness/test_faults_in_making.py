@@ -10,13 +10,14 @@ from tests.robustness.told import SLACK, told
 TIMEOUT = 2.0
 BEGINS = """
 import os, signal, time, torch, collshim
-from collshim.transports.processes import store
+from collshim.transports.processes import process_groups
+from collshim.transports.rendezvous import world as rendezvous
 from tests.robustness.told import tell
-store.LEAVE_SECONDS = 0.5  # nobody knows that rank 2 will not come to take its leave
+rendezvous.LEAVE_SECONDS = 0.5  # nobody knows that rank 2 will not come to take its leave
 """
 FAULTS = {
-    "dies": "store.ProcessWorld._gloo = lambda *arguments: os._exit(3)\n",
-    "stops": "store.ProcessWorld._gloo = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)\n",
+    "dies": "process_groups.ProcessGroups._gloo = lambda *arguments: os._exit(3)\n",
+    "stops": "process_groups.ProcessGroups._gloo = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)\n",
 }
 """What a rank does that has come, and is to connect now."""
 
@@ -52,7 +53,7 @@ tell(meets)
 """
 SERVER_STOPS = """
 if os.environ["RANK"] == "0":
-    store.ProcessWorld.group = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGSTOP)
+    process_groups.ProcessGroups.make = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGSTOP)
 tell(lambda: collshim.current() and None)
 """
 FEW_DESCRIPTORS = """

@@ -14,8 +14,8 @@ import pytest
 from torch.distributed import DistNetworkError, HashStore, Store, TCPStore
 
 from collshim.errors import WorldError
-from collshim.transports.processes.client import StoreClient, StoreSilentError, connected
-from collshim.transports.processes.serving import reach_store
+from collshim.transports.rendezvous.client import StoreClient, StoreSilentError, connected
+from collshim.transports.rendezvous.serving import reach_store
 from tests.robustness.scripts import ended, ranks
 from tests.robustness.told import SLACK, told
 

@@ -27,8 +27,8 @@ time.sleep(1)
 from tests.robustness.scenarios.messages import told
 for _ in range(2):
     print(told(lambda: comm.recv(1, like=torch.ones(10**6)).wait()), flush=True)
-from collshim.transports.processes import store
-store.LEAVE_SECONDS = 0.5  # nobody knows that rank 1, who was killed, will not come to take its leave
+from collshim.transports.rendezvous import world as rendezvous
+rendezvous.LEAVE_SECONDS = 0.5  # nobody knows that rank 1, who was killed, will not come to take its leave
 """
 STORE_DIES = """
 import os, time, torch, collshim

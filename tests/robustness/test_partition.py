@@ -18,9 +18,9 @@ TIMEOUT = 3.0
 REASON = reason_against() or ("" if shutil.which("nft") else "this system has no command `nft`")
 BEGINS = """
 import torch, collshim
-from collshim.transports.processes import store
+from collshim.transports.rendezvous import world as rendezvous
 from tests.robustness.told import tell
-store.LEAVE_SECONDS = 0.5  # who is cut off cannot take its leave
+rendezvous.LEAVE_SECONDS = 0.5  # who is cut off cannot take its leave
 comm = collshim.current().communicator
 comm.barrier().wait()
 print("ready", flush=True)

@@ -196,7 +196,7 @@ def test_what_ranks_print_has_the_rank_in_front_and_the_first_failure_is_told_la
     lines = seen.errors.splitlines()
     traces = [line for line in lines if line.endswith("Traceback (most recent call last):")]
     assert traces == ["[rank 1] Traceback (most recent call last):"], "a failure that is another's is one line"
-    assert not [line for line in lines if "runpy" in line or "worker.py" in line], seen.errors
+    assert not [line for line in lines if "runpy" in line or "launching/worker.py" in line], seen.errors
     first = next(at for at, line in enumerate(lines) if line.startswith("collshim run: "))
     assert lines[first].startswith("collshim run: rank 1 failed first (pid ")
     assert lines[first + 1] == "  ValueError: what rank 1 got wrong"

@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from collshim.transports.processes.connections import Connections
-from collshim.transports.processes.descriptors import borrowed, listening_sockets
 from collshim.transports.processes.gloo_device import GlooDevice
+from collshim.transports.sockets.connections import Connections
+from collshim.transports.sockets.descriptors import borrowed, listening_sockets
 from tests.robustness.scripts import Script, ended, ranks, scripts
 from tests.robustness.strangers import (
     KINDS,
@@ -140,7 +140,7 @@ def test_strangers_that_pose_as_gloo_end_in_an_error() -> None:
 def test_the_limit_of_descriptors_is_raised(soft: int, hard: int, expected: int) -> None:
     source = f"""
 import resource
-from collshim.transports.processes.descriptors import raise_descriptor_limit
+from collshim.transports.sockets.descriptors import raise_descriptor_limit
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
 raise_descriptor_limit()
 print(resource.getrlimit(resource.RLIMIT_NOFILE))

@@ -11,7 +11,7 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
-from collshim.transports.processes.serving import serve_store
+from collshim.transports.rendezvous.serving import serve_store
 
 
 class Table:

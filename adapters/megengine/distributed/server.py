@@ -18,7 +18,7 @@ from xmlrpc.client import Fault, ServerProxy
 from collshim.errors import DeadlineError, PeerError
 from collshim.megengine.distributed._table import Table, serve
 from collshim.settings import get as current_options
-from collshim.transports.processes.serving import reach_store
+from collshim.transports.rendezvous.serving import reach_store
 
 __all__ = ["Client", "Server"]
 

@@ -15,14 +15,15 @@ from torch.distributed import ProcessGroup
 from collshim.calls.call import Call
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.log import LOG
+from collshim.transports.dropping import DROPPED, free, never_free
 from collshim.transports.matching import warn_of
-from collshim.transports.processes.dropping import DROPPED, free, never_free
 from collshim.transports.processes.exchange import Exchange
-from collshim.transports.processes.gpu_group import end_nccl
 from collshim.transports.processes.messages import Messages
-from collshim.transports.processes.nccl import Launches
-from collshim.transports.processes.stalls import StallInspector, keys_of
-from collshim.transports.processes.store import ProcessWorld
+from collshim.transports.processes.nccl.group import end_nccl
+from collshim.transports.processes.nccl.launches import Launches
+from collshim.transports.processes.process_groups import ProcessGroups
+from collshim.transports.rendezvous.stalls import StallInspector, keys_of
+from collshim.transports.rendezvous.world import ProcessWorld
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors
 
@@ -33,6 +34,7 @@ _PAUSE = 0.001
 class GroupEnd:
     """The part of a ``ProcessTransport`` that ends it; see there for the attributes."""
 
+    groups: ProcessGroups
     world: ProcessWorld
     stalls: StallInspector
     key: str
@@ -192,11 +194,11 @@ class GroupEnd:
             free(groups)
             self._ended()
             return None
-        self.world.ending.append(groups)
+        self.groups.ending.append(groups)
         arguments = groups, is_nccl_left
         ending = threading.Thread(target=self._drop, args=arguments, name="collshim-ending", daemon=True)
         if is_nccl_left:
-            self.world.ending_nccl[ending] = groups[0]
+            self.groups.ending_nccl[ending] = groups[0]
         ending.start()
         return ending
 
@@ -224,11 +226,11 @@ class GroupEnd:
             while not self.launches.are_over() and time.monotonic() < limit:
                 time.sleep(0.01)
             end_nccl(groups[0], failed=not self.launches.are_over())
-            self.world.ending_nccl.pop(threading.current_thread(), None)
+            self.groups.ending_nccl.pop(threading.current_thread(), None)
         while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
             time.sleep(0.01)
         if not self._is_idle():  # torch 2.6 waits in the destructor, and no other thread runs meanwhile
             never_free(groups)
         free(groups)
-        self.world.ending.remove(groups)
+        self.groups.ending.remove(groups)
         self._ended()

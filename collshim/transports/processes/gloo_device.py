@@ -14,8 +14,8 @@ from typing import Any
 from torch.distributed import ProcessGroupGloo
 
 from collshim.log import LOG
-from collshim.transports.processes.addresses import is_loopback, loopback_of
-from collshim.transports.processes.descriptors import borrowed, listening_sockets
+from collshim.transports.sockets.addresses import is_loopback, loopback_of
+from collshim.transports.sockets.descriptors import borrowed, listening_sockets
 
 CONNECTS_LATER = os.environ.get("TORCH_GLOO_LAZY_INIT", "0") not in ("", "0")
 """Whether gloo connects two ranks at their first call, and not when the group is made."""

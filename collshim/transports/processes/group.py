@@ -20,7 +20,7 @@ from collshim.errors import (
     PeerError,
     again,
 )
-from collshim.transports.processes.stalls import StallInspector
+from collshim.transports.rendezvous.stalls import StallInspector
 from collshim.transports.waiting import FIRST_SLICE, Watched
 from collshim.work import DeferredErrors, Work
 

@@ -29,12 +29,12 @@ from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts, as_bytes, buffer
 from collshim.transports.matching import MessageQueues
 from collshim.transports.processes.backend import MOVABLE, coalesced, without_source
-from collshim.transports.processes.connection import LONGEST_HEADER
-from collshim.transports.processes.connections import CLOSED, Connections
 from collshim.transports.processes.fingerprint import call_from
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.port import Port
 from collshim.transports.processes.request import Envelope, MessageRequest
+from collshim.transports.sockets.connection import LONGEST_HEADER
+from collshim.transports.sockets.connections import CLOSED, Connections
 from collshim.transports.streams import follow, on_stream
 from collshim.transports.waiting import FIRST_SLICE
 

@@ -13,7 +13,7 @@ from torch._C._distributed_c10d import AllgatherOptions
 from torch.distributed import ReduceOp
 
 from collshim.accelerator import ACCELERATOR
-from collshim.arithmetic import reducer, scaled
+from collshim.arrays.arithmetic import reducer, scaled
 from collshim.calls.call import Call
 from collshim.calls.collective import REDUCE
 from collshim.layout import Parts, flat, listed

@@ -16,8 +16,8 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.transports.processes.backend import without_source
-from collshim.transports.processes.connections import Connections
 from collshim.transports.processes.group import Group, GroupWork
+from collshim.transports.sockets.connections import Connections
 from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 

@@ -19,10 +19,9 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, CommunicationError
 from collshim.layout import Parts
-from collshim.transports.processes import gpu
+from collshim.transports.dropping import DROPPED
 from collshim.transports.processes.backend import OF_GROUP, Transfer
 from collshim.transports.processes.carrier import ProcessCarrier
-from collshim.transports.processes.dropping import DROPPED
 from collshim.transports.processes.ending import GroupEnd
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.fingerprint import (
@@ -32,11 +31,12 @@ from collshim.transports.processes.fingerprint import (
     inline_bytes,
     signing_key,
 )
-from collshim.transports.processes.gpu_group import chosen, nccl_is_there, refuse_options, set_options
 from collshim.transports.processes.messages import Messages
-from collshim.transports.processes.nccl import Launches
+from collshim.transports.processes.nccl import exchange as nccl_exchange
+from collshim.transports.processes.nccl.group import chosen, nccl_is_there, refuse_options, set_options
+from collshim.transports.processes.nccl.launches import Launches
+from collshim.transports.processes.process_groups import ProcessGroups, keys_of_gloo
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
-from collshim.transports.processes.store import ProcessWorld
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
 
@@ -50,7 +50,7 @@ class ProcessTransport(GroupEnd):
     Fingerprints and data travel in two ProcessGroups: in each all ranks keep one order of calls.
 
     Args:
-        world: what this process's groups share.
+        groups: makes this process's ProcessGroups.
         ranks: the group's ranks in the world, in the group's order.
         key: the group's name in the store, the same on all its ranks and used once.
         checks: whether the ranks compare their calls before data moves; None: those on CUDA tensors not; "sites": all,
@@ -73,9 +73,10 @@ class ProcessTransport(GroupEnd):
     _has_leftovers = False
 
     def __init__(
-        self, world: ProcessWorld, ranks: Sequence[int], key: str, *, checks: bool | Literal["sites"] | None
+        self, groups: ProcessGroups, ranks: Sequence[int], key: str, *, checks: bool | Literal["sites"] | None
     ) -> None:
-        self.world = world
+        self.groups = groups
+        self.world = world = groups.world
         self.pending = world.pending
         self.stalls = world.stalls
         self.ranks = tuple(ranks)
@@ -90,12 +91,12 @@ class ProcessTransport(GroupEnd):
         self.launches = Launches(self, world)
         self._agreeing, self._ending = threading.RLock(), threading.Lock()
         self._afterwards = []
-        self.data_group: Any = world.group(f"{key}/data", ranks, cuda=True)
-        self._fingerprint_group: Any = world.group(f"{key}/fingerprints", ranks, cuda=False)
+        self.data_group: Any = groups.make(f"{key}/data", ranks, cuda=True)
+        self._fingerprint_group: Any = groups.make(f"{key}/fingerprints", ranks, cuda=False)
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
         self._header_bytes = header_bytes(self.size)
         self.signing_key = signing_key(world.secret, key)
-        world.made(key, self.ranks)
+        world.made(key, self.ranks, keys_of_gloo(self.size))
         self._made_at = self._last_post = time.monotonic()
         self._queue: deque[Exchange] = deque()
         self.posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
@@ -126,8 +127,8 @@ class ProcessTransport(GroupEnd):
 
     def starts(self, plan: Plan, in_line: Transfer | None) -> None:
         """See ``Group``."""
-        plan.carrier.start = self.start if plan.on_cpu else partial(gpu.start, self)
-        plan.carrier.in_line = None if in_line is None else gpu.in_line(self, plan, in_line)
+        plan.carrier.start = self.start if plan.on_cpu else partial(nccl_exchange.start, self)
+        plan.carrier.in_line = None if in_line is None else nccl_exchange.in_line(self, plan, in_line)
 
     def connected_gpu_port(self) -> Any:
         """See ``Group``."""
@@ -281,7 +282,7 @@ class ProcessTransport(GroupEnd):
         members = [self.ranks[rank] for rank in ranks]
         self.world.begin_making()
         key = self.world.fresh(f"{self.key}/{key}")
-        return ProcessTransport(self.world, members, key, checks=self._chosen)
+        return ProcessTransport(self.groups, members, key, checks=self._chosen)
 
     def leave(self, why: str, *, stays: bool = False) -> None:
         """See ``Transport.leave``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import NamedTuple
 
-_PROCESSES = "collshim.transports.processes"
+_TRANSPORTS = "collshim.transports"
 
 
 class Point(NamedTuple):
@@ -35,40 +35,40 @@ class Point(NamedTuple):
 
 
 def _around(module: str, owner: str, name: str, *times: int) -> list[Point]:
-    module = f"{_PROCESSES}.{module}"
+    module = f"{_TRANSPORTS}.{module}"
     return [Point(module, owner, name, when, time) for when in ("before", "after") for time in times or (1,)]
 
 
 _GROUP = [
-    *_around("store", "ProcessWorld", "group", 1, 2),
-    *_around("making", "Assembly", "wait", 1, 2),
-    *_around("store", "ProcessWorld", "_gloo", 1, 2),
-    *_around("making", "Mesh", "made", 1, 2),
-    *_around("store", "ProcessWorld", "made"),
+    *_around("processes.process_groups", "ProcessGroups", "make", 1, 2),
+    *_around("rendezvous.making", "Assembly", "wait", 1, 2),
+    *_around("processes.process_groups", "ProcessGroups", "_gloo", 1, 2),
+    *_around("rendezvous.making", "Mesh", "made", 1, 2),
+    *_around("rendezvous.world", "ProcessWorld", "made"),
 ]
 _WORLD = [
     Point("collshim.joining", "", "reach_store", "before"),
     Point("collshim.joining", "", "reach_store", "after"),
-    *_around("store", "ProcessWorld", "agreed"),
-    *_around("store", "ProcessWorld", "meet"),
+    *_around("rendezvous.world", "ProcessWorld", "agreed"),
+    *_around("rendezvous.world", "ProcessWorld", "meet"),
 ]
 _MESSAGE = [
-    *_around("connections", "Connections", "send"),
-    *_around("connections", "Connections", "offer"),
-    *_around("connections", "Connections", "accept"),
-    *_around("connections", "Connections", "release"),
-    *_around("connections", "Connections", "_connection"),
-    *_around("connection", "Connection", "read"),
-    *_around("messages", "Messages", "_deliver"),
-    *_around("request", "MessageRequest", "end"),
+    *_around("sockets.connections", "Connections", "send"),
+    *_around("sockets.connections", "Connections", "offer"),
+    *_around("sockets.connections", "Connections", "accept"),
+    *_around("sockets.connections", "Connections", "release"),
+    *_around("sockets.connections", "Connections", "_connection"),
+    *_around("sockets.connection", "Connection", "read"),
+    *_around("processes.messages", "Messages", "_deliver"),
+    *_around("processes.request", "MessageRequest", "end"),
 ]
 _COLLECTIVE = [
-    *_around("transport", "ProcessTransport", "start", 1, 2),
-    *_around("transport", "ProcessTransport", "_exchange_fingerprints"),
-    *_around("exchange", "Exchange", "agree"),
-    *_around("exchange", "Exchange", "await_work"),
-    *_around("exchange", "Exchange", "_compute"),
-    *_around("exchange", "Exchange", "start"),
+    *_around("processes.transport", "ProcessTransport", "start", 1, 2),
+    *_around("processes.transport", "ProcessTransport", "_exchange_fingerprints"),
+    *_around("processes.exchange", "Exchange", "agree"),
+    *_around("processes.exchange", "Exchange", "await_work"),
+    *_around("processes.exchange", "Exchange", "_compute"),
+    *_around("processes.exchange", "Exchange", "start"),
 ]
 _THREADS = "collshim.transports.threads.exchange"
 _OF_THREADS = [

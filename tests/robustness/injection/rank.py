@@ -19,7 +19,7 @@ import torch
 import collshim
 from collshim import world
 from collshim.calls.site import how_it_failed
-from collshim.transports.processes import store
+from collshim.transports.rendezvous import world as rendezvous
 from collshim.world import local_worlds, use
 from tests.robustness.injection.deeds import Deed, is_injected
 from tests.robustness.injection.stream import Stream, WrongError
@@ -104,7 +104,7 @@ def _settle(place: Place) -> None:
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     torch.set_num_threads(1)
-    store.LEAVE_SECONDS = 1.5  # nobody tells the store's server that a dead rank will not take its leave
+    rendezvous.LEAVE_SECONDS = 1.5  # nobody tells the store's server that a dead rank will not take its leave
 
 
 def _run_process(trial: Trial, rank: int, place: Place, send: Send) -> bool:

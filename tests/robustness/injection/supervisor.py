@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from collshim.conformance.forkserver import context
-from collshim.transports.processes.serving import serve_store
+from collshim.transports.rendezvous.serving import serve_store
 from tests.robustness.injection.heartbeat import Heartbeat
 from tests.robustness.injection.partitions import Network, network
 from tests.robustness.injection.rank import START, Ending, Place, main

@@ -1,0 +1,33 @@
+"""Arrays of any kind as torch tensors and back: torch, NumPy, CuPy, TensorFlow, and whatever exports DLPack."""
+
+from collshim.arrays.kinds import (
+    DENSE,
+    Array,
+    FromTorch,
+    as_output,
+    as_torch,
+    is_array,
+    like,
+    register_kind,
+    shares_elements,
+    stream_follower,
+    stripped,
+    to_numpy,
+    unsupported,
+)
+
+__all__ = [
+    "DENSE",
+    "Array",
+    "FromTorch",
+    "as_output",
+    "as_torch",
+    "is_array",
+    "like",
+    "register_kind",
+    "shares_elements",
+    "stream_follower",
+    "stripped",
+    "to_numpy",
+    "unsupported",
+]

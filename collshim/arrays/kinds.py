@@ -1,0 +1,363 @@
+"""Any kind of array to a torch tensor and back: a result is of the kind of the caller's array.
+
+Zero-copy wherever memory permits. Kinds are recognised by their type and by what they offer, never by importing the
+package that they come from; so CuPy is imported by the program that makes a CuPy array, not by collshim. TensorFlow's
+tensors take gradients along too (``collshim.arrays.eager_tensors``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
+from torch.nn.parameter import is_lazy
+from torch.utils._pytree import tree_leaves
+
+from collshim.arrays import eager_tensors
+from collshim.arrays.dlpack import memory
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+
+Array: TypeAlias = Any
+FromTorch: TypeAlias = Callable[[Tensor], Any]
+
+_KINDS: dict[type, FromTorch] = {}
+_NO_DISPATCH: Any = vars(Tensor)["__torch_dispatch__"]
+_EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+_DEFAULT_STREAMS = (0, 1)  # the handles that CUDA has for it
+_PARTS_OF_A_BYTE = {
+    getattr(torch, name) for bits in range(1, 8) for name in (f"int{bits}", f"uint{bits}") if hasattr(torch, name)
+}  # of torch 2.7; it has no kernels for them, not even to copy one
+DENSE = "a dense tensor with memory"
+"""What ``unsupported`` finds nothing against."""
+_NUMPY_NAMES = {"bfloat16": np.uint16} | {name: np.uint8 for name in _EIGHT_BITS if hasattr(torch, name)}
+
+
+def register_kind(kind: type, from_torch: FromTorch) -> None:
+    """Teach collshim how a foreign type is made from a torch tensor.
+
+    For DLPack types without ``__array_namespace__``, and for subclasses of torch's Tensor whose results are of another
+    class than what was given.
+
+    >>> register_kind(MyArray, lambda tensor: MyArray.from_dlpack(tensor))  # doctest: +SKIP
+    """
+    _KINDS[kind] = from_torch
+    _way_back_to_subclass.cache_clear()
+
+
+def is_array(value: object) -> bool:
+    """Whether ``value`` is a torch tensor, a NumPy array or scalar, or offers ``__dlpack__``."""
+    return isinstance(value, Tensor | np.ndarray | np.generic) or _offers(value, "__dlpack__")
+
+
+def _offers(value: object, method: str) -> bool:
+    """A class offers its instances' methods, not its own: CPython 3.11 may crash where they are called without one."""
+    return not isinstance(value, type) and hasattr(value, method)
+
+
+def as_torch(array: Array, *, what: str = "array") -> Tensor:
+    """``array`` as a torch tensor to read from: the same memory where possible, else a copy.
+
+    Copies are made of NumPy arrays that torch cannot view: negative strides, strides that are no multiple of the item
+    size, another byte order, read-only memory, scalars. A tensor of a
+    subclass of torch's comes without it (see ``stripped``).
+
+    Raises:
+        ArgumentTypeError: not an array, or a dtype that torch has no counterpart of.
+    """
+    if isinstance(array, Tensor):
+        if is_lazy(array):
+            raise ArgumentTypeError(f"{what} is an {type(array).__name__}, which has no shape yet, should be {DENSE}")
+        return array if type(array) is Tensor else stripped(array)
+    if isinstance(array, np.ndarray | np.generic):
+        if type(array) is not np.ndarray:
+            _refuse_masked(array, what)
+        return _from_numpy(_viewable(np.asarray(array)), what)
+    return _from_dlpack(array, what)
+
+
+def stripped(tensor: Tensor) -> Tensor:
+    """``tensor`` without its subclass, whose attributes may mean another thing than torch's: the same memory and graph.
+
+    Parameters stay, and so does what takes operations over beneath autograd (DTensor, FakeTensor): its memory, where it
+    has any, is elsewhere. The result of one of torch's functional collectives is waited for.
+    """
+    if (collectives := sys.modules.get("torch.distributed._functional_collectives")) is not None:
+        waits: Any = collectives
+        if isinstance(tensor, waits.AsyncCollectiveTensor):
+            return waits.wait_tensor(tensor)  # type: ignore[no-any-return]
+    if not _is_faithful(type(tensor)):
+        return tensor
+    with torch._C.DisableTorchFunctionSubclass():
+        return Tensor.as_subclass(tensor, Tensor)
+
+
+@lru_cache(256)
+def _is_faithful(kind: type[Tensor]) -> bool:
+    """Whether the tensors of a class are torch's by their memory, and of the class by their attributes alone."""
+    own = kind is not Tensor and not issubclass(kind, torch.nn.Parameter)
+    return own and getattr(kind, "__torch_dispatch__", None) is _NO_DISPATCH
+
+
+def _of_subclass(kind: type[Tensor], tensor: Tensor) -> Tensor:
+    with torch._C.DisableTorchFunctionSubclass():
+        if tensor.requires_grad:
+            return Tensor.as_subclass(tensor, kind)
+        return Tensor._make_subclass(kind, tensor)  # which is no view of another tensor
+
+
+def _refuse_masked(array: Any, what: str) -> None:
+    if isinstance(array, np.ma.MaskedArray):
+        expected = "should be an array without one: its data, or what its filled() gives"
+        raise ArgumentTypeError(f"{what} is a masked array, whose mask no collective takes along, {expected}")
+
+
+def unsupported(tensor: Tensor) -> str | None:
+    """What keeps a tensor from being one whose elements lie in memory, each at its own address; None for such a one."""
+    if (without := _without_memory(tensor)) is not None:
+        return without
+    dense = tensor.layout is torch.strided and tensor.device.type != "meta"
+    if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in _PARTS_OF_A_BYTE:
+        is_whole = tensor.is_contiguous() and tensor.untyped_storage().nbytes() >= tensor.nbytes
+        return None if is_whole or _has_memory(tensor) else "a tensor whose memory was freed"
+    nested, quantized = ", nested" if tensor.is_nested else "", ", quantized" if tensor.is_quantized else ""
+    return f"{str(tensor.dtype).removeprefix('torch.')}, {tensor.layout} on {tensor.device}{nested}{quantized}"
+
+
+def _without_memory(tensor: Tensor) -> str | None:
+    """Describe a tensor that has no memory of its own, at which nobody may look; None for any other tensor."""
+    if is_functorch_wrapped_tensor(tensor):
+        return "a tensor within a transform of torch.func (vmap, grad, jvp), which has no memory of its own"
+    if torch._is_functional_tensor(tensor):
+        return "a tensor within torch.func.functionalize, which has no memory of its own"
+    kind = type(tensor)
+    if kind is Tensor:
+        return None
+    if _is_fake(tensor):
+        return "a FakeTensor, which has no elements"
+    if not _is_faithful(kind) and tensor.layout is torch.strided and _is_empty(tensor):
+        return f"a {kind.__name__}, which wraps other tensors and has no memory of its own"
+    return None
+
+
+def _is_empty(tensor: Tensor) -> bool:
+    """Whether a tensor has no storage, or one without an address."""
+    with torch._C.DisableTorchFunctionSubclass():
+        try:
+            return not tensor.is_nested and not tensor.untyped_storage().data_ptr()
+        except RuntimeError:  # what torch raises of a wrapper
+            return True
+
+
+def _is_fake(tensor: Tensor) -> bool:
+    module: Any = sys.modules.get("torch._subclasses.fake_tensor")
+    return module is not None and isinstance(tensor, module.FakeTensor)
+
+
+def _has_memory(tensor: Tensor) -> bool:
+    """Whether the storage reaches as far as the tensor: FSDP, say, lets go of one that tensors still refer to."""
+    if tensor.numel() == 0:
+        return True
+    last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.untyped_storage().nbytes() >= (tensor.storage_offset() + last + 1) * tensor.itemsize
+
+
+def as_output(array: Array, *, what: str = "output", may_overlap: bool = False) -> Tensor:
+    """``array`` as a torch tensor to write into: always the same memory, or an error.
+
+    With ``may_overlap`` its elements may share memory, as those of an expanded tensor do.
+
+    Raises:
+        ArgumentTypeError: not an array; a NumPy scalar; a dtype without counterpart; sparse, quantized or on meta.
+        ArgumentValueError: read-only memory, negative strides, or elements that share memory (expanded).
+    """
+    if isinstance(array, np.ndarray):
+        if type(array) is not np.ndarray:
+            _refuse_masked(array, what)
+        _require_writable(array, what, may_overlap)
+        return _from_numpy(array, what)
+    if isinstance(array, np.generic):
+        raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
+    tensor = as_torch(array, what=what)
+    layout = unsupported(tensor)
+    if layout is not None:
+        raise ArgumentTypeError(f"{what} is {layout}, should be {DENSE}")
+    if tensor._is_zerotensor():
+        raise ArgumentValueError(f"{what} is a zero tensor of torch's, which cannot be written; its clone() can")
+    if not isinstance(array, Tensor) and (_never_changes(array) or not memory(array).writable):
+        raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
+    if not may_overlap and shares_elements(tensor):
+        text = f"shape {tuple(tensor.shape)}, stride {tensor.stride()}"
+        raise ArgumentValueError(
+            f"{what} is expanded, or its elements overlap ({text}): several share memory, should be a tensor of its own"
+        )
+    return tensor
+
+
+def like(array: Array) -> FromTorch | None:
+    """How to turn a torch result into the kind of ``array``; None where it is one already.
+
+    A subclass of torch's Tensor gives results of its own; a Parameter gives tensors, as it does in torch.
+
+    Raises:
+        ArgumentTypeError: a foreign type that says no way back; the text tells how to register one.
+    """
+    if isinstance(array, Tensor):
+        return None if type(array) is Tensor else _way_back_to_subclass(type(array))
+    if isinstance(array, np.ndarray | np.generic):
+        return to_numpy if array.dtype.isnative else partial(_in_byte_order, array.dtype)
+    return _way_back(array)
+
+
+@lru_cache(256)
+def _way_back_to_subclass(kind: type[Tensor]) -> FromTorch | None:
+    if (registered := _registered(kind)) is not None:
+        return registered
+    return partial(_of_subclass, kind) if _is_faithful(kind) else None
+
+
+def _registered(kind: type) -> FromTorch | None:
+    return next((_KINDS[base] for base in kind.__mro__ if base in _KINDS), None)
+
+
+def _in_byte_order(dtype: np.dtype[Any], tensor: Tensor) -> np.ndarray[Any, Any]:
+    return to_numpy(tensor).astype(dtype)
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """``tensor`` as a NumPy array, detached; the same memory where it lies on the CPU."""
+    tensor = tensor.detach().resolve_conj().resolve_neg().cpu()
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in _NUMPY_NAMES:
+        return tensor.numpy()
+    import ml_dtypes
+
+    bits = torch.uint16 if tensor.element_size() == 2 else torch.uint8
+    return tensor.view(bits).numpy().view(getattr(ml_dtypes, name))
+
+
+def stream_follower(array: Array) -> Callable[[Any], Any] | None:
+    """A view that lets the stream on which ``array``'s library works follow torch's; None where it has none of its own.
+
+    CuPy needs it for what it does next with an output, and before it hands an input's memory out again.
+    """
+    first = array[0] if isinstance(array, list | tuple) and array else array
+    if isinstance(first, Tensor | np.ndarray | np.generic) or not _is_cupy(first):
+        return None
+    return partial(_cupy_follows, first)
+
+
+def _never_changes(array: Array) -> bool:
+    """Whether this is of a library whose arrays are values: their memory may be shared, and DLPack does not say so."""
+    return type(array).__module__.partition(".")[0] in ("jax", "jaxlib", "tensorflow")
+
+
+def _is_cupy(array: Array) -> bool:
+    return type(array).__module__.partition(".")[0] == "cupy"
+
+
+def _cupy_follows(array: Array, result: Any) -> Any:
+    import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is one of its
+
+    number = array.device.id
+    current, handle = torch.cuda.current_stream(number), cupy.cuda.get_current_stream(number).ptr
+    if handle != current.cuda_stream:
+        default = handle in _DEFAULT_STREAMS
+        stream = torch.cuda.default_stream(number) if default else torch.cuda.ExternalStream(handle, device=number)
+        stream.wait_stream(current)
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, Tensor) and leaf.is_cuda:
+                leaf.record_stream(stream)  # dropped, its memory is not handed out before CuPy has read it
+    return result
+
+
+def _viewable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array if torch can view it; else a copy in this machine's byte order."""
+    if not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))
+    size = max(1, array.itemsize)
+    fits = array.flags.writeable and all(stride >= 0 and stride % size == 0 for stride in array.strides)
+    return array if fits else array.copy()
+
+
+def shares_elements(tensor: Tensor) -> bool:
+    """Whether two elements of a tensor may have one address."""
+    return not tensor.is_contiguous() and tensor.numel() > 1 and _shares(tensor.stride(), tensor.shape)
+
+
+def _require_writable(array: np.ndarray[Any, Any], what: str, may_overlap: bool) -> None:
+    if not array.flags.writeable:
+        raise ArgumentValueError(f"{what} is a read-only NumPy array, should be writable")
+    if any(stride < 0 for stride in array.strides):
+        raise ArgumentValueError(f"{what} is a NumPy array with negative strides {array.strides}, should have none")
+    if not may_overlap and array.size > 1 and not array.flags.c_contiguous and _shares(array.strides, array.shape):
+        text = f"shape {array.shape}, strides {array.strides}"
+        raise ArgumentValueError(
+            f"{what} is a NumPy array that is broadcast, or whose elements overlap ({text}), should own its memory"
+        )
+
+
+def _shares(strides: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether a step along some axis can land on an element that the smaller steps reach; in elements or in bytes."""
+    reach = 0
+    for step, length in sorted((step, n) for step, n in zip(strides, shape, strict=True) if n > 1):
+        if step <= reach:
+            return True
+        reach += step * (length - 1)
+    return False
+
+
+def _from_numpy(array: np.ndarray[Any, Any], what: str) -> Tensor:
+    name = array.dtype.name
+    if name in _NUMPY_NAMES:
+        bits = torch.from_numpy(array.view(_NUMPY_NAMES[name]))
+        return bits.view(getattr(torch, name))
+    try:
+        return torch.from_numpy(array)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(
+            f"{what} is a NumPy array of dtype {array.dtype} and strides {array.strides}, should be one that torch "
+            f"can view: {error}"
+        ) from error
+
+
+def _from_dlpack(array: Array, what: str) -> Tensor:
+    if not _offers(array, "__dlpack__") or not _offers(array, "__dlpack_device__"):
+        raise ArgumentTypeError(
+            f"{what} is {type(array).__module__}.{type(array).__qualname__}, should be a torch tensor, a NumPy array, "
+            "a CuPy array or an object with __dlpack__ and __dlpack_device__"
+        )
+    try:
+        strides = memory(array).strides
+        if any(step < 0 for step in strides):
+            kind = type(array).__qualname__
+            raise ArgumentValueError(f"{what} is a {kind} with strides {strides}, none may be negative")
+        tensor = torch.from_dlpack(array)
+        return eager_tensors.as_leaf(array, tensor) if eager_tensors.is_eager_tensor(array) else tensor
+    except ArgumentValueError:
+        raise
+    except Exception as error:  # whatever a foreign __dlpack__ raises
+        raise ArgumentTypeError(f"{what} is a {type(array).__qualname__} that torch cannot take: {error}") from error
+
+
+def _way_back(array: Array) -> FromTorch:
+    if (registered := _registered(type(array))) is not None:
+        return registered
+    if eager_tensors.is_eager_tensor(array):
+        return eager_tensors.from_torch
+    if hasattr(array, "__array_namespace__"):
+        from_dlpack: FromTorch = array.__array_namespace__().from_dlpack
+        return lambda tensor: from_dlpack(tensor.detach())
+    if _is_cupy(array):
+        import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is one of its
+
+        return lambda tensor: cupy.from_dlpack(tensor.detach())
+    raise ArgumentTypeError(
+        f"array is {type(array).__module__}.{type(array).__qualname__}, which says no way back from a torch tensor: "
+        "call collshim.arrays.register_kind(its type, a function from a torch tensor to it)"
+    )

@@ -1,0 +1,155 @@
+"""``launch``: run a function on every rank of a fresh world, and get what the ranks returned.
+
+>>> import collshim, numpy as np
+>>> def total():
+...     comm = collshim.current().communicator
+...     return comm.all_reduce(np.array([comm.rank])).wait()
+>>> collshim.launch(total, 4)
+[array([6]), array([6]), array([6]), array([6])]
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import torch
+
+from collshim.calls.site import how_it_failed
+from collshim.errors import ArgumentTypeError, ArgumentValueError, RankError, add_note, described
+from collshim.world import local_worlds, use
+
+T = TypeVar("T")
+
+_LONGEST = 1e6
+"""Seconds: the system's own waits take no more than some weeks."""
+
+_GRACE = 2.0
+"""Seconds that woken ranks get to return before they are reported."""
+
+
+def launch(
+    fn: Callable[..., T], size: int, *, ranks: str = "threads", args: Sequence[Any] = (), timeout: float | None = None
+) -> list[T]:
+    """Run ``fn(*args)`` on ``size`` ranks; what they returned, in rank order.
+
+    Args:
+        fn: what every rank runs inside its world; importable (not a lambda) where ranks are processes.
+        size: how many ranks.
+        ranks: "threads" of this process, which share its memory, or "processes" on this machine.
+        args: the same for all ranks.
+        timeout: seconds after which ranks that have not returned are a failure; None waits for ever, while every
+            wait in a collective has its own deadline.
+
+    Raises:
+        RankError: the first failure, with its rank, and what it raised as the cause, with its traceback there; the
+            other ranks are woken and ended.
+        ArgumentError: ``fn`` cannot be sent to a process, or the other arguments are out of range.
+    """
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise ArgumentValueError(f"launch: size is {size!r}, should be an int of at least 1")
+    limit = _checked(timeout)
+    if ranks == "threads":
+        return _Threads(fn, size, args).run(limit)
+    if ranks == "processes":
+        from collshim.launching.processes import Ranks
+
+        with Ranks(fn, size, args) as processes:
+            return processes.results(limit)
+    raise ArgumentValueError(f'launch: ranks is {ranks!r}, should be "threads" or "processes"')
+
+
+def _checked(timeout: Any) -> float | None:
+    """The deadline in seconds, None for one that no process lives to see."""
+    expected = f"launch: timeout is {timeout!r}, should be a number of seconds from 0, or None"
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise ArgumentTypeError(expected)
+    if not timeout >= 0:
+        raise ArgumentValueError(expected)
+    return None if timeout > _LONGEST else float(timeout)
+
+
+class _Threads:
+    """Ranks as threads of this process."""
+
+    def __init__(self, fn: Callable[..., Any], size: int, args: Sequence[Any]) -> None:
+        self._fn = fn
+        self._args = args
+        self._results: list[Any] = [None] * size
+        self._failures: list[tuple[int, BaseException]] = []
+        self._ended: set[int] = set()
+        self._worlds = local_worlds(size)
+        self._threads = [self._thread(rank) for rank in range(size)]
+
+    def _thread(self, rank: int) -> threading.Thread:
+        context = contextvars.copy_context()
+        name = f"rank {rank} of {len(self._results)}"
+        return threading.Thread(target=context.run, args=(self._rank, rank), name=name, daemon=True)
+
+    def _rank(self, rank: int) -> None:
+        try:
+            with use(self._worlds[rank]), torch.autograd.set_multithreading_enabled(False):
+                self._results[rank] = self._fn(*self._args)
+            why = "has returned from its function"
+        except BaseException as error:  # an exit or an interrupt of one rank ends the others too
+            self._failures.append((rank, error))
+            why = how_it_failed(error)
+        self._ended.add(rank)
+        self._worlds.leave(rank, why)
+
+    def run(self, timeout: float | None) -> list[Any]:
+        """Start the ranks, wait for them, and raise the first failure."""
+        for thread in self._threads:
+            thread.start()
+        try:
+            self._await(None if timeout is None else time.monotonic() + timeout)
+            late = [rank for rank, thread in enumerate(self._threads) if thread.is_alive()]
+            self._raise(late, timeout)
+        finally:
+            self._end()
+        return self._results
+
+    def _await(self, limit: float | None) -> None:
+        """``_join``; a person who interrupts it is told where each rank is."""
+        try:
+            self._join(limit)
+        except KeyboardInterrupt as interrupt:
+            for rank in sorted({*range(len(self._threads))} - self._ended):  # interrupted, ``join`` takes one for ended
+                add_note(interrupt, f"rank {rank} {self._worlds.where(rank)}")
+            raise
+
+    def _join(self, limit: float | None) -> None:
+        for thread in self._threads:
+            while thread.is_alive() and (limit is None or time.monotonic() < limit):
+                thread.join(0.05 if self._failures else _left(limit))
+                limit = min(limit or float("inf"), time.monotonic() + _GRACE) if self._failures else limit
+
+    def _raise(self, late: list[int], timeout: float | None) -> None:
+        if self._failures:
+            rank, error = self._failures[0]
+            text = f"{described(error)}{f'; {self._where(late)}' if late else ''}"
+            raise RankError(f"rank {rank} of {len(self._results)} failed: {text}", rank, error) from error
+        if late:
+            raise RankError(f"launch: {self._where(late)} (within {timeout:g} s)", late[0], None)
+
+    def _where(self, late: list[int]) -> str:
+        return "; ".join(f"rank {rank} has not returned, it {self._worlds.where(rank)}" for rank in late)
+
+    def _end(self) -> None:
+        """Wake the ranks that still wait in a collective; a rank that computes on is left as a daemon."""
+        for rank, thread in enumerate(self._threads):
+            if thread.is_alive():
+                self._worlds.leave(rank, "was ended by launch")
+        self._worlds.close()
+        limit = time.monotonic() + _GRACE
+        for thread in self._threads:
+            thread.join(max(0.0, limit - time.monotonic()))
+
+
+def _left(limit: float | None) -> float:
+    return 0.2 if limit is None else min(0.2, max(0.0, limit - time.monotonic()))

@@ -1,0 +1,341 @@
+"""Ranks as processes of this machine, started and ended together by their parent."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from secrets import token_hex
+from typing import Any, NamedTuple, cast
+
+import torch
+
+from collshim.calls.site import traceback_of, where_interrupted
+from collshim.environment import forget_others
+from collshim.errors import ArgumentTypeError, RankError, add_note, described, is_consequence, text_of
+from collshim.launching.placement import take_gpu
+from collshim.settings import Options, in_force
+from collshim.settings import get as current_options
+from collshim.transports.rendezvous.serving import reach_store, serve_store
+
+_HOST = "127.0.0.1"
+_UNGUARDED = 112
+"""The exit code of a rank that comes to ``launch`` itself while it imports the script."""
+
+_SETTLING = 0.5
+"""Seconds that the rank which caused another one's failure gets to say so."""
+
+_GRACE = 2.0
+"""Seconds between asking a process to end and ending it."""
+
+
+class Task(NamedTuple):
+    """What a rank's process is told."""
+
+    rank: int
+    size: int
+    port: int
+    secret: str
+    work: bytes
+    chosen: Options
+
+
+class _RemoteError(Exception):
+    """The traceback of a rank's process as text, for a cause: tracebacks cannot be sent.
+
+    So does ``concurrent.futures`` (Python 3.11).
+    """
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+class Ranks:
+    """Live processes, one per rank, that serve one function; as a context manager they are ended at the end."""
+
+    def __init__(self, fn: Callable[..., Any], size: int, args: Sequence[Any] = ()) -> None:
+        if getattr(
+            multiprocessing.current_process(), "_inheriting", False
+        ):  # a rank imports the script that calls this
+            os._exit(_UNGUARDED)  # the server that forked it takes no exit code from an exception
+        self._store = serve_store(_HOST)
+        work, secret = _packed(fn, args), token_hex(32)
+        context = _context()
+        self._ends: list[Connection] = []
+        self._processes: list[Any] = []
+        for rank in range(size):
+            end, end_of_rank = context.Pipe()
+            task = Task(rank, size, self._store.port, secret, work, current_options())
+            process = context.Process(target=_main, args=(task, end_of_rank), name=f"rank {rank} of {size}")
+            process.start()
+            end_of_rank.close()
+            self._ends.append(end)
+            self._processes.append(process)
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def results(self, timeout: float | None) -> list[Any]:
+        """What every rank returned; the first failure is raised."""
+        limit = None if timeout is None else time.monotonic() + timeout
+        results: dict[int, Any] = {}
+        try:
+            while len(results) < len(self._ends):
+                results.update(self._next(results, limit, timeout))
+        except KeyboardInterrupt as interrupt:
+            self._say_where(interrupt)
+            raise
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.send_bytes(b"leave")
+        return [results[rank] for rank in range(len(self._ends))]
+
+    def _next(self, results: dict[int, Any], limit: float | None, timeout: float | None) -> dict[int, Any]:
+        awaited = {end: rank for rank, end in enumerate(self._ends) if rank not in results}
+        left = None if limit is None else max(0.0, limit - time.monotonic())
+        ready = wait(list(awaited), left)
+        if not ready:
+            late = sorted(awaited.values())
+            names = ", ".join(map(str, late))
+            raise RankError(
+                f"launch: rank {names} of {len(self._ends)} has not returned within {timeout:g} s", late[0], None
+            )
+        found, failures = self._read(ready)
+        if failures:
+            raise self._first(failures, awaited.keys() - ready)
+        return found
+
+    def _say_where(self, interrupt: KeyboardInterrupt) -> None:
+        """Let the exception say what each rank did when it was interrupted too, as Ctrl-C at a terminal does."""
+        limit, others = time.monotonic() + _SETTLING, set(self._ends)
+        while others and (ready := wait(list(others), max(0.0, limit - time.monotonic()))):
+            others.difference_update(cast("list[Connection]", ready))
+            for failure in self._read(ready)[1]:
+                if isinstance(failure.exception, KeyboardInterrupt):
+                    add_note(interrupt, str(failure).replace("failed: ", "was ", 1))
+
+    def _read(self, ends: Sequence[Any]) -> tuple[dict[int, Any], list[RankError]]:
+        """What ranks returned, and the failures of those that ended otherwise."""
+        found, failures = dict[int, Any](), list[RankError]()
+        for end in ends:
+            rank = self._ends.index(end)
+            try:
+                found[rank] = self._outcome(rank, end)
+            except RankError as failure:
+                failures.append(failure)
+        return found, failures
+
+    def _first(self, failures: list[RankError], others: set[Connection]) -> RankError:
+        """The failure that caused the others: one that only says that another rank failed waits for that rank's."""
+        limit = time.monotonic() + _SETTLING
+        while others and all(is_consequence(str(failure)) for failure in failures):
+            ready = wait(list(others), max(0.0, limit - time.monotonic()))
+            if not ready:
+                break
+            others.difference_update(cast("list[Connection]", ready))
+            failures += self._read(ready)[1]
+        causes = [failure for failure in failures if not is_consequence(str(failure))]
+        return (causes or failures)[0]
+
+    def _outcome(self, rank: int, end: Connection) -> Any:
+        try:
+            message = end.recv_bytes()
+        except (EOFError, ConnectionError) as error:
+            self._processes[rank].join(_GRACE)
+            code = self._processes[rank].exitcode
+            if code == _UNGUARDED:
+                where = 'must stand under if __name__ == "__main__":'
+                raise RankError(f"launch: the ranks import this script, so its call {where}", rank, None) from None
+            raise RankError(
+                f"rank {rank} of {len(self._ends)} ended without a result, exit code {code}", rank, None
+            ) from error
+        kind, value, text, trace = pickle.loads(message)
+        if kind == "result":
+            return self._result(rank, value)
+        raised = _exception(value)
+        failure = RankError(f"rank {rank} of {len(self._ends)} failed: {text}", rank, raised)
+        raise failure from _with_traceback(raised, trace)
+
+    def _result(self, rank: int, value: bytes) -> Any:
+        try:
+            return pickle.loads(value)
+        except Exception as error:  # whatever a class raises that can be made again on the rank alone
+            why = f"what it returned cannot be read where launch was called: {described(error)}"
+            raise RankError(f"rank {rank} of {len(self._ends)}: {why}", rank, None) from error
+
+    def end(self) -> None:
+        """End what still runs; returns when every process has ended."""
+        limit = time.monotonic() + _GRACE
+        if sys.exc_info()[0] is not None:
+            for process in self._processes:
+                process.terminate()
+        for process in self._processes:
+            process.join(max(0.0, limit - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+        for end in self._ends:
+            end.close()
+
+
+def _packed(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
+    dumps = _by_value() if _is_of_a_session(fn) else pickle.dumps
+    try:
+        return dumps((fn, tuple(args)))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ArgumentTypeError(
+            f"launch: {fn!r} or its arguments cannot be sent to another process ({text_of(error)}), should be a "
+            'function of a module, not a lambda or a local one; ranks="threads" takes any'
+        ) from error
+
+
+def _is_of_a_session(fn: Callable[..., Any]) -> bool:
+    """Whether it was defined in a notebook or a session: the ranks cannot import it."""
+    while isinstance(fn, partial):
+        fn = fn.func
+    main = sys.modules["__main__"]
+    has_file = os.path.isfile(getattr(main, "__file__", None) or "")
+    return getattr(fn, "__module__", None) == "__main__" and main.__spec__ is None and not has_file
+
+
+def _by_value() -> Callable[[Any], bytes]:
+    """What pickles functions with their code, for where they have no module that could be imported."""
+    if hasattr(sys.modules["__main__"], "__file__"):  # the ranks would look for that file
+        raise ArgumentTypeError("launch: the program came by standard input, should be a file: the ranks import it")
+    try:
+        import cloudpickle  # type: ignore[import-untyped, unused-ignore]
+    except ModuleNotFoundError as error:
+        where = "the function is defined in a notebook or a session, which the ranks cannot import"
+        remedy = 'install cloudpickle, which sends it, or write it into a module; ranks="threads" takes any'
+        raise ArgumentTypeError(f"launch: {where}: {remedy}") from error
+    dumps: Callable[[Any], bytes] = cloudpickle.dumps
+    return dumps
+
+
+def _context() -> Any:
+    """A server that has imported torch already forks the ranks, where the system can; so they start at once."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["collshim.launching.preloaded"])
+    return context
+
+
+def _main(task: Task, end: Connection) -> None:
+    """A rank's process: join the world, run the function, tell the parent, leave when it says so."""
+    may_leave = threading.Event()
+    threading.Thread(target=_follow, args=(end, may_leave), daemon=True).start()
+    _set_environment(task)
+    process = os.getpid()
+    try:
+        with in_force(task.chosen):
+            outcome = ("result", _run(task), "", "")
+    except BaseException as error:
+        if os.getpid() != process:
+            raise  # a process that the function forked: it ends without a word in this rank's name
+        outcome = ("error", error, _text_of(error), traceback_of(error))
+    if os.getpid() != process:
+        return
+    end.send_bytes(_pickled(outcome))
+    try:
+        if outcome[0] == "result":
+            may_leave.wait()
+            _warn_of_leaks()  # now that all others' messages have come
+    except Warning as error:  # which is an error here
+        outcome = ("error", error, "", "")
+        sys.stderr.write(traceback_of(error))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0 if outcome[0] == "result" else 1)  # gloo's and torch's threads would hold a normal exit up
+
+
+def _text_of(error: BaseException) -> str:
+    from collshim import world
+
+    own = world.peek()
+    if isinstance(error, KeyboardInterrupt) and own is not None:
+        return where_interrupted(error, own.last_call())
+    return described(error)
+
+
+def _run(task: Task) -> Any:
+    from collshim import world
+
+    take_gpu(task.rank)
+    world.init(task.rank, task.size, store=reach_store(_HOST, task.port), address=_HOST, secret=task.secret)
+    fn, args = pickle.loads(task.work)
+    result = fn(*args)
+    world.announce_leaving("has returned from its function", stays=True)
+    world.settle()
+    return result
+
+
+def _warn_of_leaks() -> None:
+    from collshim import world
+
+    world.warn_of_leaks()
+
+
+def _set_environment(task: Task) -> None:
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // task.size))
+    forget_others(os.environ)
+    os.environ.update(
+        RANK=str(task.rank),
+        WORLD_SIZE=str(task.size),
+        LOCAL_RANK=str(task.rank),
+        LOCAL_WORLD_SIZE=str(task.size),
+        MASTER_ADDR=_HOST,
+        MASTER_PORT=str(task.port),
+        TORCHELASTIC_USE_AGENT_STORE="True",
+    )
+
+
+def _follow(end: Connection, may_leave: threading.Event) -> None:
+    """End with the parent: it says "leave", or its end of the pipe closes."""
+    try:
+        end.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(1)
+    may_leave.set()
+
+
+def _exception(value: bytes) -> BaseException | None:
+    """What the rank raised, where it can be made again here."""
+    try:
+        exception = pickle.loads(value)
+    except Exception:
+        return None  # its text has come beside it
+    return exception if isinstance(exception, BaseException) else None
+
+
+def _with_traceback(raised: BaseException | None, trace: str) -> BaseException | None:
+    """What the rank raised, with the text of its traceback as the cause; the text alone where it could not be made."""
+    where = _RemoteError(trace) if trace else None
+    if raised is None:
+        return where
+    raised.__cause__ = where
+    return raised
+
+
+def _pickled(outcome: tuple[str, Any, str, str]) -> bytes:
+    """The outcome as bytes, its value as bytes of their own: a parent that cannot read those can read the rest."""
+    kind, value, text, trace = outcome
+    try:
+        packed = pickle.dumps(value)
+        pickle.loads(packed)
+    except Exception as error:
+        if kind != "error":
+            text = f"what it returned, a {type(value).__qualname__}, cannot be sent: {text_of(error)}"
+        kind, packed = "error", pickle.dumps(None)
+    return pickle.dumps((kind, packed, text, trace))

@@ -1,0 +1,294 @@
+"""``collshim run``: a script as the ranks of one world, on one machine or several, by torch's elastic agent.
+
+What the ranks print comes line by line, with the rank in front. Of a failure the first is told at the end, on standard
+error; the exit code is the first failure's, 128 and the signal's number where a signal ended it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from collshim.errors import ArgumentValueError, is_consequence
+from collshim.patching import patch
+from collshim.standing_in import stand_in
+
+LOOPBACK = "127.0.0.1"
+SIGNALLED = 128
+"""Added to a signal's number it is the exit code, as in shells."""
+
+_NEITHER_STREAM, _BOTH_STREAMS = "0", "3"
+"""Of torch's agent: standard output and standard error."""
+
+_NOT_AVAILABLE = "<N/A>"
+"""What torch says for a signal without a name, and for the file of a rank that has written nothing of its failure."""
+
+_NAMED = {"training_script": "SCRIPT", "training_script_args": "ARGUMENT"}
+"""What the help and errors call torchrun's arguments; that of any number is none that is required."""
+
+_COUNTED = ("auto", "cpu", "gpu")
+"""What torchrun may start a rank for each of."""
+
+_HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that the agent takes."""
+
+
+def parsers() -> list[argparse.ArgumentParser]:
+    """Whose options the command has beside its own: torchrun."""
+    from torch.distributed.run import get_args_parser
+
+    parser = get_args_parser()
+    for action in parser._actions:
+        if action.dest in _NAMED:
+            action.metavar = _NAMED[action.dest]
+            action.required = action.nargs is None
+    return [parser]
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of ``collshim run`` that torchrun has not, or understands otherwise."""
+    command.usage = "%(prog)s [-n N] [OPTION ...] SCRIPT [ARGUMENT ...]"
+    parser = command.add_argument_group("most used, and collshim's own")
+    command._action_groups.insert(0, command._action_groups.pop())  # the first in the help
+    ranks = 'ranks on this machine; "gpu", "cpu" or "auto": as many as there are of these'
+    names = ("-n", "-np", "--nproc-per-node", "--nproc_per_node")
+    parser.add_argument(*names, type=_ranks, default="1", metavar="N", help=ranks)
+    machines = "machines (default: 1), or LEAST:MOST"
+    parser.add_argument("--nnodes", type=_machines, default="1", metavar="N", help=machines)
+    number = partial(_at_least, 0)
+    parser.add_argument("--node-rank", "--node_rank", type=number, default=0, metavar="R", help="this machine, from 0")
+    port = "of machine 0 (default: on one machine a free one)"
+    parser.add_argument("--master-port", "--master_port", type=number, metavar="PORT", help=port)
+    _add_frameworks(parser)
+    parser.add_argument("--device", choices=["cpu"], help="what accelerators' names stand for where there are none")
+    devices = "how many accelerators there then seem to be"
+    parser.add_argument("--devices", type=partial(_at_least, 1), metavar="N", help=devices)
+    logs = "keep what each rank prints in files below DIR"
+    parser.add_argument("--log-dir", "--log_dir", type=Path, metavar="DIR", help=logs)
+    plain = "what ranks print comes as it is, without the rank in front"
+    parser.add_argument("--no-prefix", action="store_true", help=plain)
+
+
+def _add_frameworks(parser: argparse._ArgumentGroup) -> None:
+    parser.add_argument(
+        "--as",
+        dest="frameworks",
+        action="append",
+        default=[],
+        metavar="FRAMEWORK",
+        help="the script's `import FRAMEWORK` gives collshim.FRAMEWORK",
+    )
+    parser.add_argument(
+        "--patch",
+        dest="patches",
+        action="append",
+        default=[],
+        metavar="FRAMEWORK",
+        help="collshim carries the collectives of the real FRAMEWORK, which is installed here",
+    )
+
+
+def _at_least(least: int, text: str) -> int:
+    expected = f"is {text!r}, should be a number of at least {least}"
+    try:
+        number = int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(expected) from error
+    if number < least:
+        raise argparse.ArgumentTypeError(expected)
+    return number
+
+
+def _ranks(text: str) -> str:
+    return text if text in _COUNTED else str(_at_least(1, text))
+
+
+def _machines(text: str) -> str:
+    return ":".join(str(_at_least(1, part)) for part in text.split(":", 1))
+
+
+def start(chosen: argparse.Namespace) -> int:
+    """Start the ranks and wait for them; 0, or the exit code of the first failure.
+
+    Raises:
+        ArgumentValueError: there is no such script or module, or it is no Python.
+    """
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.run import run as agent
+
+    if chosen.frameworks:
+        stand_in.require(chosen.frameworks)
+    for framework in chosen.patches:
+        patch.require(framework)
+    _require_script(chosen)
+    _set_environment(chosen)
+    try:
+        with _quiet_agent(), _logs(chosen) as logs:
+            agent(argparse.Namespace(**vars(chosen) | _agent_options(chosen) | {"log_dir": logs}))
+    except ChildFailedError as error:
+        return _told(error, chosen)
+    except SignalException as error:
+        return SIGNALLED + error.sigval.value
+    except KeyboardInterrupt:
+        return SIGNALLED + signal.SIGINT
+    return 0
+
+
+def _set_environment(chosen: argparse.Namespace) -> None:
+    """What the ranks inherit."""
+    from collshim.launching.rendezvous import register
+
+    if chosen.frameworks:
+        os.environ.update(stand_in.environment(chosen.frameworks))
+    if chosen.patches:
+        os.environ[patch.VARIABLE] = ",".join(chosen.patches)
+    for name in ("device", "devices"):
+        if getattr(chosen, name) is not None:
+            os.environ[f"COLLSHIM_{name.upper()}"] = str(getattr(chosen, name))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // _count(chosen))))
+    os.environ["PYTHONUNBUFFERED"] = "1"
+    if _is_one_machine(chosen):
+        register()
+        os.environ["COLLSHIM_SECRET"] = os.environ.get("COLLSHIM_SECRET") or token_hex(32)
+
+
+def _count(chosen: argparse.Namespace) -> int:
+    from torch.distributed.run import determine_local_world_size
+
+    try:
+        return int(determine_local_world_size(chosen.nproc_per_node))
+    except ValueError as error:
+        raise ArgumentValueError(f"-n is {chosen.nproc_per_node}: {error}") from error
+
+
+def _is_one_machine(chosen: argparse.Namespace) -> bool:
+    """Whether the ranks meet on loopback: no rendezvous of the user's own was asked for."""
+    return chosen.standalone or (chosen.nnodes in ("1", "1:1") and chosen.rdzv_backend == "static")
+
+
+def _require_script(chosen: argparse.Namespace) -> None:
+    for option in ("no_python", "run_path"):
+        if getattr(chosen, option):
+            text = "every rank is a Python script or module, which finds each framework's environment"
+            raise ArgumentValueError(f"--{option.replace('_', '-')} is torchrun's alone: {text}")
+    if not chosen.module:
+        if not Path(chosen.training_script).is_file():
+            raise ArgumentValueError(f"there is no script {chosen.training_script} in {os.getcwd()}")
+        return
+    sys.path.insert(0, os.getcwd())
+    try:
+        found = importlib.util.find_spec(chosen.training_script)
+    except ModuleNotFoundError:  # of the package that it is in
+        found = None
+    finally:
+        del sys.path[0]
+    if found is None:
+        raise ArgumentValueError(f"there is no module {chosen.training_script} in {os.getcwd()}, nor on sys.path")
+
+
+@contextmanager
+def _quiet_agent() -> Iterator[None]:
+    """Let the agent say nothing of what is told here, who failed first, and leave no handlers of signals behind."""
+    before = logging.root.manager.disable
+    handlers = {number: signal.getsignal(number) for number in _HANDLED}
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _logs(chosen: argparse.Namespace) -> Iterator[str]:
+    """Where the agent writes what the ranks print; torchrun leaves a folder behind."""
+    if chosen.log_dir is not None:
+        chosen.log_dir.mkdir(parents=True, exist_ok=True)
+        yield str(chosen.log_dir)
+        return
+    with TemporaryDirectory(prefix="collshim-run-") as folder:
+        yield folder
+
+
+def _told(error: Any, chosen: argparse.Namespace) -> int:
+    """Say which rank failed first, and of what; the exit code."""
+    rank, failure = _first_failure(error.failures)
+    code, name = failure.exitcode, failure.signal_name()
+    if code == -signal.SIGTERM and _message(failure):
+        code = 1
+    how = f"exit code {code}" if code >= 0 else f"signal {-code} ({name if name != _NOT_AVAILABLE else 'unknown'})"
+    lines = [f"collshim run: rank {rank} failed first (pid {failure.pid}, {how})"]
+    if text := _message(failure):
+        lines.append(f"  {text}")
+    stopped = sum(_was_stopped(other) for other in error.failures.values() if other is not failure)
+    failed = len(error.failures) - 1 - stopped
+    if failed:
+        lines.append(f"  {failed} more {'ranks' if failed > 1 else 'rank'} failed after it")
+    if stopped:
+        lines.append(f"  {stopped} more {'ranks were' if stopped > 1 else 'rank was'} stopped")
+    if chosen.log_dir is not None:
+        lines.append(f"  what the ranks printed: {chosen.log_dir}")
+    print("\n".join(lines), file=sys.stderr)
+    return int(code) if code > 0 else SIGNALLED - int(code)
+
+
+def _first_failure(failures: dict[int, Any]) -> tuple[int, Any]:
+    """The rank that failed first, and how.
+
+    A rank that the agent stopped has not failed; and of the others one that only says that another rank failed comes
+    behind that rank's own failure, however late the agent saw that process end.
+    """
+    own = {rank: failure for rank, failure in failures.items() if not _was_stopped(failure)} or failures
+    causes = {rank: failure for rank, failure in own.items() if not is_consequence(_message(failure))} or own
+    first = min(causes, key=lambda rank: causes[rank].timestamp)
+    return first, causes[first]
+
+
+def _was_stopped(failure: Any) -> bool:
+    """Whether the agent ended the rank; one that it ended on its way out has written what it failed with before."""
+    return failure.exitcode == -signal.SIGTERM and not _message(failure)
+
+
+def _message(failure: Any) -> str:
+    """What a rank has written of its failure; empty if nothing."""
+    if failure.error_file == _NOT_AVAILABLE:
+        return ""
+    message = failure.error_file_data["message"]
+    return str(message["message"] if isinstance(message, dict) else message)
+
+
+def _agent_options(chosen: argparse.Namespace) -> dict[str, Any]:
+    """What torchrun's options are beneath the command's."""
+    from collshim.launching.rendezvous import BACKEND
+
+    script = [*(["-m"] if chosen.module else []), chosen.training_script, *chosen.training_script_args]
+    worker = "collshim.launching.worker"
+    options: dict[str, Any] = {"module": True, "training_script": worker, "training_script_args": script}
+    if _is_one_machine(chosen):
+        endpoint = f"{LOOPBACK}:{chosen.master_port or 0}"
+        options |= {"standalone": False, "nnodes": "1", "local_addr": LOOPBACK}
+        options |= {"rdzv_backend": BACKEND, "rdzv_endpoint": endpoint}
+    if chosen.tee == chosen.redirects == _NEITHER_STREAM:
+        options |= _shown(chosen)
+    return options
+
+
+def _shown(chosen: argparse.Namespace) -> dict[str, str]:
+    """How the ranks' lines are shown where no option of torchrun's says it."""
+    if chosen.no_prefix or (_count(chosen) == 1 and chosen.nnodes in ("1", "1:1")):
+        return {"redirects": _NEITHER_STREAM if chosen.log_dir is None else _BOTH_STREAMS}
+    os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "  # the agent reads it
+    return {"tee": _BOTH_STREAMS}

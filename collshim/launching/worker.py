@@ -1,0 +1,122 @@
+"""A rank that ``collshim run`` started: every framework finds its own launcher's environment, then the script runs.
+
+torch's elastic agent sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which OneFlow
+reads too; the rest is derived from them here.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import runpy
+import signal
+import sys
+import traceback
+from collections.abc import Mapping
+
+from collshim.calls.site import where_interrupted
+from collshim.environment import forget_others
+from collshim.errors import PeerError, described
+from collshim.launching.placement import take_gpu
+from collshim.patching import patch
+
+_SIGNALLED = 128
+"""Added to a signal's number it is the exit code, as in shells."""
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What the launchers of MindSpore and TensorFlow would have set for the rank that ``given`` describes."""
+    rank, size = given["RANK"], int(given["WORLD_SIZE"])
+    host, port = given["MASTER_ADDR"], int(given["MASTER_PORT"])
+    workers = [f"{host}:{port + index}" for index in range(size)]
+    return {
+        "RANK_ID": rank,
+        "RANK_SIZE": str(size),
+        "DEVICE_ID": given["LOCAL_RANK"],
+        "MS_ROLE": "MS_WORKER",
+        "MS_NODE_ID": rank,
+        "MS_WORKER_NUM": str(size),
+        "MS_SCHED_HOST": host,
+        "MS_SCHED_PORT": str(port),
+        "TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": int(rank)}}),
+    }
+
+
+def main() -> None:
+    """Run ``sys.argv[1]``, a script, or the module behind ``-m``, as ``__main__`` with the arguments that follow."""
+    _write_whole_lines()
+    forget_others(os.environ)  # of the launcher that started the agent: a task of Slurm, say
+    os.environ.update(environment(os.environ))
+    take_gpu(int(os.environ["LOCAL_RANK"]))
+    for framework in filter(None, os.environ.get(patch.VARIABLE, "").split(",")):
+        patch.patch(framework)
+    from torch.distributed.elastic.multiprocessing.errors import get_error_handler
+
+    handler = get_error_handler()  # by whose file the agent knows who failed first, and of what
+    handler.initialize()
+    try:
+        _run()
+    except KeyboardInterrupt as interrupt:
+        _say_where(interrupt)
+        sys.exit(_SIGNALLED + signal.SIGINT)
+    except Exception as error:
+        handler.record_exception(_with_text(error))
+        sys.last_value = error  # as the interpreter has it; the other ranks are told at the exit
+        sys.stderr.write(_report(error))
+        sys.exit(1)
+
+
+def _write_whole_lines() -> None:
+    """Unbuffered, as the agent starts ranks, ``print(a, b)`` writes twice, between which another rank may write."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
+
+
+def _run() -> None:
+    del sys.argv[0]
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def _say_where(interrupt: KeyboardInterrupt) -> None:
+    """Write where this rank was to standard error, if it had joined a world: it may be who the others waited for."""
+    from collshim.world import peek
+
+    world = peek()
+    if world is not None:
+        sys.stderr.write(f"{where_interrupted(interrupt, world.last_call())}\n")
+
+
+def _with_text(error: Exception) -> Exception:
+    """An exception for torch's file of failures, which asks for its text; of a user's class that may fail."""
+    try:
+        str(error)
+    except Exception:
+        return RuntimeError(described(error)).with_traceback(error.__traceback__)
+    return error
+
+
+def _report(error: Exception) -> str:
+    """The traceback of the script, without what started it; of a failure that is another rank's, its line."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename in _STARTERS:
+        trace = trace.tb_next
+    if isinstance(error, PeerError):
+        kind = type(error)
+        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        return f"{name}: {error}\n"
+    return "".join(traceback.format_exception(type(error), error, trace))
+
+
+_STARTERS = {__file__, runpy.__file__, "<frozen runpy>"}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The real frameworks with collshim's collectives: what is replaced in each, and how."""

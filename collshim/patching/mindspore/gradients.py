@@ -1,0 +1,87 @@
+"""How collectives enter MindSpore's graph of gradients: one ``_Function``, whose rule is the collective's own."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from collshim.patching.mindspore.tensors import Tensors
+from collshim.work import Work
+
+Started = tuple[list[Tensor], Work[Any]]
+
+
+class Operation:
+    """One call: how it starts, and the rule that gives the inputs' gradients for those of its results.
+
+    Attributes:
+        inputs, outputs: MindSpore's tensors, for the rule.
+        work: what is waited for until the outputs are complete.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[list[Tensor]], Started],
+        rule: Callable[[Operation, Sequence[Any]], Sequence[Any]] | None = None,
+    ) -> None:
+        self.start, self.rule = start, rule
+        self.inputs: Sequence[Any] = ()
+        self.outputs: Sequence[Any] = ()
+        self.work: Work[Any] | None = None
+
+
+class Posted(NamedTuple):
+    """What a call gives, complete once ``work`` was waited for."""
+
+    outputs: Sequence[Any]
+    work: Work[Any]
+
+    def wait(self) -> Any:
+        """The one output."""
+        self.work.wait()
+        return self.outputs[0]
+
+
+class Differentiation:
+    """Posts steps; in a function that MindSpore differentiates with their rules."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self._tensors = tensors
+        self._executor: Any = importlib.import_module("mindspore.graph.api")._pynative_executor
+        self._function = _function(self)
+
+    def post(self, operation: Operation, *inputs: Any) -> Posted:
+        """Post it; every rank of the group does."""
+        if operation.rule is None or not inputs or not self._executor.requires_grad():
+            outputs = self.forward(operation, inputs)
+        else:
+            result = self._function.apply(operation, *inputs)
+            outputs = result if isinstance(result, tuple) else (result,)
+        if operation.work is None:
+            raise AssertionError("an operation was applied without being started")
+        return Posted(outputs, operation.work)
+
+    def forward(self, operation: Operation, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The outputs; complete where the rule reads them."""
+        tensors, operation.work = operation.start([self._tensors.read(value) for value in inputs])
+        operation.inputs, operation.outputs = inputs, tuple(map(self._tensors.made, tensors))
+        return operation.outputs
+
+
+def _function(owner: Differentiation) -> Any:
+    base: Any = importlib.import_module("mindspore.common._grad_function")._Function
+
+    def forward(ctx: Any, operation: Operation, *inputs: Any) -> Any:
+        ctx.operation = operation
+        outputs = tuple(owner.forward(operation, inputs))
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        operation: Operation = ctx.operation
+        found = () if operation.rule is None else operation.rule(operation, gradients)
+        return (None, *found)
+
+    return type("Carried", (base,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})

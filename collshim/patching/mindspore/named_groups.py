@@ -1,0 +1,159 @@
+"""The groups that this rank belongs to, by name, as MindSpore's own manager of collectives answers for them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from collshim import world
+from collshim.adapting.refusing import refuse
+from collshim.communicator import Communicator
+from collshim.errors import ArgumentError, WorldError, also, refusal
+from collshim.transports.rendezvous.serving import reach_store, serve_store
+
+ALIAS = "hccl_world_group"
+"""Means all ranks wherever MindSpore's primitives and functions take a default."""
+_STORE = "collshim store"
+
+
+class NamedGroups:
+    """In the place of ``CollectiveManager``, whose one instance it is."""
+
+    def __init__(self) -> None:
+        self._comm: Any = importlib.import_module("mindspore.communication._comm_helper").GlobalComm
+        self._groups: dict[str, Communicator] = {}
+        self._joined = False
+
+    def get_instance(self) -> NamedGroups:
+        """This object."""
+        return self
+
+    def join(self) -> None:
+        """This process has a world: by the launcher's variables, MindSpore's where there are no others."""
+        if os.environ.get("MS_ROLE") == "MS_SCHED":
+            raise SystemExit(0)  # ranks meet without the scheduler
+        given, own = os.environ, {"RANK_ID", "RANK_SIZE"}
+        if world.peek() is None and "RANK" not in given and own <= given.keys():
+            port = given.get("MS_SCHED_PORT")
+            host = given.get("MS_SCHED_HOST")
+            number = int(port) if port else None
+            world.init(int(given["RANK_ID"]), int(given["RANK_SIZE"]), address=host, port=number)
+        world.current()
+        self._joined = True
+
+    def join_with_store(self, timeout: int, size: int, rank: int, store: Any, name: str) -> None:
+        """As ``join``, by MindSpore's own store, where rank 0 says where the world's store is."""
+        if world.peek() is None:
+            if rank == 0:
+                ours = serve_store(store.host)
+                store.set(_STORE, str(ours.port))
+            else:
+                ours = reach_store(store.host, int(store.get(_STORE)), timeout=timeout / 1000)
+            world.init(rank, size, address=store.host, store=ours, overrides=True)
+        here = world.current()
+        if (here.rank, here.size) != (rank, size):
+            text = f"init_process_group: rank {rank} of {size} was asked for, should be this rank's place"
+            raise also(WorldError, ValueError)(f"{text} (rank {here.rank} of {here.size})")
+        if name:
+            self._groups[name] = here.communicator
+        self._joined = True
+
+    def leave(self) -> None:
+        """Groups are forgotten; the world stays up, and ranks keep their numbers."""
+        self._groups.clear()
+        self._joined = False
+
+    def initialized(self) -> bool:
+        """Whether this process has joined."""
+        return self._joined
+
+    def communicator(self, group: str) -> Communicator:
+        """The group's; ``hccl_world_group`` means all ranks where no group was made under that name.
+
+        Raises:
+            TypeError: no name.
+            RuntimeError: this rank knows no such group.
+        """
+        if not isinstance(group, str):
+            here = world.current()
+            text = refusal("group", "the name", repr(group), "a str", here.rank, here.size)
+            raise also(ArgumentError, TypeError)(text)
+        return self._all() if group == ALIAS and group not in self._groups else self._named(group)
+
+    def get_rank_id(self, group: str) -> int:
+        """This rank's number in the group."""
+        return self.communicator(group).rank
+
+    def get_group_size(self, group: str) -> int:
+        """How many ranks the group has."""
+        return self.communicator(group).size
+
+    def get_local_rank_id(self, group: str) -> int:
+        """This rank's number among the group's ranks on its machine."""
+        return self._neighbours(group).index(world.current().rank)
+
+    def get_local_group_size(self, group: str) -> int:
+        """How many of the group's ranks are on this machine."""
+        return len(self._neighbours(group))
+
+    def get_world_rank_from_group_rank(self, group: str, rank: int) -> int:
+        """The global rank of the group's rank."""
+        ranks = self._named(group).ranks
+        if not 0 <= rank < len(ranks):
+            refuse(RuntimeError, f"Group {group} doesn't contain the group rank {rank}")
+        return ranks[rank]
+
+    def get_group_rank_from_world_rank(self, rank: int, group: str) -> int:
+        """The group's rank of a global rank."""
+        ranks = list(self._named(group).ranks)
+        if rank not in ranks:
+            refuse(RuntimeError, f"Group {group} doesn't contain the global rank {rank}")
+        return ranks.index(rank)
+
+    def get_group_ranks(self, group: str) -> list[int]:
+        """The global ranks of the group's members, in its order."""
+        if group not in self._groups and group != self._comm.WORLD_COMM_GROUP:
+            refuse(RuntimeError, f"Group {group} doesn't include this rank {world.current().rank} process.")
+        return list(self._named(group).ranks)
+
+    def get_group_map(self) -> dict[str, list[int]]:
+        """All groups of this rank."""
+        return {name: list(comm.ranks) for name, comm in self._groups.items()}
+
+    def create_group(self, group: str, rank_ids: list[int], options: Any = None) -> bool:
+        """The members, which alone call this, have a group of that name; False on others."""
+        made = self._all().subgroup(rank_ids, kept=True)
+        if made is not None:
+            self._groups[group] = made
+        return made is not None
+
+    def destroy_group(self, group: str) -> bool:
+        """This rank knows no group of that name any more."""
+        return self._groups.pop(group, None) is not None
+
+    remove_group_info = destroy_group
+
+    def get_comm_name(self, group: str) -> str:
+        """Empty: there is no communicator of HCCL beneath the group."""
+        self._named(group)
+        return ""
+
+    def wait_all_comm_init(self) -> bool:
+        """True: a group is there when it is made."""
+        return True
+
+    def _all(self) -> Communicator:
+        return world.current().communicator
+
+    def _named(self, group: str) -> Communicator:
+        if group in self._groups:
+            return self._groups[group]
+        if group != self._comm.WORLD_COMM_GROUP:
+            refuse(RuntimeError, f"The group {group} does not exist.")
+        return self._all()
+
+    def _neighbours(self, group: str) -> list[int]:
+        here = world.current()
+        machine = here.rank // here.local_size
+        return [rank for rank in self._named(group).ranks if rank // here.local_size == machine]

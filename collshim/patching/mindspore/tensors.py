@@ -1,0 +1,88 @@
+"""MindSpore's tensors and torch's in the same memory: by DLPack, or by NumPy for the dtypes that its DLPack has not."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import dlpack
+
+from collshim.arrays import as_torch, to_numpy
+from collshim.errors import ArgumentError, also, refusal
+from collshim.patching.mindspore.pending import PendingHandles, span
+
+_WITHOUT_DLPACK = (torch.bool, torch.complex64, torch.complex128)
+
+
+class Tensors:
+    """What reads, writes and makes MindSpore's tensors."""
+
+    def __init__(self) -> None:
+        self.pending = PendingHandles()
+        self.tensor: Any = importlib.import_module("mindspore").Tensor
+        self._dlpack: Any = importlib.import_module("mindspore.utils.dlpack")
+        self._bases = (self.tensor, importlib.import_module("mindspore._c_expression").TensorPy)
+        self._executor: Any = importlib.import_module("mindspore.graph.api")._pynative_executor
+
+    def require(self, function: str, value: object, rank: int, size: int) -> None:
+        """Refuse what is no tensor of MindSpore's: a TypeError."""
+        if not isinstance(value, self._bases):
+            text = refusal(function, "the input", type(value), "a mindspore.Tensor", rank, size)
+            raise also(ArgumentError, TypeError)(text)
+
+    def read(self, tensor: Any) -> Tensor:
+        """A tensor to read from, once what computes it is complete."""
+        if self.dtype(tensor.dtype) in _WITHOUT_DLPACK:
+            return as_torch(tensor.asnumpy())
+        shared: Tensor = dlpack.from_dlpack(self._dlpack.to_dlpack(tensor))
+        if self.pending:
+            self.pending.settle(*span(shared))
+        return shared
+
+    def target(self, tensor: Any) -> tuple[Tensor, Callable[[], None]]:
+        """A dense tensor to write into, once what reads it is complete; and what is to be called after the writing."""
+        self._executor.sync()
+        shared = self.read(tensor)
+        if not shared.is_contiguous() and shared.dtype not in _WITHOUT_DLPACK:
+            dense = shared.contiguous()
+            return dense, lambda: _copy(shared, dense)
+        if shared.dtype not in _WITHOUT_DLPACK or shared.data_ptr() == tensor.data_ptr() or not shared.numel():
+            return shared, _nothing
+        return shared, lambda: tensor.copy_(self.made(shared))  # a view, of which NumPy has a copy
+
+    def made(self, tensor: Tensor) -> Any:
+        """A tensor of MindSpore's, in the same memory."""
+        if tensor.dtype in _WITHOUT_DLPACK:
+            return self.tensor.from_numpy(to_numpy(tensor.contiguous()))
+        return self._dlpack.from_dlpack(dlpack.to_dlpack(tensor.contiguous()))
+
+    def waiting(self, asnumpy: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """MindSpore's ``asnumpy``, which first waits for what comes into the tensor."""
+
+        def read(tensor: Any) -> Any:
+            if self.pending:
+                first = tensor.data_ptr()
+                self.pending.settle(first, first + tensor.nbytes)
+            return asnumpy(tensor)
+
+        return read
+
+    def dtype(self, dtype: Any) -> torch.dtype:
+        """MindSpore's dtype in torch's terms."""
+        found: torch.dtype = getattr(torch, str(dtype).lower().removeprefix("mindspore."))
+        return found
+
+    def empty(self, shape: Sequence[int], dtype: Any) -> Tensor:
+        """Tensors for what comes."""
+        return torch.empty(tuple(shape), dtype=self.dtype(dtype))
+
+
+def _copy(target: Tensor, source: Tensor) -> None:
+    target.copy_(source)
+
+
+def _nothing() -> None:
+    """Nothing: the tensor itself was written into."""

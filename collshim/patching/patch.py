@@ -1,0 +1,131 @@
+"""Real frameworks whose collectives collshim carries: everything else stays the framework's own.
+
+    collshim.patch("megengine")               # from now on; "mindspore" and "oneflow" likewise
+    with collshim.patch("megengine"): ...     # for a block of code
+
+``collshim run --patch megengine -n 4 script.py`` does it in every rank before the script begins, and in the processes
+that it forks. What is replaced, by name, is put back when the block ends, or by ``Patch.undo``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from collshim.errors import ArgumentError, ArgumentValueError, CollshimError, also
+from collshim.patching import megengine, oneflow
+from collshim.patching.mindspore import table as mindspore
+
+VARIABLE = "COLLSHIM_PATCH"
+"""Names, with commas between them, what ``collshim run`` is to patch in the ranks."""
+
+_PATCHES: dict[str, Callable[[Patch], None]] = {
+    "megengine": megengine.apply,
+    "mindspore": mindspore.apply,
+    "oneflow": oneflow.apply,
+}
+_IMPORTS: dict[str, Callable[[], Any]] = {"oneflow": oneflow.load}
+"""How a framework is imported that does more then than to be imported."""
+
+
+_INHERITED: Any = object()
+"""In the place of what an owner did not have itself."""
+
+
+class Patch:
+    """What was replaced in a framework; a block that it is entered for ends with ``undo``."""
+
+    def __init__(self, framework: str) -> None:
+        self.framework = framework
+        self._earlier: list[tuple[Any, str, Any]] = []
+        self._endings: list[Callable[[], None]] = []
+
+    def replace(self, owner: Any, name: str, new: Any) -> None:
+        """Put ``new`` in the place of ``owner``'s attribute."""
+        self._earlier.append((owner, name, vars(owner).get(name, _INHERITED)))
+        setattr(owner, name, new)
+
+    def replace_everywhere(self, old: Callable[..., Any], new: Callable[..., Any]) -> None:
+        """Put ``new`` in the place of the function ``old`` in every module of the framework that has it by its name."""
+        name = old.__name__
+        for module in _modules(self.framework):
+            if getattr(module, name, None) is old:
+                self.replace(module, name, new)
+
+    def at_end(self, ending: Callable[[], None]) -> None:
+        """Call it in ``undo``."""
+        self._endings.append(ending)
+
+    def undo(self) -> None:
+        """Put everything back; nothing where it was."""
+        for ending in reversed(self._endings):
+            ending()
+        for owner, name, old in reversed(self._earlier):
+            if old is _INHERITED:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, old)
+        self._earlier, self._endings = [], []
+        if _applied.get(self.framework) is self:
+            del _applied[self.framework]
+
+    def __enter__(self) -> Patch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.undo()
+
+
+_applied: dict[str, Patch] = {}
+
+
+def patch(framework: str) -> Patch:
+    """Have collshim carry the collectives of a real framework that is installed here.
+
+    Returns:
+        The patch; the one that holds already where there is one.
+
+    Raises:
+        ArgumentValueError: none of "megengine", "mindspore" and "oneflow".
+        ArgumentError: (an ImportError too) the package is not installed here.
+    """
+    if framework in _applied:
+        return _applied[framework]
+    require(framework)
+    try:
+        _IMPORTS.get(framework, lambda: importlib.import_module(framework))()
+    except ImportError as error:
+        raise _absent(framework, error) from error
+    made = Patch(framework)
+    _PATCHES[framework](made)
+    _applied[framework] = made
+    return made
+
+
+def require(framework: str) -> None:
+    """Refuse a framework that cannot be patched, or is not here, without importing it.
+
+    Raises:
+        ArgumentValueError: none of "megengine", "mindspore" and "oneflow".
+        ArgumentError: (an ImportError too) the package is not installed here.
+    """
+    if framework not in _PATCHES:
+        known = ", ".join(map(repr, _PATCHES))
+        raise ArgumentValueError(f"patch: the framework is {framework!r}, should be one of {known}")
+    if framework not in sys.modules and importlib.util.find_spec(framework) is None:
+        raise _absent(framework, f"No module named {framework!r}")
+
+
+def _absent(framework: str, why: object) -> CollshimError:
+    text = f"patch: {framework} is not installed here ({why}): put collshim. in front of the import instead"
+    return also(ArgumentError, ImportError)(text)
+
+
+def _modules(framework: str) -> list[Any]:
+    loaded = list(sys.modules.items())  # some of MegEngine's are no modules to isinstance
+    return [module for name, module in loaded if name == framework or name.startswith(f"{framework}.")]

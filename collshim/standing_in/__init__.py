@@ -1,0 +1,1 @@
+"""Adapters under the frameworks' own names: ``import oneflow`` gives ``collshim.oneflow``."""

@@ -1,0 +1,285 @@
+"""Adapters under the frameworks' own names: ``import oneflow`` gives ``collshim.oneflow``.
+
+    with collshim.stand_in("oneflow"):        # for a block of code
+        import oneflow as flow
+    collshim run --as oneflow -n 2 script.py  # for the ranks of a script
+
+The program's own code gets the stand-in, and so do libraries that cannot do without the framework. A library that only
+looks whether it is there (``try: import oneflow``, ``importlib.util.find_spec("oneflow")``) finds what it would find
+without this: nothing, or the real package. Where the real package is loaded already, as torch always is, libraries keep
+it. ``sys.modules`` has the stand-in's modules under the framework's names, unless it has the real ones.
+
+Interpreters that this process starts stand in as well: COLLSHIM_STAND_IN names the frameworks, and PYTHONPATH leads to
+a ``sitecustomize`` that reads it (and runs the one that it hides). All of it ends with the block.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from collshim.errors import ArgumentValueError
+from collshim.frameworks import FRAMEWORKS
+from collshim.standing_in import importers
+
+_VARIABLE = "COLLSHIM_STAND_IN"
+_STARTUP = str(Path(__file__).parent / "startup")
+
+
+class _StandIns:
+    """The frameworks that are stood in for now, how often each was asked for, and what was loaded of each before."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.counts: dict[str, int] = {}
+        self.before: dict[str, dict[str, ModuleType]] = {}
+        self.hiding = threading.local()
+        self.importing: Callable[..., Any] = builtins.__import__
+        self.import_module = importlib.import_module
+        self.find_spec = importlib.util.find_spec
+
+    def framework(self, name: str) -> str | None:
+        """The framework that a module's name is of, where it is stood in for."""
+        top = name.partition(".")[0]
+        return top if self.counts.get(top) else None
+
+    def is_for(self, framework: str, frame: Any, *, looks: bool = False) -> bool:
+        """Whether the code in ``frame`` gets the stand-in; ``looks``: it asks for a spec alone."""
+        if getattr(self.hiding, "on", False):
+            return False
+        if frame is None:  # Python itself asks, for ``python -m``
+            return True
+        if importers.package(frame) in (framework, "collshim"):
+            return False
+        if not importers.is_library(frame):
+            return True
+        return not (self.before[framework] or looks or importers.is_guarded(frame))
+
+    def begin(self, framework: str) -> None:
+        with self.lock:
+            self.counts[framework] = self.counts.get(framework, 0) + 1
+            if self.counts[framework] == 1:
+                self.before[framework] = _loaded(framework)
+                with self.passing():
+                    self.import_module(f"collshim.{framework}")
+                self.before[framework] = _loaded(framework)  # the adapter may need the real one, as torch's does
+                self.mirror(framework)
+            if sum(self.counts.values()) == 1:
+                self._hook()
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Imports of this thread find what is there."""
+        was = getattr(self.hiding, "on", False)
+        self.hiding.on = True
+        try:
+            yield
+        finally:
+            self.hiding.on = was
+
+    def end(self, framework: str) -> None:
+        with self.lock:
+            self.counts[framework] -= 1
+            if self.counts[framework] == 0:
+                for name, module in _loaded(framework).items():
+                    if module.__name__.startswith("collshim.") or name not in self.before[framework]:
+                        del sys.modules[name]
+                sys.modules.update(self.before[framework])
+            if not any(self.counts.values()):
+                self._unhook()
+
+    def mirror(self, framework: str) -> None:
+        """Enter the adapter's modules under the framework's names, where the real ones are not loaded."""
+        if self.before[framework]:
+            return
+        ours = f"collshim.{framework}"
+        for name, module in list(sys.modules.items()):
+            if name == ours or name.startswith(f"{ours}."):
+                sys.modules[name.removeprefix("collshim.")] = module
+
+    @contextmanager
+    def hidden(self, framework: str) -> Iterator[None]:
+        """``sys.modules`` as it would be without the stand-in; real modules that are loaded meanwhile are kept."""
+        with self.lock:
+            ours = _loaded(framework)
+            for name in ours:
+                del sys.modules[name]
+            sys.modules.update(self.before[framework])
+            try:
+                with self.passing():
+                    yield
+            finally:
+                self.before[framework] = _loaded(framework)
+                if not self.before[framework]:
+                    sys.modules.update(ours)
+
+    def _hook(self) -> None:
+        self.importing = builtins.__import__
+        self.import_module, self.find_spec = importlib.import_module, importlib.util.find_spec
+        builtins.__import__ = _import
+        importlib.import_module = _import_module
+        importlib.util.find_spec = _find_spec
+        sys.meta_path.insert(0, _ALIASES)
+
+    def _unhook(self) -> None:
+        builtins.__import__ = self.importing
+        importlib.import_module, importlib.util.find_spec = self.import_module, self.find_spec
+        sys.meta_path.remove(_ALIASES)
+
+
+def _loaded(framework: str) -> dict[str, ModuleType]:
+    """What ``sys.modules`` has under the framework's names."""
+    found = sys.modules.items()
+    return {name: module for name, module in list(found) if name == framework or name.startswith(f"{framework}.")}
+
+
+_STATE = _StandIns()
+
+
+def _import(
+    name: str,
+    globals: Mapping[str, Any] | None = None,
+    locals: Mapping[str, Any] | None = None,
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> Any:
+    """``__import__`` in which the name of a framework means its stand-in, for those who get it."""
+    framework = _STATE.framework(name) if level == 0 else None
+    if framework is None or getattr(_STATE.hiding, "on", False):
+        return _STATE.importing(name, globals, locals, fromlist, level)
+    if _STATE.is_for(framework, importers.importer()):
+        module = _STATE.importing(f"collshim.{name}", globals, locals, fromlist, 0)
+        _STATE.mirror(framework)
+        return module if fromlist else sys.modules[f"collshim.{framework}"]
+    with _STATE.hidden(framework):
+        return _STATE.importing(name, globals, locals, fromlist, level)
+
+
+def _import_module(name: str, package: str | None = None) -> ModuleType:
+    """``importlib.import_module``, likewise."""
+    framework = _STATE.framework(name)
+    if framework is None or getattr(_STATE.hiding, "on", False):
+        return _STATE.import_module(name, package)
+    if _STATE.is_for(framework, importers.importer()):
+        module = _STATE.import_module(f"collshim.{name}")
+        _STATE.mirror(framework)
+        return module
+    with _STATE.hidden(framework):
+        return _STATE.import_module(name, package)
+
+
+def _find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
+    """``importlib.util.find_spec``, likewise; a library that asks only looks."""
+    framework = _STATE.framework(name)
+    if framework is None or getattr(_STATE.hiding, "on", False):
+        return _STATE.find_spec(name, package)
+    if _STATE.is_for(framework, importers.importer(), looks=True):
+        return _ALIASES.alias(name)
+    with _STATE.hidden(framework):
+        return _STATE.find_spec(name, package)
+
+
+class _Aliases(MetaPathFinder, Loader):
+    """Finds a framework's modules as the adapter's, for code that imports by other ways than the three above."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        framework = _STATE.framework(fullname)
+        if framework is None or not _STATE.is_for(framework, importers.importer()):
+            return None
+        return self.alias(fullname)
+
+    def alias(self, fullname: str) -> ModuleSpec | None:
+        """The spec of an adapter's module under the framework's name."""
+        spec = _STATE.find_spec(f"collshim.{fullname}")
+        if spec is None:
+            return None
+        found = ModuleSpec(fullname, self, origin=spec.origin, is_package=spec.submodule_search_locations is not None)
+        found.has_location = spec.has_location
+        return found
+
+    def get_code(self, fullname: str) -> Any:
+        """The code of the adapter's module, for ``python -m``."""
+        spec = _STATE.find_spec(f"collshim.{fullname}")
+        loader: Any = None if spec is None else spec.loader
+        return None if loader is None else loader.get_code(f"collshim.{fullname}")
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = _STATE.import_module(f"collshim.{spec.name}")
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: it has run. The import system has just given it another spec, which is undone."""
+        spec = module.__spec__
+        if spec is not None and spec.loader is self:
+            module.__spec__ = spec.loader_state
+
+
+_ALIASES = _Aliases()
+
+
+@contextmanager
+def stand_in(*frameworks: str) -> Iterator[Any]:
+    """For a block of code, ``import oneflow`` gives ``collshim.oneflow``; see the module. The first one's module.
+
+    Raises:
+        ArgumentValueError: no framework that collshim has an adapter for.
+    """
+    require(frameworks)
+    changed = environment(frameworks)
+    before = {name: os.environ.get(name) for name in changed}
+    begun: list[str] = []
+    try:
+        for framework in frameworks:
+            _STATE.begin(framework)
+            begun.append(framework)
+        os.environ.update(changed)
+        yield sys.modules[f"collshim.{frameworks[0]}"]
+    finally:
+        for framework in reversed(begun):
+            _STATE.end(framework)
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def require(frameworks: Sequence[str]) -> None:
+    """Refuse what is no framework.
+
+    Raises:
+        ArgumentValueError: so it is, or there is none.
+    """
+    unknown = [framework for framework in frameworks if framework not in FRAMEWORKS]
+    if unknown or not frameworks:
+        names = ", ".join(map(repr, unknown)) or "nothing"
+        raise ArgumentValueError(f"stand_in: the framework is {names}, should be one of {', '.join(FRAMEWORKS)}")
+
+
+def environment(frameworks: Sequence[str]) -> dict[str, str]:
+    """The variables by which started interpreters stand in for these frameworks, beside those named already."""
+    named = [name for name in os.environ.get(_VARIABLE, "").split(",") if name]
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != _STARTUP]
+    names = list(dict.fromkeys((*named, *frameworks)))
+    return {_VARIABLE: ",".join(names), "PYTHONPATH": os.pathsep.join((_STARTUP, *paths))}
+
+
+def begin(frameworks: Sequence[str]) -> MetaPathFinder:
+    """Stand in for these frameworks for as long as the process lives; the finder of their modules."""
+    require(frameworks)
+    for framework in frameworks:
+        _STATE.begin(framework)
+    return _ALIASES

@@ -1,0 +1,133 @@
+"""What Python runs as it starts, if PYTHONPATH leads here: stand-ins for the frameworks of COLLSHIM_STAND_IN.
+
+collshim, and torch with it, are imported when a framework is, and not before.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import module_from_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+_FRAMEWORKS = [name for name in os.environ.get("COLLSHIM_STAND_IN", "").split(",") if name]
+_MACHINERY = ("importlib", "_frozen_importlib", "runpy", __name__)
+
+
+class _First(MetaPathFinder):
+    """Waits for the first import of a framework, and begins to stand in for all of them.
+
+    collshim itself imports the real torch, perhaps before anybody else asks for torch: that is not waited for.
+    """
+
+    def __init__(self) -> None:
+        self.waits = True
+        self._importing: Callable[..., Any] = builtins.__import__
+        self._import_module = importlib.import_module
+        self._hooks = self.import_name, self.import_module
+        builtins.__import__, importlib.import_module = self._hooks
+        sys.meta_path.insert(0, self)
+
+    def import_name(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        """``__import__``."""
+        if level == 0 and self._is_waited_for(name, _name_of(globals or {})):
+            self._begin()
+            return builtins.__import__(name, globals, locals, fromlist, level)
+        return self._importing(name, globals, locals, fromlist, level)
+
+    def import_module(self, name: str, package: str | None = None) -> ModuleType:
+        """``importlib.import_module``."""
+        if self._is_waited_for(name, _importer()):
+            self._begin()
+            return importlib.import_module(name, package)
+        return self._import_module(name, package)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """For code that imports by other ways than these two."""
+        if not self._is_waited_for(fullname, _importer()):
+            return None
+        found = self._begin().find_spec(fullname, path, target)
+        if found is None and fullname in sys.modules:  # meanwhile: it must not run twice
+            return ModuleSpec(fullname, _Loaded(sys.modules[fullname]))
+        return found
+
+    def _is_waited_for(self, name: str, importer: str) -> bool:
+        framework = name.partition(".")[0]
+        if not self.waits or framework not in _FRAMEWORKS or importer.partition(".")[0] in ("collshim", framework):
+            return False
+        return not any(map(_is_being_imported, ("collshim", framework)))  # of which this may be a part
+
+    def _begin(self) -> MetaPathFinder:
+        self.waits = False
+        if (builtins.__import__, importlib.import_module) == self._hooks:
+            builtins.__import__, importlib.import_module = self._importing, self._import_module
+        root = str(_HERE.parents[2])
+        if root not in sys.path:
+            sys.path.append(root)  # of a checkout
+        from collshim.standing_in import stand_in
+
+        return stand_in.begin(_FRAMEWORKS)
+
+
+class _Loaded(Loader):
+    """Gives a module that is loaded already."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module, self._spec = module, module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It has run; the import system has just given it another spec, which is undone."""
+        module.__spec__ = self._spec
+
+
+def _is_being_imported(package: str) -> bool:
+    """Whether a module of the package has not come to its end yet."""
+    found = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == package]
+    return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in found)
+
+
+def _importer() -> str:
+    """The name of the module that imports: the nearest that is no part of importing itself."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _MACHINERY:
+        frame = frame.f_back
+    return _name_of(frame.f_globals)
+
+
+def _name_of(module: Mapping[str, Any]) -> str:
+    """The name of the module with these globals, also if it runs as ``__main__`` by ``python -m``."""
+    spec = module.get("__spec__")
+    return str(module.get("__name__", "") if spec is None else spec.name)
+
+
+def _run_the_hidden_one() -> None:
+    """Run the ``sitecustomize`` that would have run, had PYTHONPATH not led here."""
+    others = [path for path in sys.path if Path(path).resolve() != _HERE]
+    spec = PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(module_from_spec(spec))
+
+
+if _FRAMEWORKS:
+    _First()
+_run_the_hidden_one()

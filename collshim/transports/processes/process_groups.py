@@ -1,0 +1,151 @@
+"""The ProcessGroups of a process: how they are made over the store of its world, and which of them still end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
+
+from collshim.accelerator import ACCELERATOR
+from collshim.calls.site import caller
+from collshim.errors import CollshimError, DeadlineError
+from collshim.transports.dropping import never_free
+from collshim.transports.processes.backend import accelerators_backend_type
+from collshim.transports.processes.gloo_device import CONNECTS_LATER, GlooDevice
+from collshim.transports.processes.nccl.group import made_nccl, nccl_is_there
+from collshim.transports.rendezvous.making import Assembly, Mesh
+from collshim.transports.rendezvous.world import ProcessWorld
+from collshim.transports.sockets.descriptors import require_descriptors
+
+_PATIENCE = 10
+"""gloo's own deadline in multiples of ours: our waits name the missing ranks, gloo's would only end the group."""
+_TRIES = 5
+"""How often gloo tries to connect, each time as long as its deadline."""
+_TIMEOUT_STAYS = not hasattr(ProcessGroup, "all_gather_single")  # torch 2.6: a call's is what gloo was made with
+_OF_GLOO = "0"
+"""The prefix of gloo's own keys in the store of a group, as in torch 2.13."""
+
+
+def keys_of_gloo(size: int) -> list[str]:
+    """Return the keys that gloo leaves in the store of a group of ``size`` ranks."""
+    return [] if CONNECTS_LATER else [f"{_OF_GLOO}/{rank}" for rank in range(size)]
+
+
+class ProcessGroups:
+    """Makes the ProcessGroups of one process, over the store of its world.
+
+    Args:
+        world: the process's world; when it is closed, it waits for the ends of NCCL's groups.
+
+    Attributes:
+        ending: the groups that a thread is ending.
+        ending_nccl: NCCL's groups that are ending, by the thread that ends each.
+    """
+
+    def __init__(self, world: ProcessWorld) -> None:
+        self.world = world
+        self.ending: list[list[ProcessGroup]] = []
+        self.ending_nccl: dict[threading.Thread, ProcessGroup] = {}
+        self._device: GlooDevice | None = None
+        self._making, self._device_lock = threading.Lock(), threading.Lock()
+        world.at_close(self._await_nccl, abandon=self._abandon)
+
+    def make(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
+        """Make a ProcessGroup: gloo for CPU tensors and, if ``cuda`` and NCCL is available, NCCL for CUDA tensors.
+
+        Raises:
+            DeadlineError, PeerError: a rank is missing, or the store does not answer.
+            WorldError: the process may not open as many files as the group needs.
+        """
+        require_descriptors(len(ranks))
+        with self._store() as store:
+            return self._make(PrefixStore(key, store), key, ranks, cuda)
+
+    @contextmanager
+    def _store(self) -> Iterator[Any]:
+        """The store that gloo makes a group by; threads that make groups at once each get a connection of their own.
+
+        While gloo waits in the store for the other ranks, no other question gets through. Two threads that share a
+        connection would wait for each other if another rank's threads came in another order.
+        """
+        if not self._making.acquire(blocking=False):
+            yield self.world.another_store()
+            return
+        try:
+            yield self.world.store
+        finally:
+            self._making.release()
+
+    def _make(self, store: Any, key: str, ranks: Sequence[int], cuda: bool) -> ProcessGroup:
+        world = self.world
+        rank, size = list(ranks).index(world.rank), len(ranks)
+        world.announce()
+        group = ProcessGroup(store, rank, size)
+        limit = world.making_deadline
+        world.stalls.post_making(ranks, caller().site())
+        try:
+            with world.blame_server(ranks):
+                parts = world.client, world.stalls, world.rank, ranks, key, world.refuse
+                Assembly(*parts).wait(limit, world.timeout)
+                device, seconds = self._gloo_device(), world.seconds_left()
+                mesh = Mesh(*parts)
+                gloo = mesh.made(lambda: self._gloo(store, rank, size, device, seconds), limit, world.timeout)
+        except CollshimError:
+            world.stalls.give_up()
+            raise
+        finally:
+            world.stalls.clear()
+        group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
+        group._set_default_backend(ProcessGroup.BackendType.GLOO)
+        if cuda and nccl_is_there():
+            self._add_nccl(group, store, key, ranks)
+        return group
+
+    def _add_nccl(self, group: ProcessGroup, store: Any, key: str, ranks: Sequence[int]) -> None:
+        nccl = made_nccl(PrefixStore("nccl", store), key, ranks, group.rank(), self.world.timeout)
+        group._register_backend(torch.device(ACCELERATOR), accelerators_backend_type(), nccl)
+        named: Any = group  # its stubs have a type for names that older releases lack
+        named._set_group_name(key)
+        group._set_group_desc("collshim")
+
+    def _gloo(self, store: Any, rank: int, size: int, device: GlooDevice, seconds: float) -> Any:
+        options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # not in torch's stubs
+        patience = _PATIENCE * self.world.timeout if _TIMEOUT_STAYS else seconds / _TRIES
+        options._timeout = timedelta(seconds=patience)
+        with device.listening() as options._devices:
+            gloo = ProcessGroupGloo(store, rank, size, options)
+        gloo._set_default_timeout(timedelta(seconds=_PATIENCE * self.world.timeout))
+        return gloo
+
+    def _gloo_device(self) -> GlooDevice:
+        with self._device_lock:
+            if self._device is None:
+                self._device = GlooDevice(self.world.interface, self.world.address)
+            return self._device
+
+    def _await_nccl(self) -> None:
+        """Wait until NCCL's groups have ended, which may need the other ranks.
+
+        A group that has not ended at the deadline stays with its thread: torch would wait for it before it aborts, and
+        then abort a communicator that is gone.
+        """
+        limit = time.monotonic() + self.world.timeout
+        for thread in list(self.ending_nccl):
+            thread.join(max(0.0, limit - time.monotonic()))
+        late = list(self.ending_nccl.values())
+        never_free(late)
+        if late:
+            groups = "1 group" if len(late) == 1 else f"{len(late)} groups"
+            text = f"NCCL did not shut down {groups} within {self.world.timeout:g} s"
+            raise DeadlineError(f"closing the world: {text}; other ranks may not have closed them")
+
+    def _abandon(self) -> None:
+        """Keep the groups that still end: their destructors would wait for calls that no other rank makes."""
+        for groups in self.ending:
+            never_free(groups)

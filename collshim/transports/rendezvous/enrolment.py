@@ -1,0 +1,140 @@
+"""How processes join a world: each claims its rank once, and all were told the same size and run the same releases."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from secrets import token_hex
+from typing import Any, NoReturn
+
+import torch
+
+from collshim.errors import WorldError
+from collshim.transports.rendezvous.client import StoreClient
+from collshim.transports.sockets.connections import Connections
+
+_GRACE = 0.3
+"""Seconds that the ranks of a world that contradicts itself get to say what each was told."""
+
+_CONNECT_SECONDS = 1.0
+
+_MOST_NAMED = 64
+"""Ranks that an error names."""
+
+_WHAT = {
+    "size": "the size of the world",
+    "collshim": "the version of collshim",
+    "torch": "the version of torch",
+}
+"""What all ranks must have alike."""
+
+
+class Enrolment:
+    """What a rank says of itself when it joins a world, compared with what the first rank that came said.
+
+    Args:
+        client: the world's store.
+        rank, size: which rank this process was told to be, of how many.
+        connections: where this process listens at ``host``, by which others see that it lives.
+        has_left: whether the process that had a rank has left the world.
+
+    Attributes:
+        is_member: whether no other process has this rank.
+        is_refused: whether this rank knows that the ranks disagree.
+    """
+
+    is_member = False
+    is_refused = False
+
+    def __init__(
+        self,
+        client: StoreClient,
+        rank: int,
+        size: int,
+        connections: Connections,
+        host: str,
+        has_left: Callable[[int], bool],
+    ) -> None:
+        self._client = client
+        self._connections = connections
+        self._has_left = has_left
+        self._rank = rank
+        place, machine = (host, connections.port), socket.gethostname()
+        versions = {"collshim": sys.modules["collshim"].__version__, "torch": str(torch.__version__)}
+        self._own: dict[str, Any] = {"size": size, **versions, "rank": rank, "place": place, "host": machine}
+        self._own |= {"pid": os.getpid(), "token": token_hex(8)}
+        self._conflict = ""
+
+    def join(self, seconds: float) -> None:
+        """Claim this rank, and compare what all ranks must have alike; within so many seconds.
+
+        Raises:
+            WorldError: another process has this rank, or had it; or the ranks disagree.
+        """
+        other = self._claimed(f"members/{self._rank}", seconds)
+        if other["token"] != self._own["token"]:
+            raise WorldError(
+                f"rank {self._rank} is there twice: process {other['pid']} on {other['host']} has joined the world as "
+                f"rank {self._rank} already, and process {self._own['pid']} on {self._own['host']} was told to be it "
+                "too (RANK, or the rank given to init)"
+            )
+        self.is_member = True
+        first = self._claimed("members/first", seconds)
+        self._conflict = f"conflict/{first['token']}"
+        for what in _WHAT:
+            if first[what] != self._own[what]:
+                self._object(what, max(first["size"], self._own["size"]))
+
+    def _claimed(self, key: str, seconds: float) -> dict[str, Any]:
+        """Whose record stands under a key: this rank's, if no other process has written it before.
+
+        One that ended before the world was made has left its place to another.
+        """
+        own, found = json.dumps(self._own), ""
+        while True:
+            found = self._client.first(key, own, found, seconds=seconds)
+            record: dict[str, Any] = json.loads(found)
+            if record["token"] == self._own["token"] or self._has_left(record["rank"]) or _lives(*record["place"]):
+                return record
+
+    def _object(self, what: str, size: int) -> NoReturn:
+        """Tell all ranks what every one of them was told, as far as they have come until now, and raise it."""
+        keys, limit = [f"members/{rank}" for rank in range(min(size, _MOST_NAMED))], time.monotonic() + _GRACE
+        texts = self._client.get(keys)
+        while "" in texts and time.monotonic() < limit:
+            time.sleep(0.02)
+            texts = self._client.get(keys)
+        records = [json.loads(text) for text in texts if text]
+        told = ", ".join(f"rank {record['rank']} has {record[what]}" for record in records)
+        text = self._client.first(self._conflict, f"the ranks disagree on {_WHAT[what]}: {told}, should be the same")
+        self.is_refused = True
+        self._connections.open({record["rank"]: tuple(record["place"]) for record in records})
+        self._connections.talk.object([record["rank"] for record in records if record["rank"] != self._rank], text)
+        raise WorldError(text)
+
+    def refuse(self) -> None:
+        """Raise if a rank has objected."""
+        text = self._client.get([self._conflict])[0] if self._conflict else ""
+        if text:
+            self.is_refused = True
+            raise WorldError(text)
+
+    def others(self) -> Sequence[int]:
+        """The ranks that have joined, beyond what this one takes for the size of the world too."""
+        keys = [f"members/{rank}" for rank in range(_MOST_NAMED)]
+        return [rank for rank, text in enumerate(self._client.get(keys)) if text and rank != self._rank]
+
+
+def _lives(host: str, port: int) -> bool:
+    """Whether the process that listens there still does; one that does not answer in time may."""
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,319 @@
+"""Which ranks are missing from a call between processes, and where they are instead, through the world's store."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from threading import get_ident
+from typing import NamedTuple, TypeVar
+
+from torch.distributed import DistNetworkError
+
+from collshim.calls.call import Call
+from collshim.errors import DeadlineError
+from collshim.transports.rendezvous.client import StoreClient, StoreSilentError
+from collshim.transports.waiting import chain_of, missing_text
+
+T = TypeVar("T")
+
+GRACE = 0.5
+"""Seconds that an expired rank gives its peers to tell where they wait."""
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
+"""Seconds between two questions to the store."""
+
+_SETTLING = "settling"
+"""Stands where a failure's text will: a rank gave up, so none may go on, and reads which ranks are missing."""
+
+_ANSWER_SECONDS = 0.3
+"""Seconds that a rank gets to say which line of the program it runs."""
+
+_MOST_ASKED = 16
+"""Ranks that are asked for it."""
+
+_NOWHERE = "is in no collective, or its process has ended"
+
+
+class _Wait(NamedTuple):
+    """A call that a thread of a rank waits in; ``awaited`` are the global ranks that it waits for."""
+
+    group: str
+    sequence: int
+    awaited: list[int]
+    text: str
+
+
+class _Entry(NamedTuple):
+    """What a rank has said of itself.
+
+    Attributes:
+        waits: the calls that its threads wait in.
+        said: what it did last, if a wait failed; else empty.
+        left: why it makes no further call; empty while it may.
+        came: by group, to how many calls it had come when it left.
+    """
+
+    waits: list[_Wait]
+    said: str
+    left: str
+    came: dict[str, int]
+
+    @property
+    def whereabouts(self) -> str:
+        """Where the rank is; empty if it did not say."""
+        waits = " and in ".join(wait.text for wait in self.waits)
+        return self.left or (f"waits in {waits}" if waits else self.said)
+
+
+_SILENT = _Entry([], "", "", {})
+
+
+class StallInspector:
+    """What this rank tells the others about its waits, and reads of theirs. ``rank`` is the global one.
+
+    If the store is gone, or silent, nothing is known of the others.
+
+    Attributes:
+        places: asks ranks which line of the program they run, for so many seconds; their answers by rank.
+    """
+
+    def __init__(self, client: StoreClient, rank: int) -> None:
+        self.places: Callable[[Sequence[int], float], dict[int, str]] = lambda ranks, seconds: {}
+        self._client = client
+        self._rank = rank
+        self._changing = threading.RLock()  # of several threads each has a wait of its own
+        self._waits: dict[int, _Wait] = {}
+        self._failed: set[int] = set()
+        self._said = self._left = ""
+        self._came: dict[str, int] = {}
+        self._lost = False
+
+    def post(self, group: str, sequence: int, call: Call, awaited: Sequence[int]) -> None:
+        """Say that this thread waits in ``call``, the ``sequence``-th of ``group``, for these global ranks, or some."""
+        self._post(_Wait(group, sequence, [*awaited], str(call)))
+
+    def post_making(self, ranks: Sequence[int], site: str) -> None:
+        """Say that this thread makes a group of these global ranks, which waits for all of them."""
+        self._post(_Wait("", 0, [], f"making a group of the world's ranks {list(ranks)} at {site}"))
+
+    def _post(self, wait: _Wait) -> None:
+        with self._changing:
+            self._waits[get_ident()] = wait
+            self._client.post(_key(self._rank), self._own())
+
+    def _own(self) -> str:
+        return json.dumps(_Entry([*self._waits.values()], self._said, self._left, self._came))
+
+    def clear(self) -> None:
+        """Say that this thread waits no longer, if it said that it did; if the group failed, that it gave up."""
+        with self._changing:
+            wait, failed = self._waits.pop(get_ident(), None), get_ident() in self._failed
+            self._failed.discard(get_ident())
+            if wait is not None:
+                self._said = f"gave up {wait.text}" if failed else ""
+                self._client.post(_key(self._rank), self._own())
+
+    def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
+        """Say that ``group`` has failed; the kind and text of the first rank that said so, which all ranks raise."""
+        self.give_up(group)
+        own = f"{kind}\n{text}"
+        first = self._ask(lambda: self._first_failure(group, own), own)
+        kind, _, text = first.partition("\n")
+        return kind, text
+
+    def ended(self, group: str) -> tuple[str, str] | None:
+        """The kind and text of the failure that a rank of ``group`` wrote, or None."""
+        key, limit = end_key(group), time.monotonic() + 2 * GRACE
+        failure = self._texts([key])[0]
+        while failure == _SETTLING and time.monotonic() < limit:
+            time.sleep(0.02)
+            failure = self._texts([key])[0]
+        if not failure:
+            return None
+        if failure == _SETTLING:
+            return DeadlineError.__name__, "a rank gave this group's call up, and ended before it said why"
+        kind, _, text = failure.partition("\n")
+        return kind, text
+
+    def _first_failure(self, group: str, own: str) -> str:
+        """The failure that stands, ``own`` if none did."""
+        failure = self._client.first(end_key(group), own)
+        return self._client.first(end_key(group), own, _SETTLING) if failure == _SETTLING else failure
+
+    def give_up(self, group: str = "") -> None:
+        """What this thread waits in, and others in ``group``, has failed: their next ``clear`` says so."""
+        with self._changing:
+            waits = {ident for ident, wait in self._waits.items() if group and wait.group.startswith(group)}
+            self._failed |= waits | {get_ident()}
+
+    def leave(self, why: str, came: dict[str, int]) -> None:
+        """Say that this rank makes no further call, and to how many it has come in each group."""
+        with self._changing:
+            self._left, self._came = why, came
+            key, entry = _key(self._rank), self._own()
+        self._ask(lambda: self._client.set(key, entry), None)
+
+    def close(self, group: str, came: int) -> None:
+        """Say that this rank has closed its end of ``group``, in which it has come to so many calls."""
+        self._client.post(_closed_key(group, self._rank), str(came))
+
+    def any_left(self, ranks: Sequence[int], group: str = "") -> bool:
+        """Whether one of these global ranks has said that it makes no further call, or none in ``group``."""
+        others = [rank for rank in ranks if rank != self._rank]
+        entries, closed = self._entries_of(others, group)
+        return any(entry.left for entry in entries) or any(closed)
+
+    def await_leaving(self, ranks: Sequence[int], group: str) -> None:
+        """Give ranks whose connection broke time to say that they have left, or closed ``group``."""
+        limit = time.monotonic() + GRACE
+        while ranks and not self.any_left(ranks, group) and time.monotonic() < limit and not self._unknown():
+            time.sleep(0.02)
+
+    def has_left(self, rank: int) -> bool:
+        """Whether the process of this global rank, another one's or an earlier one of this rank, has left the world."""
+        return bool(self._entries([rank])[0].left)
+
+    def never_come(self, group: str, ranks: Sequence[int], sequence: int) -> bool:
+        """Whether a rank of a group has left, or closed it, before it came to the ``sequence``-th call.
+
+        A rank that came to the call and left since is no reason to end it.
+        """
+        for rank, entry, closed in zip(ranks, *self._entries_of(ranks, group), strict=True):
+            if rank != self._rank and (closed or entry.left):
+                came = int(closed) if closed else entry.came.get(group, 0)
+                if came <= sequence:
+                    return True
+        return False
+
+    def whereabouts(self, rank: int, group: str = "") -> str:
+        """Where this global rank is, for error texts; and whether it has closed ``group``."""
+        return self._placed([rank], group)[0]
+
+    def _placed(self, ranks: Sequence[int], group: str) -> list[str]:
+        """Where each of these global ranks is; of those that do not say, which line of the program they run."""
+        entries, closed = self._entries_of(ranks, group)
+        unknown = self._unknown()
+        said = [unknown or entry.whereabouts for entry in entries]
+        silent = [rank for rank, text in zip(ranks, said, strict=True) if not text][:_MOST_ASKED]
+        answers = self.places(silent, _ANSWER_SECONDS) if silent else {}
+        texts = [text or answers.get(rank, _NOWHERE) for rank, text in zip(ranks, said, strict=True)]
+        has_closed = [bool(word) and not entry.left for word, entry in zip(closed, entries, strict=True)]
+        return [
+            f"has closed this group and {text}" if has else text for has, text in zip(has_closed, texts, strict=True)
+        ]
+
+    def missing_text(self, group: str, ranks: Sequence[int], sequence: int, call: Call, *, ends: bool = True) -> str:
+        """The error text that names the ranks (in the group) that do not wait in this call, and where they are.
+
+        With ``ends`` nobody goes on meanwhile, and the others get time to say where they wait.
+        """
+        if ends:
+            self._ask(lambda: self._client.first(end_key(group), _SETTLING), "")
+        limit = time.monotonic() + (GRACE if ends else 0.0)
+        absent, present = self._attendance(group, ranks, sequence)
+        while absent and time.monotonic() < limit and not self._unknown():
+            time.sleep(0.05)
+            absent, present = self._attendance(group, ranks, sequence)
+        owners = [ranks[rank] for rank in absent]
+        placed = list(zip(absent, self._placed(owners, group), strict=True))
+        return missing_text(str(call), placed, present, ranks) + self.chain(owners, ranks)
+
+    def _attendance(self, group: str, ranks: Sequence[int], sequence: int) -> tuple[list[int], list[tuple[int, str]]]:
+        """The ranks that do not wait in this call of the group; those that do, and their calls."""
+        absent, present = list[int](), list[tuple[int, str]]()
+        for rank, (owner, entry) in enumerate(zip(ranks, self._entries(ranks), strict=True)):
+            wait = next((wait for wait in entry.waits if (wait.group, wait.sequence) == (group, sequence)), None)
+            if wait is not None:
+                present.append((rank, wait.text))
+            elif owner != self._rank:
+                absent.append(rank)
+        return absent, present
+
+    def _entries(self, owners: Sequence[int]) -> list[_Entry]:
+        return [_entry(text) for text in self._texts([_key(owner) for owner in owners])]
+
+    def _entries_of(self, owners: Sequence[int], group: str) -> tuple[list[_Entry], list[str]]:
+        """What ranks have said of themselves, and of each to how many calls it had come when it closed ``group``."""
+        if not group:
+            return self._entries(owners), [""] * len(owners)
+        texts = self._texts([*map(_key, owners), *(_closed_key(group, owner) for owner in owners)])
+        return [*map(_entry, texts[: len(owners)])], texts[len(owners) :]
+
+    def _awaited(self, owner: int) -> list[int]:
+        """The global ranks that a rank waits for: of those that it named, the ones that are not in the same call."""
+        (entry,) = self._entries([owner])
+        found = list[int]()
+        for wait in entry.waits:
+            for rank, other in zip(wait.awaited, self._entries(wait.awaited), strict=True):
+                is_there = any(own[:2] == wait[:2] for own in other.waits)
+                if rank != owner and not is_there and rank not in found:
+                    found.append(rank)
+        return found
+
+    def chain(self, absent: Sequence[int], ranks: Sequence[int]) -> str:
+        """Whom these global ranks wait for in turn, for error texts; see ``chain_of``."""
+        return chain_of(absent, self._awaited, self.whereabouts, self._rank, ranks)
+
+    def _texts(self, keys: Sequence[str]) -> list[str]:
+        return self._ask(lambda: self._client.get(keys), [""] * len(keys)) if keys else []
+
+    def _unknown(self) -> str:
+        """Why the other ranks cannot be asked; empty if they can."""
+        if self._lost:
+            return f"cannot be asked: {self._client.server}, which served the store, has ended"
+        silent = self._client.silent_for
+        if silent:
+            server = f"{self._client.server}, which serves the store,"
+            return f"cannot be asked: {server} has not answered for {silent:.1f} s"
+        return ""
+
+    def _ask(self, question: Callable[[], T], otherwise: T) -> T:
+        try:
+            return question()
+        except DistNetworkError:
+            self._lost = True
+        except StoreSilentError:
+            pass
+        return otherwise
+
+
+def _entry(text: str) -> _Entry:
+    if not text:
+        return _SILENT
+    waits, said, left, came = json.loads(text)
+    return _Entry([_Wait(*wait) for wait in waits], said, left, came)
+
+
+def end_key(group: str) -> str:
+    """Where the failure of a group is written in the store."""
+    return f"ended/{group}"
+
+
+def _closed_key(group: str, rank: int) -> str:
+    return f"closed/{group}/{rank}"
+
+
+def keys_of(group: str, ranks: Sequence[int]) -> list[str]:
+    """What the global ranks of a group have left in the store here."""
+    return [end_key(group), *(_closed_key(group, rank) for rank in ranks)]
+
+
+def _key(rank: int) -> str:
+    return f"waits/{rank}"
+
+
+def comes_by(question: Callable[[], bool], end: float, longest: float = _LONGEST_PAUSE) -> bool:
+    """Whether the answer is yes by then; asked again and again, at most ``longest`` seconds apart.
+
+    The store's own wait, when it expires, prints warnings and may look up host names for them, for seconds; and it
+    holds Ctrl-C up.
+    """
+    pause = _SHORTEST_PAUSE
+    while not question():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, longest)
+    return True

@@ -1,0 +1,371 @@
+"""A world of processes, as one of them sees it: the store, the connections, and the groups that are open."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from typing import Any, Protocol
+
+from torch.distributed import DistNetworkError, PrefixStore, TCPStore
+
+from collshim.calls.pending import PendingCalls
+from collshim.errors import CollshimError, DeadlineError, PeerError
+from collshim.transports.dropping import DROPPED
+from collshim.transports.matching import never_closed, warn_of
+from collshim.transports.rendezvous.client import StoreClient, StoreSilentError
+from collshim.transports.rendezvous.enrolment import Enrolment
+from collshim.transports.rendezvous.making import MARKS, PAUSE, making
+from collshim.transports.rendezvous.serving import LONGEST, reach_store
+from collshim.transports.rendezvous.stalls import StallInspector
+from collshim.transports.rendezvous.untold import Untold
+from collshim.transports.sockets.addresses import listening_host
+from collshim.transports.sockets.connections import Connections
+from collshim.transports.sockets.descriptors import raise_descriptor_limit
+
+_SHORTEST = 0.1
+"""Seconds that each step of making a group gets in any case: the store may answer even after the deadline."""
+
+_WITHDRAWAL_SECONDS = 1.5
+"""Seconds that the process which serves the store waits for the others if the world could not be made."""
+
+_REFUSAL_SECONDS = 10.0
+"""Seconds that it waits if the ranks disagree: all of them read the reason from the store."""
+
+LEAVE_SECONDS = 10.0
+"""Seconds that the process which serves the store waits for the others when it leaves."""
+
+
+class _Launches(Protocol):
+    """A group's calls on GPUs, as its world sees them."""
+
+    def tell(self) -> None:
+        """Write to the store how far this rank has come."""
+
+    def let_go_of_works(self) -> None:
+        """Drop the works of complete calls."""
+
+
+class _OpenGroup(Protocol):
+    """A process's end of a group, as its world sees it."""
+
+    @property
+    def key(self) -> str:
+        """The group's name in the store."""
+
+    @property
+    def sequence(self) -> int:
+        """How many collectives were posted."""
+
+    @property
+    def launches(self) -> _Launches:
+        """The group's calls on GPUs."""
+
+    def close(self) -> None:
+        """End the group on this rank."""
+
+    def abandon(self) -> None:
+        """Keep what cannot be freed: the process ends without ``close``."""
+
+    def break_(self, failure: CollshimError) -> None:
+        """End the group: its calls fail with ``failure``."""
+
+    def await_gpu(self) -> None:
+        """Wait until the GPU is done with the group's calls."""
+
+    def leaks(self) -> list[str]:
+        """Name the calls that were not waited for."""
+
+    def is_usable(self) -> bool:
+        """Check whether the group has neither failed nor been closed."""
+
+    def completed(self) -> int:
+        """Count the calls that are complete."""
+
+
+class ProcessWorld:
+    """What all groups of one process share: the world's store, its connections, and the inspector of stalls.
+
+    Args:
+        store: a torch store that all processes of the world reach.
+        rank: this process's rank in the world.
+        timeout: seconds that a group's ranks wait for each other when it is made.
+        address: the world's master; a loopback address keeps gloo off the other interfaces.
+        name: tells this world apart from the worlds that the store served before.
+        server: who serves the store; "" for this process, which then must outlive the others' need of it.
+        secret: known to all processes of the world, and to no other.
+
+    Attributes:
+        client: asks the store.
+        connections: carry messages.
+        enrolment: how this process joined; None before ``enrol``.
+        interface: the network interface from GLOO_SOCKET_IFNAME, or "".
+        making_deadline: when the group that is being made must be ready, in seconds of ``time.monotonic``.
+        pending: this rank's calls that were not waited for.
+        stalls: finds the ranks that are missing from a call.
+        store: passed to torch, which looks up the addresses of gloo's processes in it.
+        untold: failures that ended groups on GPUs and have not been reported to the program.
+    """
+
+    def __init__(
+        self,
+        store: Any,
+        rank: int,
+        timeout: float,
+        address: str = "127.0.0.1",
+        *,
+        server: str = "another process",
+        name: str = "world",
+        secret: bytes = b"",
+    ) -> None:
+        prefix = f"collshim/{name}/{hmac.digest(secret, name.encode(), 'sha256').hex()}"
+        self.store: Any = PrefixStore(prefix, store)
+        self._unprefixed, self._prefix = store, prefix
+        self.rank = rank
+        self.secret = secret
+        self.timeout = min(timeout, LONGEST)
+        self.begin_making()
+        raise_descriptor_limit()
+        self._serves = not server
+        self.client = StoreClient(store, prefix, server or f"rank {rank}", secret)
+        self.stalls = StallInspector(self.client, rank)
+        self.pending = PendingCalls()
+        self.untold = Untold()
+        self.address = address
+        self.interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
+        self._host = listening_host(address, self.interface)
+        self._is_announced = False
+        self.connections = Connections(rank, self._host, secret)
+        self.stalls.places = self.connections.talk.activities
+        self.connections.talk.end_world = lambda why: DROPPED.drop(partial(self._end, why))
+        self.enrolment: Enrolment | None = None
+        self._open: weakref.WeakSet[_OpenGroup] = weakref.WeakSet()
+        self._opening = threading.RLock()  # threads of the rank make groups while others look through them
+        self._at_close: list[Callable[[], None]] = []
+        self._at_abandon: list[Callable[[], None]] = []
+
+    def at_close(self, close: Callable[[], None], *, abandon: Callable[[], None]) -> None:
+        """Call ``close`` after the groups when the world is closed, or ``abandon`` if the process ends without."""
+        self._at_close.append(close)
+        self._at_abandon.append(abandon)
+
+    def enrol(self, size: int) -> None:
+        """Join the other ranks of the world; see ``Enrolment.join``."""
+        has_left = self.stalls.has_left
+        self.enrolment = Enrolment(self.client, self.rank, size, self.connections, self._host, has_left)
+        with self.blame_server([self.rank]):
+            self.enrolment.join(self.seconds_left())
+
+    def _end(self, why: str) -> None:
+        """End all groups: a rank has objected to the world."""
+        for group in self._groups():
+            group.break_(PeerError(why))
+
+    def refuse(self) -> None:
+        """Raise if the ranks disagree on the size of the world or on the releases that they run."""
+        if self.enrolment is not None:
+            self.enrolment.refuse()
+
+    def withdraw(self, why: str) -> None:
+        """Report to the ranks that wait for this one that the world could not be made, and close it.
+
+        A process that serves the store waits for a while, so that the others can read the reason.
+        """
+        if self.enrolment is None or self.enrolment.is_member:
+            self.leave(why)
+        if self.enrolment is not None and self._serves:
+            with suppress(StoreSilentError, DistNetworkError):
+                seconds = _REFUSAL_SECONDS if self.enrolment.is_refused else _WITHDRAWAL_SECONDS
+                self._await_leaving(self.enrolment.others(), seconds)
+        self.close()
+
+    def begin_making(self) -> None:
+        """Start the clock of the next group, or of the world: all steps of making it take ``timeout`` in total."""
+        self.making_deadline = time.monotonic() + self.timeout
+
+    def seconds_left(self) -> float:
+        """Return the seconds that are left to make the group."""
+        return max(_SHORTEST, self.making_deadline - time.monotonic())
+
+    def announce(self) -> None:
+        """Write to the store where this process listens, once.
+
+        Not before the rank is claimed: another process may have claimed the same one.
+        """
+        if not self._is_announced:
+            self.client.post(f"address/{self.rank}", f"{self._host} {self.connections.port}")
+            self._is_announced = True
+
+    def meet(self, size: int) -> None:
+        """Read from the store where the other ranks listen; all of them have come."""
+        with self.blame_server(range(size)):
+            texts = self.client.get([f"address/{rank}" for rank in range(size)], self.seconds_left())
+        places = [text.split() for text in texts]
+        self.connections.open({rank: (host, int(port)) for rank, (host, port) in enumerate(places)})
+
+    def another_store(self) -> Any:
+        """Return the store over a connection of its own."""
+        if hasattr(self.store, "clone"):
+            return self.store.clone()
+        store = self._unprefixed
+        if type(store) is not TCPStore:
+            return self.store
+        return PrefixStore(self._prefix, reach_store(store.host, store.port))
+
+    def register(self, group: _OpenGroup) -> None:
+        """Close ``group`` with the world, unless it was closed before."""
+        with self._opening:
+            self._open.add(group)
+
+    def _groups(self) -> list[_OpenGroup]:
+        with self._opening:
+            return list(self._open)
+
+    def close(self) -> None:
+        """End all groups and let go of the store, which frees its port if this process serves it."""
+        in_order = sorted(self._groups(), key=lambda group: str(group.key), reverse=True)
+        self.store = self._unprefixed = None
+        with ExitStack() as others:  # if a warning is an error, the rest is closed all the same
+            others.callback(self.untold.raise_any)
+            others.callback(self.client.close)
+            others.callback(self.connections.close)
+            for close in self._at_close:
+                others.callback(close)
+            for group in reversed(in_order):  # the same order on all ranks: the end of an NCCL group waits for them
+                others.callback(group.close)
+            warn_of(self._never_closed(), "the world")
+
+    def settle(self, *, waits: bool = True) -> None:
+        """Wait until the GPU is done with this process's calls; raise a failure that was not reported yet."""
+        for group in self._groups() if waits else ():
+            group.await_gpu()
+        self.untold.raise_any()
+
+    def abandon(self) -> None:
+        """End the process without ``close``: gloo's destructors would wait for calls that no other rank makes."""
+        for group in self._groups():
+            group.abandon()
+        for abandon in self._at_abandon:
+            abandon()
+        self.connections.close()
+        self.client.close()
+
+    def warn_of_leaks(self) -> None:
+        """Warn of calls that were not waited for, in groups that were not closed."""
+        for group in self._groups():
+            warn_of(group.leaks(), f"group {group.key}")
+        warn_of(self._never_closed(), "the world")
+
+    def _never_closed(self) -> list[str]:
+        for group in self._groups():
+            group.launches.let_go_of_works()
+        return never_closed(group for group in self._groups() if group.is_usable())
+
+    @contextmanager
+    def blame_server(self, ranks: Sequence[int]) -> Iterator[None]:
+        """Turn errors of the store into errors of making the group of ``ranks`` that name the store's server.
+
+        Raises:
+            DeadlineError: the store did not answer in time.
+            PeerError: the process that served the store has ended.
+        """
+        try:
+            yield
+        except StoreSilentError as error:
+            why = f"{self.client.server}, which serves the world's store, has not answered in time"
+            raise DeadlineError(f"{making(ranks)}: {why}") from error
+        except DistNetworkError as error:
+            why = f"{self.client.server}, which served the world's store, has ended"
+            raise PeerError(f"{making(ranks)}: {why}") from error
+
+    def fresh(self, key: str) -> str:
+        """Return ``key``, with as many "+" as it takes to name a group whose ranks have not met yet."""
+        with self.blame_server([self.rank]):
+            while self.client.check(f"{key}/data/met", seconds=self.seconds_left()):
+                key += "+"
+        return key
+
+    def made(self, key: str, ranks: Sequence[int], more: Sequence[str] = ()) -> None:
+        """Report that this rank has made the group.
+
+        The last rank to do so deletes the keys by which the ranks met, and ``more`` keys, from the store.
+        """
+
+        def tell(store: Any) -> None:
+            if store.add(f"{key}/made", 1) == len(ranks):
+                for half in ("data", "fingerprints"):
+                    for name in (*more, *(f"{mark}/{rank}" for mark in MARKS for rank in ranks)):
+                        store.delete_key(f"{key}/{half}/{name}")
+
+        with self.blame_server([self.rank]):
+            self.client.ask(tell, self.seconds_left())
+
+    def leave(self, why: str, *, stays: bool = False) -> None:
+        """Report to the other ranks that this one makes no further call, and how far it has come in each group.
+
+        If the process ``stays``, the calls that it has posted still complete; otherwise only complete calls count.
+        """
+        groups = self._groups()
+        for group in groups:
+            group.launches.tell()
+        counts = {group.key: group.sequence if stays else group.completed() for group in groups}
+        self.stalls.leave(why, counts)
+
+    def left(self, key: str, size: int, more: Sequence[str] = ()) -> None:
+        """Report that this rank has closed its end of the group.
+
+        The last rank to do so deletes the group's keys, and ``more`` keys, from the store.
+        """
+
+        def tell(store: Any) -> None:
+            if store.add(f"{key}/left", 1) == size:
+                own = (f"{key}/{name}" for name in ("made", "left", "data/met", "fingerprints/met"))
+                for name in (*own, *more):
+                    store.delete_key(name)
+
+        self.client.tell(tell)
+
+    def is_made(self, key: str, size: int) -> bool:
+        """Check whether every rank has made the group; True too if the store has ended."""
+        try:
+            return self.client.ask(lambda store: int(store.add(f"{key}/made", 0))) >= size
+        except StoreSilentError:
+            return False
+        except DistNetworkError:
+            return True
+
+    def agreed(self, key: str, own: str) -> str:
+        """Return rank 0's value of a setting that all ranks must share; this rank's own if rank 0 does not come.
+
+        Raises:
+            WorldError: the ranks disagree on the size of the world or on the releases that they run.
+        """
+        limit = self.making_deadline
+        try:
+            if self.rank == 0:
+                self.client.set(f"agreed/{key}", own, self.seconds_left())
+                return own
+            while not (word := self.client.get([f"agreed/{key}"], self.seconds_left())[0]):
+                if time.monotonic() >= limit:
+                    return own
+                self.refuse()
+                time.sleep(PAUSE)
+        except (StoreSilentError, DistNetworkError):
+            return own  # making the first group reports it
+        return word
+
+    def wait_until_left(self, size: int) -> None:
+        """Give the other ranks time to leave if this process serves the store."""
+        if self._serves:
+            self._await_leaving(range(size), LEAVE_SECONDS)
+
+    def _await_leaving(self, ranks: Sequence[int], seconds: float) -> None:
+        limit, others = time.monotonic() + seconds, [rank for rank in ranks if rank != self.rank]
+        while others and time.monotonic() < limit:
+            others = [rank for rank in others if not self.stalls.any_left([rank])]
+            time.sleep(0.005)

@@ -1,0 +1,92 @@
+"""What processes say to each other beside messages: which line of the program each runs, and why the world must end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from collshim.transports.sockets.connection import ASK, LONGEST_HEADER, OBJECT, TELL, Connection, Frame, framed
+
+TALK = (ASK, TELL, OBJECT)
+"""Kinds of frames that ``Talk`` handles."""
+
+
+class Lines(Protocol):
+    """The connections of a process, as it talks over them; see ``Connections``."""
+
+    addresses: Mapping[int, tuple[str, int]]
+
+    def write(self, peer: int, frame: bytes) -> None:
+        """Send a frame to a rank, on a connection that is made if there is none."""
+
+    def wait(self, over: Callable[[], bool], seconds: float) -> bool:
+        """Take what comes until ``over``, for at most so many seconds."""
+        ...
+
+    def end_of(self, rank: int) -> str:
+        """How the connection to a rank ended."""
+        ...
+
+
+class Talk:
+    """One process's part.
+
+    Attributes:
+        activity: says what this rank does, for others that ask.
+        end_world: is told why a rank objects to the world.
+    """
+
+    def __init__(self, lines: Lines) -> None:
+        self.activity: Callable[[], str] = lambda: ""
+        self.end_world: Callable[[str], None] = lambda why: None
+        self._lines = lines
+        self._answers: dict[int, str] = {}
+        self._asked = 0
+
+    def handle(self, connection: Connection, frame: Frame) -> None:
+        """A rank asks, answers or objects; called with the connections' lock held."""
+        if frame.kind == ASK:
+            answer = self.activity().encode()[:LONGEST_HEADER]
+            connection.write(framed(TELL, answer, number=frame.number))
+        elif frame.kind == TELL:
+            self._answers[frame.number] = frame.header.decode(errors="replace")
+        else:
+            self.end_world(frame.header.decode(errors="replace"))
+
+    def object(self, ranks: Sequence[int], why: str) -> None:
+        """Tell ranks why the world must end."""
+        for rank in ranks:
+            with suppress(OSError):  # it has ended already
+                self._lines.write(rank, framed(OBJECT, why.encode()[:LONGEST_HEADER]))
+
+    def activities(self, ranks: Sequence[int], seconds: float) -> dict[int, str]:
+        """What each of these ranks does, in words, or that its process has ended; within at most so many seconds.
+
+        Empty before the ranks know where they listen; without those that answer that they have nothing to say.
+        """
+        if not self._lines.addresses:
+            return {}
+        asked, limit = {rank: self._ask(rank) for rank in ranks}, time.monotonic() + seconds
+
+        def is_over() -> bool:
+            return all(number in self._answers or self._lines.end_of(rank) for rank, number in asked.items())
+
+        while not self._lines.wait(is_over, max(0.0, limit - time.monotonic())) and time.monotonic() < limit:
+            pass
+        answers = {rank: self._answers.pop(number, None) for rank, number in asked.items()}
+        told = {rank: self._silence(rank, seconds) if text is None else text for rank, text in answers.items()}
+        return {rank: text for rank, text in told.items() if text}
+
+    def _ask(self, rank: int) -> int:
+        self._asked = number = self._asked + 1
+        with suppress(OSError):  # ``end_of`` says so
+            self._lines.write(rank, framed(ASK, number=number))
+        return number
+
+    def _silence(self, rank: int, seconds: float) -> str:
+        place, end = "{}:{}".format(*self._lines.addresses[rank]), self._lines.end_of(rank)
+        if end:
+            return f"has ended: its process at {place} is gone ({end})"
+        return f"has not answered at {place} for {seconds:g} s: its process is stopped, or busy in native code"
