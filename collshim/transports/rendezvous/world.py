@@ -57,14 +57,17 @@ class _OpenGroup(Protocol):
     @property
     def key(self) -> str:
         """The group's name in the store."""
+        ...
 
     @property
     def sequence(self) -> int:
         """How many collectives were posted."""
+        ...
 
     @property
     def launches(self) -> _Launches:
         """The group's calls on GPUs."""
+        ...
 
     def close(self) -> None:
         """End the group on this rank."""
@@ -80,12 +83,15 @@ class _OpenGroup(Protocol):
 
     def leaks(self) -> list[str]:
         """Name the calls that were not waited for."""
+        ...
 
     def is_usable(self) -> bool:
         """Check whether the group has neither failed nor been closed."""
+        ...
 
     def completed(self) -> int:
         """Count the calls that are complete."""
+        ...
 
 
 class ProcessWorld:
