@@ -22,8 +22,9 @@ from collshim.calls import validation
 from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER, Collective, Shape
 from collshim.calls.recognizer import dense
 from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.posting import Posting, looks_for_nan, needs_grad
-from collshim.work import Together, Work
+from collshim.posting import Posting, needs_grad
+from collshim.together import Together
+from collshim.work import Work
 
 _TEXT_LENGTH = 120
 """Characters of the list of shapes that an error text shows; a checksum stands for the rest."""
@@ -76,8 +77,6 @@ class CoalescedCollectives(Posting):
 
     def repeat_coalesced(self, tensors: list[Any], op: str) -> Work[list[Any]] | None:
         """Post an all_reduce of tensors in their own places, like one that was validated before; else None."""
-        if looks_for_nan(self._finds_nan):
-            return None
         forms = []
         for tensor in tensors:
             if type(tensor) is not Tensor or not tensor.is_cpu or dense(tensor) is not tensor:
@@ -99,7 +98,7 @@ class CoalescedCollectives(Posting):
             return None
         work = self.repeat_coalesced(arrays, op)
         if work is not None:
-            work._out = out
+            work.out = out
         return work
 
 

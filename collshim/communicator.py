@@ -24,7 +24,7 @@ from collshim.layout import Parts, listed
 from collshim.messages import Messages
 from collshim.objects import ObjectCollectives
 from collshim.posting import are_equal, needs_grad, shapes_of
-from collshim.transports import Transport
+from collshim.transports import Transport, compares
 from collshim.work import Work
 
 A = TypeVar("A")
@@ -111,7 +111,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             return self._post(Call(collective.BROADCAST, root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("broadcast", out if array is None and root != self.rank else array)
         target = None if out is None else validation.output_of(self, "broadcast", out, tensor.shape, tensor)
-        graph = needs_grad(tensor) and (root == self.rank or not self._compares(tensor))
+        graph = needs_grad(tensor) and (root == self.rank or not compares(self._transport, tensor))
         call = self._call(collective.BROADCAST, tensor, root=root, discovers=discovers, needs_grad=graph)
         source = tensor if root == self.rank else None
         return self._post(call, source, target, tensor if array is None else array, out, tensor.device)
@@ -231,7 +231,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             target = None if out is None else validation.outputs_of(self, "all_to_all", out, [part], tensors)
             return self._post(self._parted_call(collective.ALL_TO_ALL, tensors), tensors, target, parts, out)
         own = listed(tensors)
-        known = None if self._compares(own[0]) else own[self.rank]
+        known = None if compares(self._transport, own[0]) else own[self.rank]
         expects = validation.awaited_of(self, "all_to_all", shapes, out, known)
         if not (expects or discovers or known is None) and are_equal(own):
             expects = shapes_of(own)
@@ -351,7 +351,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
             return self._post(Call(collective.SCATTER, root=root, discovers=discovers), None, None, None, None)
         tensor = self._tensor("scatter", known)
         target = None if out is None else validation.output_of(self, "scatter", out, tensor.shape, tensor)
-        graph = needs_grad(tensor) and not self._compares(tensor)
+        graph = needs_grad(tensor) and not compares(self._transport, tensor)
         call = self._call(collective.SCATTER, tensor, root=root, discovers=discovers, needs_grad=graph)
         return self._post(call, None, target, known, out, tensor.device)
 
@@ -366,7 +366,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         sends = validation.cut_of(self, op, tensor, lengths[0], "input")
         places = validation.cut_of(self, op, whole, lengths[1], "output")
         expects = shapes_of(places)
-        if not self._compares(tensor):
+        if not compares(self._transport, tensor):
             validation.awaited_of(self, op, expects, None, sends[self.rank])
         target = validation.outputs_of(self, op, places, expects, tensor)
         call = self._call(collective.ALL_TO_ALL, tensor, sends=shapes_of(sends), expects=expects, needs_grad=False)

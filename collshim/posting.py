@@ -12,9 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from collshim.accelerator import ACCELERATOR
 from collshim.arrays import stream_follower, to_numpy
-from collshim.arrays.nan import nan_in
 from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
@@ -26,10 +24,11 @@ from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts
 from collshim.log import LOG, show_as_asked
+from collshim.observers import CallLog, NaNSearch, Observer
 from collshim.settings import block_options
 from collshim.settings import get as current_options
-from collshim.transports import Transport
-from collshim.work import DeferredErrors, Work
+from collshim.transports import Transport, compares
+from collshim.work import Delivery, Work
 
 
 class Posting:
@@ -38,7 +37,6 @@ class Posting:
     def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
         self._transport = transport
         self._deferred = transport.deferred
-        self._finds_nan = current_options().find_nan
         self._plans: dict[Any, Recognizer] = {}
         self._latest: dict[Any, Recognizer] = {}
         self._seen: set[Any] = set()
@@ -48,17 +46,40 @@ class Posting:
         self.size = transport.size
         self.checks = transport.checks
         self.checks_on_cuda = transport.checks_on_cuda
-        self._tells_site = transport.checks and transport.size > 1
         self._pending = transport.pending
         self.ranks = tuple(ranks)
         self.name = name
+        self._exchanges_sites = transport.checks and transport.size > 1
+        self._observes()
         self.timeout = current_options().timeout if timeout is None else timeout
-        show_as_asked()
-        self._logs_calls = LOG.isEnabledFor(logging.DEBUG)
         self._log("made, of ranks %s of the world; calls are %scompared", self.ranks, "" if self.checks else "not ")
 
-    def _log(self, text: str, *values: object, level: int = logging.INFO) -> None:
-        LOG.log(level, f"rank %d of %d in %s: {text}", self.rank, self.size, self.name, *values)
+    @property
+    def timeout(self) -> float:
+        """Seconds that a wait takes by default."""
+        return self._timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._timeout, pending = seconds, self._pending if self._exchanges_sites else None
+        self._as_tensors, self._as_numpy = Delivery(seconds, None, pending), Delivery(seconds, self._to_numpy, pending)
+
+    def _observes(self) -> None:
+        """Choose the observers of this communicator's calls, by the options and the log's level at present."""
+        show_as_asked()
+        logs = (CallLog(self._title()),) if LOG.isEnabledFor(logging.DEBUG) else ()
+        self._always: tuple[Observer, ...] = (self._pending,) if self._exchanges_sites else ()
+        self._without_nan: tuple[Observer, ...] = (*self._always, *logs) if logs else self._always
+        self._with_nan: tuple[Observer, ...] = (NaNSearch(self._transport), *self._without_nan)
+        self._finds_nan = current_options().find_nan
+        self._by_default = self._with_nan if self._finds_nan else self._without_nan
+        self._is_observed = self._by_default is not self._always
+
+    def _title(self) -> str:
+        return f"rank {self.rank} of {self.size} in {self.name}"
+
+    def _log(self, text: str, *values: object) -> None:
+        LOG.info(f"%s: {text}", self._title(), *values)
 
     def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
         """The result of a call, a part of the graph because some rank needs a gradient; ``parts`` is what was given."""
@@ -87,10 +108,6 @@ class Posting:
                 return None
             if known is not None:
                 plan = known.plan
-                if collective.reduces:
-                    block = block_options()
-                    if self._finds_nan if block is None else block.find_nan:
-                        return None
                 outputs: Any = out
                 if not known.takes_joined and out is not None and out.shape == known.joined:
                     outputs = outputs.view(known.shape)
@@ -99,7 +116,7 @@ class Posting:
 
     def recall(self, collective: Collective, array: Any, out: Any, op: Any, root: Any, waits: bool) -> Work[Any] | None:
         """``repeat`` of a call between processes that nobody compares, of one tensor and a place; None for others."""
-        if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._logs_calls:
+        if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._is_observed:
             return None
         try:
             known = self._latest.get((collective, op, root))
@@ -107,7 +124,8 @@ class Posting:
                 known = self._like_earlier(collective, array, out, op, root)
         except (TypeError, RuntimeError):  # as in ``repeat``
             return None
-        if known is None or (collective.reduces and looks_for_nan(self._finds_nan)):
+        block = block_options()
+        if known is None or (block is not None and block.find_nan):
             return None
         plan = known.plan
         carrier: Carrier = plan.carrier
@@ -115,7 +133,7 @@ class Posting:
             return None
         inputs = array if plan.gives else None
         if waits and carrier.in_line is not None:
-            return carrier.in_line(inputs, out, caller() if self._tells_site else None, self.timeout)
+            return carrier.in_line(inputs, out, caller() if self._exchanges_sites else None, self._timeout)
         return self._start(plan, inputs, out, out, None, None)
 
     def _forget_plans(self) -> None:
@@ -139,7 +157,7 @@ class Posting:
         if tensor is None:
             return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
         known = self._known(collective, tensor, op, root)
-        if known is None or (collective.reduces and looks_for_nan(self._finds_nan)):
+        if known is None:
             return None
         plan = known.plan
         if plan.gives_parts and (tensor := known.parts(tensor, out)) is None:
@@ -182,9 +200,9 @@ class Posting:
             return None
         copy = array.contiguous()
         work = self.repeat(collective, copy, copy if is_own else out, op, root)
-        if work is None or work._out is not copy:
+        if work is None or work.out is not copy:
             return work
-        work._out = array
+        work.out = array
         return work.then(partial(_written_back, copy))
 
     def _kind(self, array: Any) -> Any:
@@ -208,8 +226,6 @@ class Posting:
         gets_array = array is not None and out is None and call.collective is not SEND
         kind = validation.kind_of(self, call.op, array) if gets_array else None
         inputs = None if parts is None else validation.readable_parts(parts)
-        if call.reduce_op is not None and inputs is not None and looks_for_nan(self._finds_nan):
-            call = call._replace(nan=self._nan_in(inputs))
         if target is not None and inputs is not None:
             inputs = without_overlap(call.collective, self.rank, inputs, target.written)
         plan = self._plan(call, parts, device or _device(parts), array, key, shape)
@@ -272,51 +288,36 @@ class Posting:
         parts: Parts | None,
         waits: bool = False,
     ) -> Work[Any]:
-        """Start a planned call; its result is ``out`` where there is one, else made by ``kind``."""
-        in_line: InLine | None = plan.carrier.in_line if waits else None
-        if in_line is not None and not (self._deferred or self._logs_calls or (out is None and plan.gets)):
-            return in_line(inputs, outputs, caller() if self._tells_site else None, self.timeout)
-        start = plan.carrier.start or (self._transport.message if plan.is_message else self._transport.start)
-        pending, site, earlier = self._pending, None, self._earlier() if self._deferred else None
-        if self._tells_site:
+        """Start a planned call; its result is ``out``, or else made by ``kind``."""
+        block = block_options()
+        observers = self._by_default
+        if block is not None and block.find_nan is not self._finds_nan:
+            observers = self._with_nan if block.find_nan else self._without_nan
+        in_line: InLine | None = plan.carrier.in_line if waits and observers is self._always else None
+        if in_line is not None and not (self._deferred or (out is None and plan.gets)):
+            return in_line(inputs, outputs, caller() if self._exchanges_sites else None, self._timeout)
+        site = exchanged = None
+        if observers:
             site = caller()
-            if pending.latest is not None or pending.entries:
-                pending.compare(plan, inputs, outputs, site)
-        pending.last = plan.call, site
-        if self._logs_calls:
-            self._log("%s", plan.call._replace(site=(site or caller()).site()), level=logging.DEBUG)
-        work = start(plan, inputs, outputs, site)
-        if site is not None:
-            work._pending = pending
-            with pending.lock:
-                if pending.latest is not None:  # of another thread
-                    pending.enter_latest()
-                pending.latest = work, self._transport.key, plan, site
-        work._timeout = self.timeout
-        if out is not None:
-            work._out = out
+            exchanged = site if self._exchanges_sites else None
+            for observer in observers:
+                plan = observer.before(plan, inputs, outputs, site)
+        self._pending.last = plan.call, exchanged
+        earlier = (self._deferred, self._deferred.copy()) if self._deferred else None
+        start = plan.carrier.start or (self._transport.message if plan.is_message else self._transport.start)
+        work = start(plan, inputs, outputs, exchanged)
+        if earlier is None and (kind is None or kind is self._to_numpy):
+            work.delivery = self._as_tensors if kind is None else self._as_numpy
         else:
-            join = self._join if parts is None else partial(self._join, parts=parts)
-            work._join = join if plan.collective is not SEND else None  # of a send, which may be kept for long
-            if kind is not None or parts is not None:
-                work._kind, work._is_simple = kind, False
-        if earlier is not None:
-            work._earlier, work._is_simple = earlier, False
+            work.delivery = Delivery(self._timeout, kind, self._as_tensors.pending, earlier)
+        if out is not None:
+            work.out = out
+        elif plan.collective is not SEND:  # a send may be kept for long
+            work.join = self._join if parts is None else partial(self._join, parts=parts)
+        if site is not None:
+            for observer in observers:
+                observer.after(work, plan, site, self._transport.key)
         return work
-
-    def _earlier(self) -> tuple[DeferredErrors, list[Work[Any]]]:
-        """The calls that failed already, which the next wait raises where none of them was raised till then."""
-        return self._deferred, self._deferred.copy()
-
-    def _compares(self, tensor: Tensor) -> bool:
-        """Whether the ranks compare a call on such a tensor."""
-        return self.checks_on_cuda if tensor.device.type == ACCELERATOR else self.checks
-
-    def _nan_in(self, inputs: Parts) -> str:
-        if not self._compares(inputs if isinstance(inputs, Tensor) else inputs[0]):
-            text = validation.error_text(self, "find_nan", "the check between ranks", "off", "on")
-            raise ArgumentValueError(text)
-        return nan_in(inputs)
 
     def _call(
         self,
@@ -351,15 +352,9 @@ class Posting:
 
     def _require_discovery(self, op: str, discovers: bool, own: Tensor | None = None) -> None:
         """Refuse what the other ranks can know only where they exchange it; ``own`` is what this rank gives."""
-        if not (discovers or (self.checks if own is None else self._compares(own))):
+        if not (discovers or (self.checks if own is None else compares(self._transport, own))):
             got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
             raise ArgumentValueError(validation.error_text(self, op, "shape of what is awaited", got, expected))
-
-
-def looks_for_nan(by_default: bool) -> bool:
-    """Whether a reduction's inputs are searched for NaN: as the block says, else ``by_default``."""
-    block = block_options()
-    return by_default if block is None else block.find_nan
 
 
 def _strides(tensor: Tensor) -> tuple[Any, Any]:

@@ -1,18 +1,18 @@
-"""``Work``: what every collective returns at once, and what its caller waits for; failures that nobody waited for yet.
+"""``Work``: every collective returns one at once, and its caller waits for it. Deferred errors.
 
-Such a failure, a deferred error, is raised by the wait of the next call, not by its post: when a rank learns of a
-failure depends on when the others called, so a post that raised would take no place in the order of calls on this
-rank, though it had on others.
+A failure that nobody has waited for yet is deferred: the wait of the next call raises it, and not its post. A rank
+learns of a failure sooner or later, depending on when the others call. If ``post`` raised, this rank would skip a
+sequence number that its peers have used.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from numbers import Real
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from torch import Tensor
 
@@ -26,10 +26,48 @@ from collshim.errors import (
 )
 
 _PAUSE = 1e-4
-"""Seconds between two looks at a work that another thread waits for."""
+"""Seconds between two checks of a work that another thread waits for."""
 
 T = TypeVar("T")
 U = TypeVar("U")
+
+
+class Pending(Protocol):
+    """A rank's calls that were not waited for, as a work sees them."""
+
+    def remove(self, work: Work[Any]) -> None:
+        """Forget the work: somebody has waited for it, or nobody will."""
+
+
+class Delivery:
+    """How the outputs of a call reach its caller. Most calls of a communicator share one.
+
+    Attributes:
+        timeout: seconds that a wait takes by default; None for no deadline.
+        kind: makes an array of the caller's kind of each result, after all views; None if results are torch tensors.
+        pending: has the work until it is waited for; None if the ranks do not exchange their lines.
+        earlier: the calls that had failed when this one was posted; its wait raises the first failure that was not
+            raised before.
+        is_plain: whether the caller gets the outputs unchanged, if no rank needs a gradient.
+    """
+
+    __slots__ = ("earlier", "is_plain", "kind", "pending", "timeout")
+
+    def __init__(
+        self,
+        timeout: float | None = None,
+        kind: Callable[[Tensor], Any] | None = None,
+        pending: Pending | None = None,
+        earlier: tuple[DeferredErrors, list[Work[Any]]] | None = None,
+    ) -> None:
+        self.timeout = timeout
+        self.kind = kind
+        self.pending = pending
+        self.earlier = earlier
+        self.is_plain = kind is None and earlier is None
+
+
+_UNCHANGED = Delivery()
 
 
 class Work(Generic[T]):
@@ -44,13 +82,11 @@ class Work(Generic[T]):
             tensor that lets this rank join their backward. Else None.
         source: after ``wait``, the rank in the group that a recv was served by. Else None.
 
-    What a transport's own work reads and writes are its ``inputs`` and ``outputs``; ``spans`` their addresses, where
-    they were looked for, and ``version`` what tells whether the input was changed, where that can be told.
-
-    A transport's own works derive from this class: they say when the call is over, and what its outputs are in torch's
-    terms. ``Posting`` sets how the result reaches the caller, by ``_out``, the caller's own place; or else by
-    ``_join``, which makes the result a part of the graph where some rank needs a gradient, and ``_kind``, which makes
-    an array of the caller's kind of each tensor, after all views.
+    A transport's own works derive from this class: they know when the call is over, and its outputs as torch tensors.
+    The other attributes are for the engine. A transport sets ``inputs`` and ``outputs``, which it reads and writes;
+    ``version``, by which a change of the input is found; and ``joint``. ``Posting`` sets ``delivery``; ``out`` if the
+    caller gave an output; and otherwise ``join``, which makes the result a part of the graph if some rank needs a
+    gradient. ``PendingCalls`` sets ``number`` and ``spans``, the addresses of inputs and outputs.
     """
 
     token: Tensor | None = None
@@ -59,23 +95,25 @@ class Work(Generic[T]):
     outputs: Any = None
     spans: Any = None
     version: int | None = None
+    number: int | None = None
     joint = False
-    """Whether some rank needs a gradient, once the call is over; False where the ranks did not tell each other."""
+    """Whether some rank needs a gradient, once the call is over; False if the ranks did not compare their calls."""
+
+    delivery = _UNCHANGED
+    out: Any = None
+    join: Callable[[Work[Any], Any], Any] | None = None
+    is_freed = False
+    """Whether somebody has waited for the work, or nobody will."""
+
+    _was_over = False
+    """Whether the call was over when it was posted: such a work has nothing to wait for."""
+
+    _is_changed = False
+    """Whether views or warnings follow the call."""
 
     _call: Any = None
-
-    _out: Any = None
-    _kind: Callable[[Tensor], Any] | None = None
-    _join: Callable[[Work[Any], Any], Any] | None = None
-    _timeout: float | None = None
     _views: tuple[Callable[[Any], Any], ...] = ()
-    _is_simple = True
-    """Whether the caller sees ``_out``, or else the outputs as they are, where no rank needs a gradient."""
-
-    _earlier: tuple[DeferredErrors, list[Work[Any]]] | None = None
     _warnings: tuple[Callable[[], None], ...] = ()
-    _pending: Any = None
-    _number = -1
     _claim: bool | None = None
     _settled = False
     _raw: Any = None
@@ -92,97 +130,105 @@ class Work(Generic[T]):
         return f"<Work{call}, {self._state()}>"
 
     def _state(self) -> str:
-        """What is known already: to ask whether it is over would move it, from whatever thread a debugger asks."""
+        """Describe what is known: asking whether the call is over would advance it, from any thread of a debugger."""
         return "failed" if self._failure is not None else "waited for" if self._settled else "not waited for"
 
     @property
     def call(self) -> Any:
-        """What was asked of the collective, where a transport carries it out."""
+        """The call, if a transport carries it out; else None."""
         return self._call
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the work has its result, or has failed."""
+        return self._settled
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a thread is in ``wait``."""
+        return self._claim is None and not self._settled
+
     def _complete(self, timeout: float | None) -> Any:
-        """Wait until the call is over; its outputs. ``timeout`` in seconds, None for no deadline."""
+        """Wait until the call is over, and return its outputs. ``timeout`` in seconds, None for no deadline."""
         raise NotImplementedError
 
     def _is_over(self) -> bool:
-        """Whether ``_complete`` would return, or raise, at once."""
+        """Check whether ``_complete`` would return, or raise, at once."""
         raise NotImplementedError
 
     def _own_failure(self) -> CollshimError:
-        """What this rank is to raise for a call that has failed: an exception of its own."""
+        """Return a new exception for a call that has failed, which only this rank raises."""
         raise NotImplementedError
 
+    def _wait_again(self, timeout: float | None) -> None:
+        """Look for a failure since the work was waited for, as of a call on CUDA; sets ``_failure``."""
+
     def wait(self, timeout: float | None = None) -> T:
-        """The result, once it is there.
+        """Return the result, once it is complete.
 
         Args:
             timeout: seconds, 0 or more; None for the communicator's deadline.
 
         Raises:
-            ArgumentError: no such timeout; the work may be waited for again.
+            ArgumentError: the timeout is invalid; the work may be waited for again.
             MismatchError, DeadlineError, PeerError, BrokenCommunicatorError: see ``collshim.errors``.
         """
-        if timeout is not None:
-            timeout = _seconds(timeout)
+        delivery = self.delivery
+        limit = delivery.timeout if timeout is None else _seconds(timeout)
+        if self._was_over and not self._is_changed and delivery.is_plain and delivery.pending is None:
+            return self.outputs if self.out is None else self.out  # type: ignore[no-any-return]
+        if self._settled:
+            self._wait_again(limit)
         while not self._settled:
             try:
                 del self._claim  # of two threads one has it, and the other waits for that one
             except AttributeError:
-                self._await_other(timeout)
+                self._await_other(limit)
                 continue
             try:
-                outputs = self._complete(self._timeout if timeout is None else timeout)
-                if self.joint or not self._is_simple:
+                outputs = self._complete(limit)
+                if self.joint or self._is_changed or not delivery.is_plain:
                     outputs = self._made(outputs)
-                self._result = outputs if self._out is None else self._out
+                self._result = outputs if self.out is None else self.out
             except BaseException as failure:
                 if not isinstance(failure, Exception) or is_of_handler(failure):  # of a signal: the wait may be resumed
                     self._claim = True
                     raise
                 self._keep(failure)
             self._settled = True
-        pending, self._pending = self._pending, None
-        if pending is not None:  # as in ``free``
-            with pending.lock:
-                if pending.latest is not None and pending.latest[0] is self:
-                    pending.latest = None
-                else:
-                    pending.entries.pop(self._number, None)
+        if not self.is_freed and delivery.pending is not None:
+            self.is_freed = True
+            delivery.pending.remove(self)
         if self._failure is not None:
             self._raise(self._failure)
         return self._result  # type: ignore[no-any-return]
 
     def done(self) -> bool:
-        """Whether ``wait`` would return, or raise, at once.
+        """Check whether ``wait`` would return, or raise, at once.
 
-        Polling counts as waiting: when the communicator's deadline has passed since the first time, the work fails.
+        Polling counts as waiting: if the communicator's deadline has passed since the first time, the work fails.
         """
         is_done = self._settled or (self._claim is not None and (self._is_over() or self._is_late()))
-        if is_done and self._pending is not None:
+        if is_done and not self.is_freed:
             self.free()
         return is_done
 
     def free(self) -> None:
-        """Nobody will wait for it, as with MPI_Request_free: the call completes, and no warning names it."""
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            with pending.lock:
-                latest = pending.latest
-                if latest is not None and latest[0] is self:
-                    pending.latest = None
-                else:
-                    pending.entries.pop(self._number, None)
+        """Declare that nobody will wait, as with MPI_Request_free: the call completes, and no warning names it."""
+        self.is_freed = True
+        if self.delivery.pending is not None:
+            self.delivery.pending.remove(self)
 
     def warn(self, warning: Callable[[], None]) -> None:
-        """The wait gives this warning, once the call is over."""
-        self._warnings, self._is_simple = (*self._warnings, warning), False
+        """Let ``wait`` call ``warning`` once the call is over."""
+        self._warnings, self._is_changed = (*self._warnings, warning), True
 
     def result(self) -> T:
-        """The result of a work that is done; waits where it is not."""
+        """Return the result; waits if the work is not done."""
         return self.wait()
 
     def exception(self) -> BaseException | None:
-        """What a finished work raises, or None."""
+        """Return the exception that ``wait`` raises, or None; None too if the work is not done."""
         if not self.done():
             return None
         try:
@@ -192,44 +238,52 @@ class Work(Generic[T]):
         return None
 
     def then(self, view: Callable[[Any], U]) -> Work[U]:
-        """This work with ``view`` applied to its torch result, once; the caller's array kind is made after it."""
+        """Return this work, and apply ``view`` to its torch result, once; the caller's kind of array is made after it.
+
+        A work that was waited for stays as it is, and the returned one is new.
+        """
         if self._settled:
             self.wait()
-            again = CompletedWork[U](self._result if self._kind is None else self._raw, self._call)
-            again.token, again.source, again._kind, again._views = self.token, self.source, self._kind, (view,)
-            again._is_simple = False
-            return again
-        self._views, self._is_simple = (*self._views, view), False
+            kind = self.delivery.kind
+            again = CompletedWork[U](self._result if kind is None else self._raw, self._call)
+            again.token, again.source, again.delivery = self.token, self.source, Delivery(kind=kind)
+            return again.then(view)
+        self._views, self._is_changed = (*self._views, view), True
         return cast("Work[U]", self)
 
     def _made(self, result: Any) -> Any:
-        """What the caller sees of what the call gave."""
+        """Make the caller's result of the call's outputs."""
+        kind, earlier = self.delivery.kind, self.delivery.earlier
         for warning in self._warnings:
             warning()
-        if self._out is not None:
-            result, self._out = self._out, None
-        elif self.joint and self._join is not None:
-            result = self._join(self, result)
+        if self.out is not None:
+            result, self.out = self.out, None
+        elif self.joint and self.join is not None:
+            result = self.join(self, result)
         for view in self._views:
             result = view(result)
-        if self._earlier is not None:
-            self._failure = self._earlier[0].taken(self._earlier[1])
+        if earlier is not None:
+            self._failure = earlier[0].taken(earlier[1])
             self._raises_once = True
-        self._raw, self._join = result, None
-        return result if self._kind is None else _converted(result, self._kind)
+        self._raw, self.join = result, None
+        return result if kind is None else _converted(result, kind)
 
     def _keep(self, failure: Exception) -> None:
-        """The work has failed; an earlier failure that was not raised yet is its cause."""
-        self._failure = failure
-        if self._earlier is not None and isinstance(failure, CommunicationError):
-            failure.__cause__ = failure.__cause__ or self._earlier[0].taken(self._earlier[1])
+        """Keep the failure; an earlier one that was not raised yet is its cause."""
+        self._failure, earlier = failure, self.delivery.earlier
+        if earlier is not None and isinstance(failure, CommunicationError):
+            failure.__cause__ = failure.__cause__ or earlier[0].taken(earlier[1])
 
     def _raise(self, failure: Exception) -> None:
-        """The work's own failure, every time; an earlier call's, once."""
+        """Raise the work's own failure, every time; or an earlier call's, once."""
         if self._raises_once:
             self._failure = None
             raise failure from failure.__cause__
         raise failure
+
+    def keeps(self, failure: Exception) -> bool:
+        """Check whether ``failure`` is the work's own, which every wait raises; else it was an earlier call's."""
+        return self._failure is failure
 
     def _await_other(self, timeout: float | None) -> None:
         limit = math.inf if timeout is None else time.monotonic() + timeout
@@ -239,10 +293,10 @@ class Work(Generic[T]):
             time.sleep(_PAUSE)
 
     def _is_late(self) -> bool:
-        """Whether the deadline has passed since ``done`` was first asked; then the wait is made, and fails."""
-        now = time.monotonic()
+        """Check whether the deadline has passed since the first ``done``; then wait, which fails."""
+        now, timeout = time.monotonic(), self.delivery.timeout
         self._polled = now if self._polled is None else self._polled
-        if self._timeout is None or now - self._polled < self._timeout:
+        if timeout is None or now - self._polled < timeout:
             return False
         try:
             self.wait(0.0)
@@ -256,13 +310,13 @@ class DeferredErrors(list[Work[Any]]):
     """A rank's calls that failed before they were waited for."""
 
     def discard(self, call: Work[Any]) -> None:
-        """The rank has waited for this one: its failure need not be raised again."""
+        """Remove a call that the rank has waited for: its failure need not be raised again."""
         with suppress(ValueError):  # another thread has raised it meanwhile
             if self:
                 self.remove(call)
 
     def taken(self, calls: list[Work[Any]]) -> CollshimError | None:
-        """The first of these failures that has not been raised meanwhile; none of them will be raised again."""
+        """Return the first of these failures that was not raised meanwhile; none of them will be raised again."""
         pending = [call for call in calls if call in self]
         for call in pending:
             self.discard(call)
@@ -270,20 +324,14 @@ class DeferredErrors(list[Work[Any]]):
 
 
 class CompletedWork(Work[T]):
-    """A call that is over."""
+    """A call that was over when it was posted."""
+
+    _was_over = True
 
     def __init__(self, outputs: Any, call: Any = None) -> None:
         self._claim = True
         self.outputs = outputs
         self._call = call
-
-    def wait(self, timeout: float | None = None) -> T:
-        """See ``Work.wait``."""
-        if not self._is_simple or not (timeout is None or (type(timeout) is float and timeout >= 0)):
-            return super().wait(timeout)
-        if self._pending is not None:
-            self.free()
-        return self.outputs if self._out is None else self._out  # type: ignore[no-any-return]
 
     def _complete(self, timeout: float | None) -> Any:
         return self.outputs
@@ -296,45 +344,7 @@ class CompletedWork(Work[T]):
 
 
 COMPLETE = CompletedWork[None](None)
-"""Of a call whose result lies where its caller wanted it, when it was posted."""
-
-
-class Together(Work[list[Any]]):
-    """Several works as one, whose result is the list of theirs."""
-
-    def __init__(self, works: Sequence[Work[Any]]) -> None:
-        super().__init__()
-        self._works = works
-
-    def wait(self, timeout: float | None = None) -> list[Any]:
-        """See ``Work.wait``; again each part is asked, since a call on CUDA may fail after its wait."""
-        if self._settled and self._failure is None:
-            for work in self._works:
-                work.wait(timeout)
-        return super().wait(timeout)
-
-    def _complete(self, timeout: float | None) -> list[Any]:
-        """All results; where some failed, the first failure, once every work has been waited for."""
-        limit = math.inf if timeout is None else time.monotonic() + timeout
-        results, failures, earlier = list[Any](), list[Exception](), list[Exception]()
-        for work in self._works:
-            rest = None if timeout is None else max(0.0, limit - time.monotonic())
-            try:
-                results.append(work.wait(rest))
-            except Exception as failure:
-                if work._failure is failure:
-                    failures.append(failure)
-                else:
-                    earlier.append(failure)
-                    results.append(work.wait(rest))  # which gives its own result now
-        if failures:
-            raise failures[0]
-        if earlier:
-            self._failure, self._raises_once = earlier[0], True
-        return results
-
-    def _is_over(self) -> bool:
-        return all(work.done() for work in self._works)
+"""The work of every call that had written its output by the time it was posted, as seen from the caller's stream."""
 
 
 def _seconds(timeout: Any) -> float:

@@ -1,4 +1,4 @@
-"""A rank's calls that were posted and not waited for: what two of them write, what changed meanwhile, what is left."""
+"""A rank's calls that were posted and not waited for: shared memory, changed inputs, leaks."""
 
 from __future__ import annotations
 
@@ -26,18 +26,17 @@ _COMPARED = 32
 
 
 class PendingCalls:
-    """A rank's, of all its groups; its threads may post and wait at the same time.
+    """A rank's pending calls, of all its groups; its threads may post and wait at the same time.
 
-    ``Posting`` sets the latest call where the ranks tell each other their lines, and its wait takes it out. Only where
-    another one comes first it is entered here: most calls are waited for at once.
+    It observes the calls of communicators whose ranks exchange the lines of their calls. Most calls are waited for
+    before the next one is posted, so only the latest is kept as it is; it becomes an entry when another one follows.
 
     Attributes:
-        lock: held while what follows changes; by one thread twice if the collector closes a group meanwhile.
-        latest: the last call that was posted: its work, its group's key, its plan, and where it was called; None where
-            it was waited for.
-        last: the last call, and where it was made if the ranks tell each other; None before the first. Not its plan,
-            which would keep the group that it is of.
-        entries: those before it, by number, with a reference to the work that does not keep it.
+        lock: held while the attributes below change; by one thread twice if the collector closes a group meanwhile.
+        latest: the last call that was posted, if it is pending: its work, its group's key, its plan, and its line.
+        last: the last call, and its line if the ranks exchange them; None before the first. Not its plan, which would
+            keep the call's group.
+        entries: the pending calls before the latest, by number; a weak reference to each work.
     """
 
     __slots__ = ("_dropped", "_most", "_numbers", "entries", "last", "latest", "lock")
@@ -52,17 +51,29 @@ class PendingCalls:
         self._most = 2 * _COMPARED
 
     def last_call(self) -> str:
-        """The last call that was posted, with its line; empty before the first."""
+        """Return the last call that was posted, with its line; empty before the first."""
         if self.last is None:
             return ""
         call, caller = self.last
         return str(call if caller is None else call._replace(site=caller.site()))
 
-    def compare(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> None:
-        """Warn where a call that is to be posted writes what a pending one writes or reads, or reads what one writes.
+    def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
+        """See ``Observer``: warn if the call writes what a pending call writes or reads, or reads what one writes.
 
-        The result would depend on which is quicker; on CUDA their stream orders them.
+        The result would depend on which is quicker. On CUDA their stream orders them.
         """
+        if self.latest is not None or self.entries:
+            self._compare(plan, inputs, outputs, caller)
+        return plan
+
+    def after(self, work: Work[Any], plan: Plan, caller: Caller, group: str) -> None:
+        """See ``Observer``: the call is pending now."""
+        with self.lock:
+            if self.latest is not None:  # of another thread
+                self.enter_latest()
+            self.latest = work, group, plan, caller
+
+    def _compare(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> None:
         with self.lock:
             self.enter_latest()
             latest_entries = [*self.entries.values()][-_COMPARED:]
@@ -81,42 +92,47 @@ class PendingCalls:
         latest, self.latest = self.latest, None
         if latest is not None:
             work, key, plan, caller = latest
-            work._number = next(self._numbers)
-            self.entries[work._number] = ref(work), key, plan, caller
-            if work._pending is None:  # another thread has waited for it meanwhile
-                self.entries.pop(work._number, None)
+            work.number = next(self._numbers)
+            self.entries[work.number] = ref(work), key, plan, caller
+            if work.is_freed:  # another thread has waited for it meanwhile
+                self.entries.pop(work.number, None)
+
+    def remove(self, work: Work[Any]) -> None:
+        """Forget a work: somebody has waited for it, or nobody will."""
+        with self.lock:
+            if self.latest is not None and self.latest[0] is work:
+                self.latest = None
+            elif work.number is not None:
+                self.entries.pop(work.number, None)
 
     def _forget_dropped(self) -> None:
-        """The program let go of a work that it did not wait for: what is to be told of it takes no more room."""
+        """Keep only a count, for the warning of leaks, of works that were garbage-collected without a wait."""
         for number, (work, key, plan, caller) in self.entries.copy().items():
             if work() is None and self.entries.pop(number, None) is not None:
-                self._dropped.setdefault(key, Counter())[_told(plan, caller)] += 1
+                self._dropped.setdefault(key, Counter())[_text(plan, caller)] += 1
 
-    def leaks(self, key: str, told: Iterable[Work[Any]] = ()) -> list[str]:
-        """The calls of a group that were not waited for, but those of which all is ``told``; once."""
-        for one in told:
-            one.free()
+    def leaks(self, key: str, reported: Iterable[Work[Any]] = ()) -> list[str]:
+        """Return the calls of a group that were not waited for, once; except those that were ``reported`` already."""
+        for work in reported:
+            work.free()
         with self.lock:
             self.enter_latest()
             self._forget_dropped()
             texts = self._dropped.pop(key, Counter())
-            for number, (work, other, plan, caller) in self.entries.copy().items():
-                if other == key and self.entries.pop(number, None) is not None and not _is_awaited(work()):
-                    texts[_told(plan, caller)] += 1
+            for number, (reference, group, plan, caller) in self.entries.copy().items():
+                if group == key and self.entries.pop(number, None) is not None:
+                    pending = reference()
+                    if pending is None or not pending.is_awaited:  # the end of the group interrupts a thread that waits
+                        texts[_text(plan, caller)] += 1
         return [f"{text}{times(count)} was not waited for" for text, count in texts.items()]
 
 
-def _is_awaited(work: Work[Any] | None) -> bool:
-    """Whether another thread is in its wait, which the group's end breaks off."""
-    return work is not None and work._claim is None and not work._settled
-
-
-def _told(plan: Plan, caller: Caller) -> str:
+def _text(plan: Plan, caller: Caller) -> str:
     return f"{plan.call._replace(site=caller.site())} on rank {plan.rank}"
 
 
 def times(count: int) -> str:
-    """How often, where that is more than once."""
+    """Return how often, if that is more than once."""
     return f" ({count} times)" if count > 1 else ""
 
 
@@ -141,14 +157,14 @@ def _meet(one: list[Span], other: list[Span]) -> bool:
 
 
 def version_of(inputs: Parts | None) -> int | None:
-    """What tells whether a tensor, or another one of its storage, was changed since; None where nothing does."""
+    """Return torch's version counter, which changes with a tensor's storage; None if the tensor has none."""
     return inputs._version if type(inputs) is Tensor and not inputs.is_inference() else None
 
 
 def tell_change(work: Any) -> None:
-    """The wait warns that what the call reads was changed since the post; where it may have been a neighbour, not.
+    """Let the wait warn that the input was changed since the post, unless the change may lie beside it in the storage.
 
-    Of nothing, nothing can be changed, and all that is empty seems to lie at the same place.
+    An empty input cannot change, and all empty tensors seem to lie at the same address.
     """
     work.version = None
     if not work.inputs.nbytes or work.inputs.untyped_storage().nbytes() != work.inputs.nbytes:

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from torch import Tensor
+
+from collshim.accelerator import ACCELERATOR
 from collshim.calls.call import Call
 from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Carrier, Plan
@@ -84,3 +87,8 @@ class Transport(Protocol):
 
     def drop(self) -> None:
         """``close``, once what was started is over, without waiting for it."""
+
+
+def compares(transport: Transport, tensor: Tensor) -> bool:
+    """Check whether the ranks compare a call on such a tensor."""
+    return transport.checks_on_cuda if tensor.device.type == ACCELERATOR else transport.checks

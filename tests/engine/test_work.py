@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from collshim import ArgumentError, CollshimError, Communicator, DeadlineError, MismatchError, Work
-from collshim.work import CompletedWork, DeferredErrors, Together
+from collshim.together import Together
+from collshim.work import CompletedWork, DeferredErrors, Delivery
 from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
 
 
@@ -26,7 +27,7 @@ class Started(Work[Any]):
         self.outputs, self.problem = outputs, failure
         self.finished = False
         self.waits: list[float | None] = []
-        self._timeout = timeout
+        self.delivery = Delivery(timeout)
 
     def _complete(self, timeout: float | None) -> Any:
         self.waits.append(timeout)
@@ -49,12 +50,12 @@ class Failed(Started):
 def after(failure: CollshimError, work: Started) -> Started:
     """``work`` as it is posted after a call that failed."""
     earlier: list[Work[Any]] = [Failed(failure=failure)]
-    work._earlier, work._is_simple = (DeferredErrors(earlier), earlier), False
+    work.delivery = Delivery(earlier=(DeferredErrors(earlier), earlier))
     return work
 
 
 def to_numpy(work: Started) -> Started:
-    work._kind, work._is_simple = (lambda tensor: tensor.numpy()), False
+    work.delivery = Delivery(kind=lambda tensor: tensor.numpy())
     return work
 
 

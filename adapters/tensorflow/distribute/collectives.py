@@ -21,7 +21,8 @@ from collshim.errors import ArgumentTypeError, refusal
 from collshim.layout import joined
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.errors import as_tensorflow, invalid_argument, shape_mismatch
-from collshim.work import Together, Work
+from collshim.together import Together
+from collshim.work import Work
 
 _FLOAT32_MEANS = (torch.int8, torch.uint8, torch.int16, torch.uint16)
 

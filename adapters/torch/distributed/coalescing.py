@@ -15,6 +15,7 @@ from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
 from collshim.calls.collective import ALL_REDUCE, Collective
 from collshim.communicator import Communicator
+from collshim.together import Together
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import NAMES, reduction_of, require_list, same_dtype, warn
 from collshim.torch.distributed.forms import parts_like, place, values
@@ -22,7 +23,7 @@ from collshim.torch.distributed.membership import Group, ProcessGroup, group_of,
 from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.posting import UNKNOWN, Call, posted, quick, started
 from collshim.torch.distributed.work import Work, complete
-from collshim.work import CompletedWork, Together
+from collshim.work import CompletedWork
 from collshim.work import Work as EngineWork
 
 

@@ -10,7 +10,8 @@ from torch import Tensor
 from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
 from collshim.errors import MismatchError
-from collshim.work import Together, Work
+from collshim.together import Together
+from collshim.work import Work
 
 
 def is_sparse(array: Any) -> bool:

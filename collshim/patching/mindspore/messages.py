@@ -13,7 +13,8 @@ from collshim.errors import ArgumentError, also
 from collshim.messages import Recv, Send
 from collshim.patching.mindspore.functional import Functional
 from collshim.patching.mindspore.gradients import Operation, Posted, Started
-from collshim.work import CompletedWork, Together
+from collshim.together import Together
+from collshim.work import CompletedWork
 
 
 class MessagePrimitives:

@@ -87,7 +87,8 @@ class Exchange(GroupWork):
         plan = self.plan
         self.started = False
         self.inputs, self.caller, self.joint = inputs, caller, plan.call.needs_grad
-        self.version = None if caller is None else version_of(inputs)
+        if caller is not None and type(inputs) is Tensor and not inputs.is_inference():
+            self.version = inputs._version
         if not plan.on_cpu or plan.call.device == "any":
             self.stream = stream_to_follow(plan.call, plan.device)
 
@@ -223,35 +224,29 @@ class Exchange(GroupWork):
         self._poll_for_failure()
         return self.failure is not None
 
-    def wait(self, timeout: float | None = None) -> Any:
-        """See ``Work.wait``; what nearly every wait comes to is done here."""
-        work, limit = self.work, self._timeout if timeout is None else timeout
+    def _complete(self, timeout: float | None) -> Parts | None:
+        """See ``Work``; first the way of nearly every call, whose data comes within the first slice."""
+        work, group = self.work, self.group
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
-        if work is None or self.joint or self._on_gpu:
-            return super().wait(timeout)
-        if limit is not None and not (type(limit) in (float, int) and limit >= FIRST_SLICE):
-            return super().wait(timeout)
+        if work is None or self._on_gpu or (timeout is not None and timeout < FIRST_SLICE):
+            return self._complete_slowly(timeout)
         try:
             work.wait(_FIRST_SLICE)
         except RuntimeError as error:  # it takes longer, or has failed
             if is_of_user(error):
                 raise
             self._first_slice = _OVER
-            return super().wait(timeout)
-        if (self.finish is not None or self._claim is None) and not self._finish_alone():
-            return super().wait(timeout)
+            return self._complete_slowly(timeout)
+        if self.finish is not None:
+            self._finish()
         self.work = None
-        if self.group.deferred or not self._is_simple:  # this call among them, where it has failed
-            return super().wait(timeout)
-        self._result = result = self.outputs if self._out is None else self._out
-        self._settled = True
-        if self._pending is not None:
-            self.free()
-        return result
+        if self.failure is not None or group.deferred:
+            return self._complete_slowly(timeout)
+        return self.outputs
 
-    def _complete(self, timeout: float | None) -> Parts | None:
-        """The outputs, once the data is here."""
+    def _complete_slowly(self, timeout: float | None) -> Parts | None:
+        """Wait until the data is here, in slices."""
         limit, group = None if timeout is None else time.monotonic() + timeout, self.group
         try:
             if not self.started:
@@ -269,20 +264,8 @@ class Exchange(GroupWork):
             raise self._own_failure()
         return self.outputs
 
-    def _finish_alone(self) -> bool:
-        """Do what is left to do, unless another thread waits for this call and does it."""
-        try:
-            del self._claim
-        except AttributeError:
-            return False
-        try:
-            self._finish()
-        finally:
-            self._claim = True
-        return True
-
     def _finish(self) -> None:
-        """What is left to do once the data is here; not before: an interrupted wait may be resumed."""
+        """Do what is left once the data is here; not before: an interrupted wait may be resumed."""
         finish, self.work, self.finish = self.finish, None, None
         if finish is None:
             return

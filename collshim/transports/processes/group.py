@@ -113,22 +113,20 @@ class GroupWork(Work[Any], Watched):
         """Polled past its deadline: of what NCCL was given the process's watch finds that out."""
         return self.launch is None and super()._is_late()
 
-    def wait(self, timeout: float | None = None) -> Any:
-        """See ``Work.wait``; a work that was waited for before raises too, if NCCL's call was aborted since."""
-        try:
-            result = super().wait(timeout)
-            if self.failure is not None:
-                self.group.deferred.discard(self)
-                self._failure = self._own_failure()
-                raise self._failure
-        except (DeadlineError, PeerError, BrokenCommunicatorError):
+    def _wait_again(self, timeout: float | None) -> None:
+        """See ``Work``: NCCL's call may have been aborted since."""
+        if self.failure is not None and self._failure is None:
+            self.group.deferred.discard(self)
+            self._failure = self._own_failure()
+
+    def _raise(self, failure: Exception) -> None:
+        if isinstance(failure, DeadlineError | PeerError | BrokenCommunicatorError):
             self.group.was_told()
-            raise
-        return result
+        super()._raise(failure)
 
     def mark_behind(self) -> None:
         """The stream of the post follows NCCL's data now: its place says when that is over, and torch's work can go."""
-        self.group.launches.let_go(self, self._timeout)
+        self.group.launches.let_go(self, self.delivery.timeout)
 
     def _own_failure(self) -> CollshimError:
         return again(self.failure)

@@ -100,27 +100,14 @@ class MessageRequest(GroupWork):
         """This send or recv ends with ``failure``."""
         self.failure, self.work, self.moved = failure, None, True
 
-    def wait(self, timeout: float | None = None) -> Any:
-        """See ``Work.wait``; what nearly every wait comes to is done here."""
-        limit = self._timeout if timeout is None else timeout
+    def _complete(self, timeout: float | None) -> Tensor | None:
+        """Return the received tensor; None for a send. Most messages have moved within the first slice."""
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
-        if limit is None or (type(limit) in (float, int) and limit >= FIRST_SLICE):
-            if not self.moved:
-                self.connections.wait(self.has_moved, FIRST_SLICE)
-            is_plain = not (self._why or self.failure or self.stream or self.joint)
-            if self.moved and is_plain and self._is_simple:
-                self._result = result = self.outputs if self._out is None else self._out
-                self._settled = True
-                if self._pending is not None:
-                    self.free()
-                return result
-        return super().wait(timeout)
-
-    def _complete(self, timeout: float | None) -> Tensor | None:
-        """The received tensor; None for a send."""
+        limit = None if timeout is None else time.monotonic() + timeout
+        if not self.moved and (timeout is None or timeout >= FIRST_SLICE):
+            self.connections.wait(self.has_moved, FIRST_SLICE)
         if not self.moved:
-            limit = None if timeout is None else time.monotonic() + timeout
             watch(self, partial(self.connections.wait, self.has_moved), limit, later=FIRST_SLICE)
         if self.stream is not None:
             self._order_streams(self.stream)

@@ -85,7 +85,7 @@ def _impatient(comm: Communicator) -> Any:
     work = comm.all_reduce(torch.ones(1))
     patient = threading.Thread(target=work.wait)
     patient.start()
-    while work._claim is not None:
+    while not work.is_awaited:
         time.sleep(0.001)
     told = attempt(work.wait, 0.01).raised[0]
     comm.send(torch.ones(1), 0).wait()

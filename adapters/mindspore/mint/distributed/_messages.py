@@ -13,7 +13,7 @@ from collshim.mindspore.communication.comm_func.arguments import peer_in
 from collshim.mindspore.communication.comm_func.handle import CommHandle
 from collshim.mindspore.mint.distributed._arguments import group_of, memory, require_rank
 from collshim.mindspore.tensor import comes_into
-from collshim.work import Together
+from collshim.together import Together
 
 
 def send(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.distributed import PrefixStore, ReduceOp, Store, destroy_process_group
 
 from collshim.communicator import Communicator
+from collshim.together import Together
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import reduction
 from collshim.torch.distributed.cuts import cut
@@ -23,7 +24,6 @@ from collshim.torch.distributed.membership import ProcessGroup
 from collshim.torch.distributed.posting import Call, started
 from collshim.torch.distributed.synchronization import monitor
 from collshim.torch.distributed.work import Work
-from collshim.work import Together
 from collshim.world import peek
 
 Tensors = Tensor | Sequence[Tensor]

@@ -47,32 +47,25 @@ class Launched(Exchange):
             if not launches.are_watched:
                 launches.watch()
 
-    def wait(self, timeout: float | None = None) -> Any:
-        """See ``Work.wait``. This thread's stream follows the data, and the host does not stand."""
-        work, group = self.work, self.group
+    def _complete(self, timeout: float | None) -> Parts | None:
+        """Let this thread's stream follow the data; the host does not wait."""
+        work, group, launches = self.work, self.group, self.group.launches
+        is_other_stream = self.stream is not current_stream(self.plan.device)
+        if work is None or group.deferred or is_other_stream or launches.blocks:
+            return super()._complete(timeout)
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
-        if work is None or not self._is_simple or group.deferred or self.stream is not current_stream(self.plan.device):
-            return super().wait(timeout)
-        if timeout is not None and not (type(timeout) in (float, int) and timeout >= 0):
-            return super().wait(timeout)
         try:
             work.wait()
-        except RuntimeError:  # it has failed, which is found once more
-            return super().wait(timeout)
-        if (self.finish is not None or self._claim is None) and not self._finish_alone():
-            return super().wait(timeout)
+        except RuntimeError:  # it has failed: waiting once more finds the reason
+            return super()._complete(timeout)
+        if self.finish is not None:
+            self._finish()
         self.nccl, self.work = work, None
-        group.launches.let_go(self, self._timeout)
-        if group.deferred:
-            return super().wait(timeout)
-        self._result = result = self.outputs if self._out is None else self._out
-        self._settled = True
-        if self._pending is not None:
-            self.free()
-        if self.failure is not None:  # the watch has found that it failed, meanwhile
-            return super().wait(timeout)
-        return result
+        launches.let_go(self, self.delivery.timeout)
+        if self.failure is not None or group.deferred:
+            return super()._complete(timeout)
+        return self.outputs
 
     def _is_late(self) -> bool:
         return False  # the process's watch finds that out
@@ -87,10 +80,7 @@ def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None,
             outputs, work, finish = plan.carrier.transfer(group.gpu_port, inputs, outputs)
         except Exception as error:
             return _failed(group, plan, sequence, error)
-        launched = Launched(group, plan, sequence, outputs, work, finish, inputs, caller)
-        if group.launches.blocks:
-            launched._is_simple = False
-        return launched
+        return Launched(group, plan, sequence, outputs, work, finish, inputs, caller)
 
 
 def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:

@@ -88,7 +88,7 @@ class Launch:
         work = self.work()
         if work is None:
             return
-        if work._settled:
+        if work.is_settled:
             work.failure = failure
         else:
             work.fail(failure)

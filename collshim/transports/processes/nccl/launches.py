@@ -306,7 +306,7 @@ class Launches:
     def _seconds(self, launch: Launch) -> float:
         """What its caller gives it."""
         work = launch.work()
-        seconds = launch.seconds if work is None else work._timeout
+        seconds = launch.seconds if work is None else work.delivery.timeout
         return float(self._world.timeout if seconds is None else seconds)
 
     def _sharing(self, first: Launch) -> list[Launch]:

@@ -1,0 +1,85 @@
+"""Observers of the calls that a communicator posts: each sees a call before it starts and its work afterwards.
+
+``PendingCalls`` observes wherever the ranks exchange the lines of their calls. ``NaNSearch`` and ``CallLog`` observe if
+the user asked for them. While any of these two observes, every call takes the way past the observers; otherwise calls
+that need no ``Work`` skip it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from collshim.arrays.nan import nan_in
+from collshim.calls.plan import Plan
+from collshim.calls.site import Caller
+from collshim.calls.validation import error_text
+from collshim.errors import ArgumentValueError
+from collshim.layout import Parts
+from collshim.log import LOG
+from collshim.transports import Transport, compares
+from collshim.work import Work
+
+
+class Observer(Protocol):
+    """Sees each call that a communicator posts."""
+
+    def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
+        """See a call that is about to start, and return the plan to start: ``plan``, or one that reports more.
+
+        An exception refuses the call: the ranks then have posted nothing.
+        """
+        ...
+
+    def after(self, work: Work[Any], plan: Plan, caller: Caller, group: str) -> None:
+        """See the work of a call that has started, in the group of that name."""
+        ...
+
+
+class NaNSearch:
+    """Searches the input of each reduction for NaN, and adds the finding to the call, which the ranks compare.
+
+    Raises:
+        ArgumentValueError: the ranks do not compare their calls, so no other rank would report the NaN.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
+        """See ``Observer``."""
+        if plan.call.reduce_op is None or inputs is None:
+            return plan
+        transport = self._transport
+        if not compares(transport, inputs if isinstance(inputs, Tensor) else inputs[0]):
+            raise ArgumentValueError(error_text(transport, "find_nan", "the check between ranks", "off", "on"))
+        found = nan_in(inputs)
+        if not found:
+            return plan
+        plan = Plan(plan.call._replace(nan=found), plan.device, plan.rank, plan.size)
+        plan.carrier = transport.carrier(plan)
+        return plan
+
+    def after(self, work: Work[Any], plan: Plan, caller: Caller, group: str) -> None:
+        """See ``Observer``."""
+
+
+class CallLog:
+    """Writes each call with its line to the log ``collshim``, at DEBUG.
+
+    Args:
+        posted_by: the rank and its communicator, as each line of the log begins.
+    """
+
+    def __init__(self, posted_by: str) -> None:
+        self._posted_by = posted_by
+
+    def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
+        """See ``Observer``."""
+        LOG.log(logging.DEBUG, "%s: %s", self._posted_by, plan.call._replace(site=caller.site()))
+        return plan
+
+    def after(self, work: Work[Any], plan: Plan, caller: Caller, group: str) -> None:
+        """See ``Observer``."""
