@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 _CORNERS = "test_corner_cases_agree"
-_REFUSED = "test_what_the_framework_refuses_is_refused_alike"
+_REFUSED = "test_refused_cases_agree"
 _DRAWN = "test_drawn_cases_agree"
 _ORDER = (
     (_CORNERS, "threads"),
     (_REFUSED, "threads"),
     (_CORNERS, "processes"),
-    ("test_ranks_that_do_not_compare_their_calls_agree", "unchecked"),
+    ("test_unchecked_ranks_agree", "unchecked"),
     ("test_the_adapter_answers_as_recorded", ""),
     (_REFUSED, "processes"),
     (_DRAWN, "threads"),
