@@ -1,4 +1,4 @@
-"""How a binding calls its function: the arguments by their parameters' names, noted while it does."""
+"""How a binding calls its function: the arguments by their parameters' names, recorded during the call."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from collshim.conformance.bindings.messages import Messages
 from collshim.conformance.bindings.rank_context import RankContext, resolve
 
 PREFIX = "collshim."
-Notes: TypeAlias = "list[tuple[str, str]]"  # the path of a function that was called, and what it was given
+Notes: TypeAlias = "list[tuple[str, str]]"  # the path of a function that was called, and its arguments
 
 
 @dataclass(frozen=True)
 class Noting(RankContext):
-    """A place that notes the calls of some functions: path and arguments, the tested function's own first."""
+    """A rank's context that records calls of some functions: path and arguments, those of the tested function first."""
 
     watched: tuple[str, ...] = ()
     notes: Notes = field(default_factory=list)
 
     def function(self, path: str) -> Any:
-        """What ``path`` names; calls are noted where it is watched."""
+        """Return the object at ``path``; if it is watched, its calls are recorded."""
         found = super().function(path)
         return _noted(found, path, self.notes) if path in self.watched else found
 
 
 def watched(binding: Binding) -> tuple[str, ...]:
-    """The functions whose calls show how a binding calls its framework."""
+    """Return the functions whose calls show how a binding calls its framework."""
     return binding.halves if isinstance(binding, Messages) else (binding.path,)
 
 
 def call_of(binding: Binding, notes: Notes) -> str:
-    """The call as text; where nothing was noted (a method of an object that the framework hands out), by signature."""
+    """Return the call as text; the signature if no call was recorded (a method of an object that a framework made)."""
     said: dict[str, str] = {}
     for path, arguments in notes:
         said.setdefault(path, arguments)
@@ -45,7 +45,7 @@ def call_of(binding: Binding, notes: Notes) -> str:
 
 
 def _noted(function: Any, path: str, notes: Notes, made_by: str = "") -> Callable[..., Any]:
-    """``function``, whose calls are noted; of a class, the calls of what it makes."""
+    """Record the calls of ``function``; for a class, the calls of its instances."""
     signature = inspect.signature(function)
 
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -59,7 +59,7 @@ def _noted(function: Any, path: str, notes: Notes, made_by: str = "") -> Callabl
 
 
 def _said(signature: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[str]:
-    """The parameters that were given something else than their default."""
+    """Return the parameters whose arguments differ from their defaults."""
     given = signature.bind(*arguments, **keywords).arguments
     pairs = [(signature.parameters[name], value) for name, value in given.items()]
     return [

@@ -1,4 +1,4 @@
-"""An example of a page: run on ranks that are threads, with what each rank gave, got back and holds."""
+"""An example on a page: run on ranks that are threads, with each rank's input, result and variables afterwards."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from collshim.frameworks import FRAMEWORKS
 
 SIZE = 2
 SECONDS = 30.0
-GIVEN = ("x", "parts")  # what an example calls its input
+GIVEN = ("x", "parts")  # the names of an example's input
 _FILE = "<an example of collshim.conformance.spellings>"
 
 
 class Seen(NamedTuple):
-    """What one rank saw: its names before the last line, what that gave back, and its names then."""
+    """The view of one rank: its variables before the last line, the value of that line, and its variables after it."""
 
     before: dict[str, str]
     returned: str
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 
 def outcome(framework: str, code: str) -> str:
-    """The table of what each rank gave, got back and holds afterwards.
+    """Return the table of each rank's input, result and variables afterwards.
 
     Raises:
         RankError: the example fails.
@@ -46,9 +46,9 @@ def outcome(framework: str, code: str) -> str:
 
 
 def _compiled(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:
-    """The start, the statements, and the expression at the end, of which the value is shown.
+    """Compile the start, the statements, and the final expression, whose value is shown.
 
-    Compiled before the ranks are there: ``ast.parse`` in several threads at once fails in Python 3.11.
+    This happens before the ranks exist, because in Python 3.11 ``ast.parse`` fails in several threads at once.
     """
     body = ast.parse(code).body
     start, made = ast.parse(FRAMEWORKS[framework].start), ast.Module(body[:-1], [])
@@ -57,7 +57,7 @@ def _compiled(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:
 
 
 def _seen(start: CodeType, made: CodeType, last: CodeType) -> Seen:
-    """On one rank."""
+    """Run the example on one rank."""
     names: dict[str, Any] = {}
     exec(start, names)
     there = set(names)
@@ -69,7 +69,7 @@ def _seen(start: CodeType, made: CodeType, last: CodeType) -> Seen:
 
 
 def _short(value: Any) -> str:
-    """``[1, 2]`` is a tensor; a list or a tuple of tensors is written as such, a handle by the name of its type."""
+    """Return ``[1, 2]`` for a tensor, a list or a tuple of those for several, and the name of its type for a handle."""
     kind = kind_of(value)
     if kind is not None:
         return str(kind.read(value).astype(int).tolist())

@@ -1,4 +1,4 @@
-"""What an input gets where every rank's loss is the sum of what that rank holds afterwards."""
+"""The gradient of an input if every rank's loss is the sum of what that rank holds afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collshim.conformance.conventions.shapes import lettered
 
 
 def gradient(binding: Binding, case: Case) -> str:
-    """The number, on the root and on the others where these differ; "no" where nothing flows back."""
+    """Return the gradient of each element, on the root and on others if they differ; "no" if there is no backward."""
     if not binding.admits.gradient:
         return "not checked" if binding.result == "returned" else "no"
     if case.reduce_op not in ("sum", "avg"):

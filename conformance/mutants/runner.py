@@ -1,4 +1,4 @@
-"""Runs the mutants: a copy of the package for each, the suite run on the copy, and what came of it."""
+"""Runs the mutants: copies the package for each, runs the suite on the copy, and returns the outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.conformance.mutants.mutant import Mutant
 from collshim.conformance.mutants.suite import Suite
 
 SECONDS = 300.0
-"""For the suite on one mutant; what hangs longer has been caught before that, or survives."""
+"""The time limit of the suite on one mutant; one that hangs longer was caught before, or survives."""
 
 CAUGHT, SURVIVED, SILENT = "caught", "survived", "seen, and no comparison names its collective"
 DEAD, LAME, VOID = "not imported", "no test passes", "the test that caught it fails without it"
@@ -23,13 +23,13 @@ DEAD, LAME, VOID = "not imported", "no test passes", "the test that caught it fa
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a mutant.
+    """The outcome of a mutant.
 
     Attributes:
         mutant: the mutant.
-        outcome: one of the above; ``CAUGHT`` is the only good one.
-        test: the id of the test that told of it, below the suite's folder.
-        message: the line that told of it; where none did, what else was seen.
+        outcome: one of the outcomes above; ``CAUGHT`` is the only good one.
+        test: the id of the test that caught it, below the suite's folder.
+        message: the line that caught it, or else what else failed.
         seconds: how long it took.
     """
 
@@ -47,9 +47,9 @@ def run_mutants(
     seconds: float = SECONDS,
     said: Callable[[Verdict], None] = lambda _: None,
 ) -> list[Verdict]:
-    """What comes of each mutant, in their order, ``jobs`` at once; ``said`` is called with each as soon as it is known.
+    """Run the mutants, ``jobs`` at once, and return their verdicts in order; call ``said`` with each as it is known.
 
-    At the end the tests that caught one are run without any: a test that fails then has caught nothing.
+    At the end the tests that caught a mutant are run without any: one that fails then has caught nothing.
 
     Raises:
         PatchError: a mutant does not fit the code.
@@ -71,7 +71,7 @@ def run_mutants(
 def _verdicts(
     pool: ThreadPoolExecutor, tried: Callable[[Mutant], Verdict], mutants: Sequence[Mutant], suite: Suite
 ) -> list[Verdict]:
-    """The verdicts; an interrupt ends what runs, and nothing is left behind."""
+    """Return the verdicts; an interrupt ends the running suites and leaves nothing behind."""
     try:
         return list(pool.map(tried, mutants))
     except BaseException:

@@ -126,4 +126,4 @@ def test_a_module_that_cannot_start_its_ranks_is_exit_code_2(
     (tmp_path / "without_fabric.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert main(["faults", "reduce_op_max", "--adapter", "without_fabric"]) == 2
-    assert "nothing can be asked: rank" in capsys.readouterr().err
+    assert "no program can be run: rank" in capsys.readouterr().err

@@ -1,6 +1,6 @@
 """MindSpore: ``communication`` and its ``comm_func``, and the primitives of ``ops``.
 
-The CPU backend knows no group "hccl_world_group", the default everywhere: the group is named.
+The CPU backend does not know the group "hccl_world_group", the default everywhere, so the calls name the group.
 """
 
 from __future__ import annotations
