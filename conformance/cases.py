@@ -96,7 +96,7 @@ class Case:
 
     def __repr__(self) -> str:
         items = [item for item in fields(self)[1:] if getattr(self, item.name) != item.default]
-        arguments = [repr(self.collective), *(f"{item.name}={_printed(getattr(self, item.name))}" for item in items)]
+        arguments = [repr(self.collective), *(f"{item.name}={_literal(getattr(self, item.name))}" for item in items)]
         return f"Case({', '.join(arguments)})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -192,10 +192,10 @@ def _values(case: Case, takers: int) -> Sequence[Part]:
     return parts
 
 
-def _printed(value: Any) -> str:
+def _literal(value: Any) -> str:
     """Print ``value`` as a literal, which inf is not."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(_printed, value))}{',' * (len(value) == 1)})"
+        return f"({', '.join(map(_literal, value))}{',' * (len(value) == 1)})"
     return repr(value).replace("inf", "1e999") if isinstance(value, float) else repr(value)
 
 

@@ -82,12 +82,12 @@ def differences(
     """Yield the differences in world rank ``rank``'s answer; exceptions compare by class, and by text if ``texts``."""
     refusal = binding.refusal(case)
     if refusal is not None:
-        yield from _refused(answer, refusal, texts)
+        yield from _compare_refusal(answer, refusal, texts)
     elif isinstance(answer, Failure):
         yield "the exception", f"{answer.classes[0]}: {answer.message}", "none"
     elif rank in case.ranks:
         terms = Terms(case.kind, case.tolerance, bool(binding.flushes))
-        yield from _answered(answer, binding.expected(case, case.ranks.index(rank), reference), terms)
+        yield from _compare_answers(answer, binding.expected(case, case.ranks.index(rank), reference), terms)
     elif answer != OUTSIDE:
         yield "the answer of a rank outside the group", repr(answer), repr(OUTSIDE)
 
@@ -104,7 +104,7 @@ def left_too_early(case: Case, answers: Sequence[Answer | Failure]) -> Iterator[
             yield rank, ("leaving", f"before rank {last} arrived", "after every rank arrived")
 
 
-def _refused(answer: Answer | Failure, refusal: Refusal, texts: bool) -> Iterator[Difference]:
+def _compare_refusal(answer: Answer | Failure, refusal: Refusal, texts: bool) -> Iterator[Difference]:
     if isinstance(answer, Answer):
         yield "the exception", "none", refusal.error
     elif refusal.error not in answer.classes:
@@ -113,7 +113,7 @@ def _refused(answer: Answer | Failure, refusal: Refusal, texts: bool) -> Iterato
         yield "the text of the exception", repr(answer.message), f"one that matches {refusal.match!r}"
 
 
-def _answered(answer: Answer, expected: Answer, terms: Terms) -> Iterator[Difference]:
+def _compare_answers(answer: Answer, expected: Answer, terms: Terms) -> Iterator[Difference]:
     yield from _trees("returned", answer.returned, expected.returned, terms)
     yield from _names("arguments", answer.arguments, expected.arguments)
     for name in filter(answer.arguments.__contains__, expected.arguments):

@@ -87,7 +87,7 @@ class Pool:
         if self._ranks is None:
             self._ranks = self._start(self.size, self._prefix)
         self._ranks.ask([(binding.name, case) for binding in bindings])
-        answers = self._gathered(self._ranks)
+        answers = self._gather(self._ranks)
         if _out_of_step(answers, case):
             self.replaced += 1
             self._discard(GRACE_SECONDS)
@@ -115,7 +115,7 @@ class Pool:
         if ranks is not None and ranks.close(seconds):
             self._stuck.append(ranks)
 
-    def _gathered(self, ranks: Ranks) -> list[Reply]:
+    def _gather(self, ranks: Ranks) -> list[Reply]:
         found: dict[int, Reply] = {}
         end = monotonic() + self._seconds
         while len(found) < self.size and monotonic() < end:
@@ -123,9 +123,9 @@ class Pool:
             found.update(arrived)
             if any(isinstance(answer, Failure) for _, answer in arrived):
                 end = min(end, monotonic() + GRACE_SECONDS)
-        return self._completed(ranks, found)
+        return self._complete(ranks, found)
 
-    def _completed(self, ranks: Ranks, found: dict[int, Reply]) -> list[Reply]:
+    def _complete(self, ranks: Ranks, found: dict[int, Reply]) -> list[Reply]:
         """Complete the replies by rank; ranks that wait for one that has replied raise."""
         for rank in list(found) if len(found) < self.size else ():
             ranks.abandon(rank, "has answered and makes no further call of this case")

@@ -28,8 +28,8 @@ class ProcessRanks:
     def __init__(self, size: int, prefix: str = "collshim.", *, checks: bool = True, serve: Serve = serve) -> None:
         self._checks = checks
         self._serve = serve
-        self._store = _served_store()
-        started = [self._started(rank, size, prefix) for rank in range(size)]
+        self._store = _serve_store()
+        started = [self._start(rank, size, prefix) for rank in range(size)]
         self._pipes = [pipe for pipe, _ in started]
         self._processes = [process for _, process in started]
 
@@ -59,11 +59,11 @@ class ProcessRanks:
         del self._store
         return []
 
-    def _started(self, rank: int, size: int, prefix: str) -> tuple[Connection, BaseProcess]:
+    def _start(self, rank: int, size: int, prefix: str) -> tuple[Connection, BaseProcess]:
         server = context()
         ours, theirs = server.Pipe()
         with theirs:
-            environment = os.environ | _launched(rank, size, self._store.port)
+            environment = os.environ | _launcher_variables(rank, size, self._store.port)
             environment |= {} if self._checks else {"COLLSHIM_CHECK": "0"}
             process = server.Process(target=main, args=(theirs, prefix, environment, self._serve), daemon=True)
             process.start()
@@ -80,14 +80,14 @@ class ProcessRanks:
         return found
 
 
-def _served_store() -> Any:
+def _serve_store() -> Any:
     from torch.distributed import TCPStore
 
     seconds = timedelta(seconds=START_SECONDS)
     return TCPStore(ADDRESS, 0, is_master=True, timeout=seconds, wait_for_workers=False)
 
 
-def _launched(rank: int, size: int, port: int) -> dict[str, str]:
+def _launcher_variables(rank: int, size: int, port: int) -> dict[str, str]:
     """Return the environment variables of a launcher that serves the store itself."""
     return {
         "RANK": str(rank),

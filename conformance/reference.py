@@ -34,12 +34,12 @@ BITWISE = ("band", "bor", "bxor")
 
 def all_reduce(parts: Sequence[Part], op: str = "sum") -> list[Part]:
     """Every rank holds the reduction of all ranks' parts."""
-    return [_reduced(parts, op) for _ in parts]
+    return [_reduce(parts, op) for _ in parts]
 
 
 def reduce(parts: Sequence[Part], root: int = 0, op: str = "sum") -> list[Part | None]:
     """The root holds the reduction of all ranks' parts, the others nothing."""
-    return [_reduced(parts, op) if rank == root else None for rank in range(len(parts))]
+    return [_reduce(parts, op) if rank == root else None for rank in range(len(parts))]
 
 
 def broadcast(parts: Sequence[Part | None], root: int = 0) -> list[Part]:
@@ -70,7 +70,7 @@ def scatter(parts: Sequence[Sequence[Part] | None], root: int = 0) -> list[Part]
 
 def reduce_scatter(parts: Sequence[Sequence[Part]], op: str = "sum") -> list[Part]:
     """Rank r holds the reduction of every rank's r-th part."""
-    return [_reduced([row[rank] for row in parts], op) for rank in range(len(parts))]
+    return [_reduce([row[rank] for row in parts], op) for rank in range(len(parts))]
 
 
 def all_to_all(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
@@ -120,14 +120,14 @@ def split(array: Part, size: int, axis: int = 0) -> list[Part]:
     return [part.copy() for part in np.split(array, size, axis=axis)]
 
 
-def _reduced(parts: Sequence[Part], op: str) -> Part:
+def _reduce(parts: Sequence[Part], op: str) -> Part:
     """Fold in rank order; round to the parts' dtype at each step, as a rank would, but bfloat16 only at the end."""
     numbers = [computable(part) for part in parts]
     total = np.asarray(fold(_FOLDS[op], numbers)).astype(numbers[0].dtype)
-    return typed(_divided(total, len(parts)) if op == "avg" else total, name_of(parts[0].dtype))
+    return typed(_divide(total, len(parts)) if op == "avg" else total, name_of(parts[0].dtype))
 
 
-def _divided(total: Part, size: int) -> Part:
+def _divide(total: Part, size: int) -> Part:
     if np.issubdtype(total.dtype, np.integer):
         if (total % size).any():
             raise ValueError(f"avg: the sums are {total.tolist()}, should be multiples of {size}: conventions differ")

@@ -56,33 +56,33 @@ def differences(recording: Recording, rank: int, answer: Answer) -> Iterator[Dif
     """Yield the differences in the answer of ``rank``."""
     expected = recording.of_rank(rank)
     if "ended" in expected or "consequence" in expected:
-        yield from _orderly(answer, expected)
+        yield from _compare_accident(answer, expected)
     elif "limit" in expected and not recording.asked.match:
         if "raised" in answer:
-            yield "the exception", _shown(answer), "none: the recording shows a limit of its backend"
+            yield "the exception", _describe(answer), "none: the recording shows a limit of its backend"
     elif "raised" in expected:
-        yield from _refused(answer, expected, recording.asked.match)
+        yield from _compare_refusal(answer, expected, recording.asked.match)
     elif "raised" in answer:
-        yield "the exception", _shown(answer), "none"
+        yield "the exception", _describe(answer), "none"
     else:
-        yield from _answered(answer, expected, REDUCING.search(recording.asked.call) is not None)
+        yield from _compare_answers(answer, expected, REDUCING.search(recording.asked.call) is not None)
 
 
-def _orderly(answer: Answer, expected: Answer) -> Iterator[Difference]:
+def _compare_accident(answer: Answer, expected: Answer) -> Iterator[Difference]:
     if "raised" in answer and OURS not in answer["raised"]:
         yield (
             "the exception",
-            _shown(answer),
+            _describe(answer),
             f"one of collshim's own, as the framework {expected.get('ended', 'failed')}",
         )
 
 
-def _refused(answer: Answer, expected: Answer, match: str) -> Iterator[Difference]:
+def _compare_refusal(answer: Answer, expected: Answer, match: str) -> Iterator[Difference]:
     recorded_class = expected["raised"][0]
     if "raised" not in answer:
         yield "the exception", "none", f"{recorded_class}: {expected['text'][:120]!r}"
     elif not _is_instance(answer["raised"], recorded_class):
-        yield "the class of the exception", _shown(answer), f"{recorded_class}: {expected['text'][:120]!r}"
+        yield "the class of the exception", _describe(answer), f"{recorded_class}: {expected['text'][:120]!r}"
     elif match in expected["text"] and match not in answer["text"]:
         yield "the text of the exception", repr(answer["text"]), f"one with {match!r}"
 
@@ -94,11 +94,11 @@ def _is_instance(classes: list[str], recorded_class: str) -> bool:
     return recorded_class.rpartition(".")[2] in {name.rpartition(".")[2] for name in classes}
 
 
-def _shown(answer: Answer) -> str:
+def _describe(answer: Answer) -> str:
     return f"{answer['raised'][0]}: {answer['text'][:200]!r}" if "raised" in answer else "none"
 
 
-def _answered(answer: Answer, expected: Answer, inexact: bool) -> Iterator[Difference]:
+def _compare_answers(answer: Answer, expected: Answer, inexact: bool) -> Iterator[Difference]:
     yield from _trees("returned", answer["returned"], expected["returned"], inexact)
     values, expected_values = answer.get("after", {}), expected.get("after", {})
     for name in sorted(values.keys() | expected_values.keys()):

@@ -26,10 +26,10 @@ def missing(recording: Recording) -> list[str]:
 
 def differing(framework: str, recording: Recording) -> list[str]:
     """Return the differences as sentences."""
-    return replayed(framework, recording)[1]
+    return replay_patiently(framework, recording)[1]
 
 
-def replayed(framework: str, recording: Recording) -> tuple[list[Answer], list[str]]:
+def replay_patiently(framework: str, recording: Recording) -> tuple[list[Answer], list[str]]:
     """Return each rank's answer and the differences; a call that ran out of time is repeated with more."""
     answers = replay(framework, recording, ENGINE_SECONDS)
     found = sentences(recording, answers)

@@ -68,7 +68,7 @@ def _arrays(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
         layout=draw(st.sampled_from(admits.layouts)),
         kind=draw(st.sampled_from(admits.kinds)),
     )
-    return draw(_differentiated(admits, draw(_lengths(admits, draw(_numbers(admits, array_case))))))
+    return draw(_gradients(admits, draw(_lengths(admits, draw(_numbers(admits, array_case))))))
 
 
 def shapes(admits: Admits) -> st.SearchStrategy[Shape]:
@@ -107,7 +107,7 @@ def _lengths(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
 
 
 @st.composite
-def _differentiated(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
+def _gradients(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
     """Add a loss to differentiate to ``case`` if that is admitted and drawn."""
     gradient_case = replace(case, gradient=True)
     is_differentiable = case.dtype in DIFFERENTIATED and admits.case(gradient_case)

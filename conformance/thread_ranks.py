@@ -22,7 +22,7 @@ class ThreadRanks:
             self._worlds = local_worlds(size)
         self._requests: list[SimpleQueue[Request]] = [SimpleQueue() for _ in range(size)]
         self._replies: SimpleQueue[tuple[int, Reply]] = SimpleQueue()
-        self._threads = [self._started(RankContext(rank, size, prefix)) for rank in range(size)]
+        self._threads = [self._start(RankContext(rank, size, prefix)) for rank in range(size)]
 
     def ask(self, requests: Sequence[Request]) -> None:
         """Send each rank its request."""
@@ -51,7 +51,7 @@ class ThreadRanks:
         self._worlds.close()
         return self._join(seconds / 2)
 
-    def _started(self, context: RankContext) -> Thread:
+    def _start(self, context: RankContext) -> Thread:
         name = f"conformance rank {context.rank} of {context.size}"
         thread = Thread(target=self._run, args=(context,), name=name, daemon=True)
         thread.start()

@@ -97,7 +97,7 @@ def _whole(case: Any, counts: Sequence[int]) -> Part:
     label = int(random.integers(0, _SEEDS))
     at = _places(counts, len(case.ranks), label, random.choice(np.array([-1, 1]), sum(counts)))
     if case.collective in REDUCTIONS:
-        return _reduced(case, at, random)
+        return _operands(case, at, random)
     return extremes.booleans(at, random) if case.dtype == "bool" else _labels(at, case.dtype)
 
 
@@ -119,7 +119,7 @@ def _labels(at: Places, dtype: str) -> Part:
     return extremes.float_labels(at, extremes.floats(dtype))
 
 
-def _reduced(case: Any, at: Places, random: np.random.Generator) -> Part:
+def _operands(case: Any, at: Places, random: np.random.Generator) -> Part:
     """Return the numbers to reduce, by the kind of reduction."""
     if case.dtype == "bool":
         return extremes.boolean_addends(at)

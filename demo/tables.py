@@ -73,10 +73,10 @@ def _heading(name: str, text: str) -> RenderableType:
 def _example(verdict: Verdict) -> RenderableType:
     example = verdict.example
     note = [Padding(Text(f"note: {verdict.note}", style="yellow"), (0, 2), expand=False)] if verdict.note else []
-    return Group(*_shown(example, _structures(verdict.results)), _rows(verdict.results), *note)
+    return Group(*_code_lines(example, _structures(verdict.results)), _rows(verdict.results), *note)
 
 
-def _shown(example: Example, structures: str) -> list[Text]:
+def _code_lines(example: Example, structures: str) -> list[Text]:
     """Return the code that was run, with the returned structure after its line."""
     name = [] if example.name == example.call else [Text(f"# {example.name}", style="dim")]
     call = _code(example.call).append(f"  →  {structures}", style="cyan")

@@ -77,7 +77,7 @@ def judge(sheet: Sheet, observed: Observed, documented: Documented) -> list[Verd
         documented: the expected results.
     """
     return [
-        _judged(sheet.framework, example, documented.get(example.name, {}), list(_worlds(sheet, observed, index)))
+        _judge(sheet.framework, example, documented.get(example.name, {}), list(_worlds(sheet, observed, index)))
         for index, example in enumerate(sheet.examples)
     ]
 
@@ -87,16 +87,16 @@ def _worlds(sheet: Sheet, observed: Observed, index: int) -> Iterator[list[Row]]
         yield [row for rank in observed[first : first + sheet.ranks] for row in rank[index]]
 
 
-def _judged(framework: str, example: Example, documented: dict[str, Any], worlds: list[list[Row]]) -> Verdict:
+def _judge(framework: str, example: Example, documented: dict[str, Any], worlds: list[list[Row]]) -> Verdict:
     unit = "replica" if example.replicas else "rank"
     results = [
-        Judged(f"{unit} {number}", rows[0], _wanted(rows, documented, number))
+        Judged(f"{unit} {number}", rows[0], _expected(rows, documented, number))
         for number, rows in enumerate(zip(*worlds, strict=True))
     ]
     return Verdict(framework, example, results, documented.get("note", ""))
 
 
-def _wanted(rows: Sequence[Row], documented: dict[str, Any], number: int) -> str:
+def _expected(rows: Sequence[Row], documented: dict[str, Any], number: int) -> str:
     """Return the expected result of rank ``number`` in every world; ``""`` if each world has it."""
     values = documented.get("values", [])
     if number >= len(values):

@@ -99,7 +99,7 @@ def seen(tree: Tree) -> Tree:
     if isinstance(tree, Handle):
         return Handle(seen(tree.waited))
     if type(tree) in (list, tuple, dict):
-        return _mapped(tree, seen)
+        return _map(tree, seen)
     plain = tree is None or type(tree) in (bool, int, float, str, bytes)
     return tree if plain else Opaque(f"{type(tree).__module__}.{type(tree).__qualname__}")
 
@@ -107,7 +107,7 @@ def seen(tree: Tree) -> Tree:
 def waited(tree: Tree) -> Tree:
     """Wait for every handle in ``tree``."""
     if type(tree) in (list, tuple, dict):
-        return _mapped(tree, waited)
+        return _map(tree, waited)
     if kind_of(tree) is None and callable(getattr(tree, "wait", None)):
         return Handle(tree.wait())
     return tree
@@ -127,7 +127,7 @@ def mapped(arrays: Tree, change: Callable[[Any], Tree]) -> Tree:
     return None if arrays is None else change(arrays)
 
 
-def _mapped(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+def _map(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
     if isinstance(tree, dict):
         return {key: change(value) for key, value in tree.items()}
     return type(tree)(change(item) for item in tree)

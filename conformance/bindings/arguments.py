@@ -124,7 +124,7 @@ ROLES = frozenset(
 """All roles; those of arrays differ in how a function uses and refuses them (``tests/robustness/roles.py``)."""
 
 
-def arranged(parts: Sequence[Any], arrangement: Arrangement, axis: int = 0) -> Tree:
+def arrange(parts: Sequence[Any], arrangement: Arrangement, axis: int = 0) -> Tree:
     """Arrange one part per rank, as NumPy arrays; 0-d parts are joined to ``(size,)``."""
     if arrangement == "list":
         return list(parts)

@@ -28,7 +28,7 @@ class Weighing:
         function: Callable[..., Any] = getattr(reference, name)
         if name in ("stacked", "concatenated", "split"):
             return function
-        return lambda *arguments, **keywords: _weighed(function(*arguments, **keywords))
+        return lambda *arguments, **keywords: _weigh(function(*arguments, **keywords))
 
 
 def by_backward(place: Any, inputs: Sequence[Any], forward: Callable[[], Tree], weigh: Callable[[], Weights]) -> Tree:
@@ -61,7 +61,7 @@ def weights_of(expected: Tree) -> Weights:
 
 def expected_gradient(case: Any, rank: int, rule: Rule, elsewhere: Literal["none", "zeros"], form: Any) -> Tree:
     """Return the gradient that ``rank`` should find, in the form ``form(case, rank)`` of its input."""
-    weighed = _weighed(reference.of(case))
+    weighed = _weigh(reference.of(case))
     found = weighed if rule == "own" else gradients.of(case, weighed)
     if found[rank] is None and elsewhere == "none":
         return None
@@ -74,11 +74,11 @@ def _zeros(tree: Tree) -> Tree:
     return [np.zeros_like(leaf) for leaf in tree] if isinstance(tree, list) else np.zeros_like(tree)
 
 
-def _weighed(results: Sequence[Tree]) -> list[Tree]:
-    return [_weighed_by(rank, held) for rank, held in enumerate(results)]
+def _weigh(results: Sequence[Tree]) -> list[Tree]:
+    return [_weigh_result(rank, held) for rank, held in enumerate(results)]
 
 
-def _weighed_by(rank: int, held: Tree) -> Tree:
+def _weigh_result(rank: int, held: Tree) -> Tree:
     if isinstance(held, list):
         return [weights(part.shape, rank + 3 * place, str(part.dtype)) for place, part in enumerate(held)]
     return None if held is None else weights(held.shape, rank, str(held.dtype))

@@ -13,7 +13,7 @@ TUPLE = "a tuple for a list"
 TOO_SHORT = "a list without its last array"
 
 
-def invalidated(fault: str, arguments: tuple[Tree, ...]) -> tuple[Tree, ...]:
+def invalidate(fault: str, arguments: tuple[Tree, ...]) -> tuple[Tree, ...]:
     """Put the fault into the last of ``arguments`` that can have it; a valid case's ``fault`` is ""."""
     if not fault:
         return arguments

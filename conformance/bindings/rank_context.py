@@ -62,18 +62,18 @@ def resolve(path: str) -> Any:
         MissingFunctionError: the path does not resolve. Other exceptions of an import propagate.
     """
     names = path.split(".")
-    found = _imported(names[0])
+    found = _import(names[0])
     for place, name in enumerate(names[1:], 1):
         try:
             found = getattr(found, name)
         except AttributeError as error:
             if not isinstance(found, ModuleType):
                 raise MissingFunctionError(path) from error
-            found = _imported(".".join(names[: place + 1]))
+            found = _import(".".join(names[: place + 1]))
     return found
 
 
-def _imported(path: str) -> Any:
+def _import(path: str) -> Any:
     try:
         return import_module(path)
     except ModuleNotFoundError as error:

@@ -26,7 +26,7 @@ from collshim.conformance.bindings.arguments import (
     Arrangement,
     Asker,
     Invocation,
-    arranged,
+    arrange,
     blanks,
     is_array,
     role_of,
@@ -34,7 +34,7 @@ from collshim.conformance.bindings.arguments import (
 )
 from collshim.conformance.bindings.binding import Binding, made, place_in
 from collshim.conformance.bindings.differentiation import Rule, Weighing, expected_gradient, weights_of
-from collshim.conformance.bindings.invalid import invalidated
+from collshim.conformance.bindings.invalid import invalidate
 from collshim.conformance.bindings.memory import FIRST, HOLDS, KEEPS, SHARES, Before
 from collshim.conformance.bindings.rank_context import RankContext
 
@@ -127,8 +127,8 @@ class Spelling(Binding):
             returned = waited(self.speak(asked))
             return [returned, before.output] if self.is_written else returned
 
-        found = self._differentiated(asker, held, forward) if case.gradient else forward()
-        seen = self._seen(held, before.entries)
+        found = self._differentiate(asker, held, forward) if case.gradient else forward()
+        seen = self._select(held, before.entries)
         if case.gradient:
             seen[self._gradient] = mapped(held[self.input], lambda array: array.grad)
         return Answer(found[0] if self.is_written else found, seen, before.facts(case, self.result, asker.rank))
@@ -141,7 +141,7 @@ class Spelling(Binding):
         facts = self._expected_facts(case, rank, entries, comes=value is not None)
         if value is not None and entries is not None:
             held[self.result], entries = value, entries if self.memory == "replaced" else value
-        seen = self._seen(held, entries)
+        seen = self._select(held, entries)
         if case.gradient:
             seen[self._gradient] = expected_gradient(case, rank, self.rule, self.elsewhere, self.source)
         return Answer(self.returned(case, value), seen, facts)
@@ -152,7 +152,7 @@ class Spelling(Binding):
             return self.peculiar(case, rank, reference)
         sent = replace(case, collective="all_gather") if self.holders == "all" else case
         found = reference.of(sent)[rank]
-        return self._doubled(arranged(found, self.arrangement, case.axis) if isinstance(found, list) else found)
+        return self._double(arrange(found, self.arrangement, case.axis) if isinstance(found, list) else found)
 
     def returned(self, case: Any, value: Tree) -> Tree:
         """Return the value that a call with this result returns."""
@@ -168,10 +168,10 @@ class Spelling(Binding):
             return None
         is_output = name == self.result and self.collective not in IN_PLACE
         if is_output or role_of(self.takes[name]) in BUFFERS:
-            return self._doubled(self._blank(case, rank))
+            return self._double(self._blank(case, rank))
         if name == self.result and self.collective == "broadcast" and rank != case.root:
             return case.laid_out(blanks(self.collective, case, rank))
-        return self._doubled(self._given(case, rank))
+        return self._double(self._input_values(case, rank))
 
     def arguments(self, asker: Asker) -> dict[str, Any]:
         """Return the arguments by name, without those that are left out."""
@@ -185,13 +185,13 @@ class Spelling(Binding):
         positional = tuple(arguments[name] for name in list(self.takes)[:count])
         named = {name: arguments[name] for name in list(self.takes)[count:] if name in arguments}
         function = asker.context.function(self.path)
-        return Invocation(function, invalidated(asker.case.fault, positional), {**named, **self.options}, asker)
+        return Invocation(function, invalidate(asker.case.fault, positional), {**named, **self.options}, asker)
 
     @property
     def _gradient(self) -> str:
         return f"the gradient of {self.input if self.is_written else 'input'}"
 
-    def _seen(self, held: Mapping[str, Tree], entries: Tree) -> dict[str, Tree]:
+    def _select(self, held: Mapping[str, Tree], entries: Tree) -> dict[str, Tree]:
         if not self.is_written:
             return {"input": held[self.input]}
         seen = {name: held[name] for name in self.arrays}
@@ -203,14 +203,16 @@ class Spelling(Binding):
         if isinstance(output, list):
             facts = {HOLDS.format(self.result): not (self.memory == "replaced" and comes)}
         else:
-            facts = self._kept(case, rank) if comes else {}  # the memory of the other ranks' arrays is unspecified
+            facts = (
+                self._written_facts(case, rank) if comes else {}
+            )  # the memory of the other ranks' arrays is unspecified
         shares = SHARES.get(self.collective, "")
         gives_itself = self.arrangement == "list" and 0 not in case.part_shape(rank, rank)
         if shares and gives_itself and (self.collective != "scatter" or rank == case.root):
             facts[shares] = self.shares_own and case.kind != "numpy"
         return facts
 
-    def _kept(self, case: Any, rank: int) -> dict[str, bool]:
+    def _written_facts(self, case: Any, rank: int) -> dict[str, bool]:
         """Return the fact about the one written array, unless it is the rank's own part, which ``SHARES`` covers."""
         is_replaced = self.memory == "replaced"
         is_nowhere = is_replaced and 0 in case.part_shape(rank, rank)
@@ -220,19 +222,19 @@ class Spelling(Binding):
 
     def _blank(self, case: Any, rank: int) -> Tree:
         found = blanks(self.collective, case, rank)
-        whole = arranged(found, self.arrangement, case.axis) if isinstance(found, list) else found
+        whole = arrange(found, self.arrangement, case.axis) if isinstance(found, list) else found
         return mapped(whole, case.laid_out) if self.loose else whole
 
-    def _given(self, case: Any, rank: int) -> Tree:
+    def _input_values(self, case: Any, rank: int) -> Tree:
         if self.collective not in PART_PER_RANK:
             return case.array_of(rank)
-        parts = arranged(case.parts_of(rank), self.arrangement, case.split_axis)
+        parts = arrange(case.parts_of(rank), self.arrangement, case.split_axis)
         return parts if self.arrangement == "list" else case.laid_out(parts)
 
-    def _doubled(self, tree: Tree) -> Tree:
+    def _double(self, tree: Tree) -> Tree:
         return mapped(tree, lambda array: [array, array.copy()]) if self.coalesced else tree
 
-    def _differentiated(self, asker: Asker, held: Mapping[str, Tree], forward: Callable[[], Tree]) -> Tree:
+    def _differentiate(self, asker: Asker, held: Mapping[str, Tree], forward: Callable[[], Tree]) -> Tree:
         """Return the result of ``forward`` after a backward through it."""
 
         def weigh() -> Any:

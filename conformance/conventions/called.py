@@ -25,7 +25,7 @@ class Noting(RankContext):
     def function(self, path: str) -> Any:
         """Return the object at ``path``; if it is watched, its calls are recorded."""
         found = super().function(path)
-        return _noted(found, path, self.notes) if path in self.watched else found
+        return _record(found, path, self.notes) if path in self.watched else found
 
 
 def watched(binding: Binding) -> tuple[str, ...]:
@@ -39,26 +39,26 @@ def call_of(binding: Binding, notes: Notes) -> str:
     for path, arguments in notes:
         said.setdefault(path, arguments)
     if binding.path not in said:
-        return f"{binding.path}({', '.join(_required(binding.path))})"
+        return f"{binding.path}({', '.join(_required_parameters(binding.path))})"
     there = [path for path in watched(binding) if path in said]
     return ", ".join((path if path == binding.path else path.rpartition(".")[2]) + said[path] for path in there)
 
 
-def _noted(function: Any, path: str, notes: Notes, made_by: str = "") -> Callable[..., Any]:
+def _record(function: Any, path: str, notes: Notes, made_by: str = "") -> Callable[..., Any]:
     """Record the calls of ``function``; for a class, the calls of its instances."""
     signature = inspect.signature(function)
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        text = f"{made_by}({', '.join(_said(signature, arguments, keywords))})"
+        text = f"{made_by}({', '.join(_passed_parameters(signature, arguments, keywords))})"
         if inspect.isclass(function):
-            return _noted(function(*arguments, **keywords), path, notes, text)
+            return _record(function(*arguments, **keywords), path, notes, text)
         notes.append((path, text))
         return function(*arguments, **keywords)
 
     return call
 
 
-def _said(signature: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[str]:
+def _passed_parameters(signature: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[str]:
     """Return the parameters whose arguments differ from their defaults."""
     given = signature.bind(*arguments, **keywords).arguments
     pairs = [(signature.parameters[name], value) for name, value in given.items()]
@@ -75,6 +75,6 @@ def _is_default(value: Any, default: Any) -> bool:
     )
 
 
-def _required(path: str) -> list[str]:
+def _required_parameters(path: str) -> list[str]:
     parameters = inspect.signature(resolve(PREFIX + path)).parameters.values()
     return [one.name for one in parameters if one.default is one.empty and one.name != "self"]

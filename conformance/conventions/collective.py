@@ -53,10 +53,10 @@ def _section(sheet: Sheet, framework: str) -> str:
         parts += [f"```python\n{code}```\n", outcome(framework, code)]
     if framework in sheet.notes:
         parts.append(bullets(sheet.notes[framework]))
-    return "\n".join(parts + (_spelled(framework, own) if own else [])) + "\n"
+    return "\n".join(parts + (_all_spellings(framework, own) if own else [])) + "\n"
 
 
-def _spelled(framework: str, own: Sequence[Facts]) -> list[str]:
+def _all_spellings(framework: str, own: Sequence[Facts]) -> list[str]:
     rows = list(dict.fromkeys(tuple(_row(framework, one)) for one in own if not one.missing))
     parts = []
     if len(rows) > 1:

@@ -35,7 +35,7 @@ def outcome(framework: str, code: str) -> str:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        by_rank: list[Seen] = collshim.launch(_seen, SIZE, args=_compiled(framework, code), timeout=SECONDS)
+        by_rank: list[Seen] = collshim.launch(_run_on_rank, SIZE, args=_compile(framework, code), timeout=SECONDS)
     changed = [name for name in by_rank[0].before if any(seen.before[name] != seen.after[name] for seen in by_rank)]
     given = [name for name in by_rank[0].before if name in GIVEN]
     titles = [f"`{name}` before" if name in changed else f"`{name}`" for name in given]
@@ -45,7 +45,7 @@ def outcome(framework: str, code: str) -> str:
     return table(["rank", *titles, "comes back", *(f"`{name}` after" for name in changed)], lines)
 
 
-def _compiled(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:
+def _compile(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:
     """Compile the start, the statements, and the final expression, whose value is shown.
 
     This happens before the ranks exist, because in Python 3.11 ``ast.parse`` fails in several threads at once.
@@ -56,7 +56,7 @@ def _compiled(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:
     return compile(start, _FILE, "exec"), compile(made, _FILE, "exec"), last
 
 
-def _seen(start: CodeType, made: CodeType, last: CodeType) -> Seen:
+def _run_on_rank(start: CodeType, made: CodeType, last: CodeType) -> Seen:
     """Run the example on one rank."""
     names: dict[str, Any] = {}
     exec(start, names)
@@ -74,11 +74,11 @@ def _short(value: Any) -> str:
     if kind is not None:
         return str(kind.read(value).astype(int).tolist())
     if isinstance(value, list | tuple):
-        return _joined(value)
+        return _join(value)
     plain = value is None or isinstance(value, int | float | str | Mapping)
     return str(value) if plain else type(value).__name__
 
 
-def _joined(value: list[Any] | tuple[Any, ...]) -> str:
+def _join(value: list[Any] | tuple[Any, ...]) -> str:
     inner = ", ".join(map(_short, value))
     return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"

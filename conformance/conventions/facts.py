@@ -78,12 +78,12 @@ def _rows(binding: Binding, call: str) -> dict[str, str]:
     answers = [binding.expected(asked, rank, reference) for rank in range(asked.size)]
     rows = {}
     if binding.collective not in (*OBJECTS, "barrier"):
-        rows["each rank gives"] = shape_of(_given(binding, asked, answers[asked.root]))
-    rows["comes back"] = _by_rank(asked, [_returned(answer) for answer in answers])
+        rows["each rank gives"] = shape_of(_input_of(binding, asked, answers[asked.root]))
+    rows["comes back"] = _by_rank(asked, [_returned_text(answer) for answer in answers])
     if binding.collective != "barrier":
         rows["the result is"] = _place(binding, call)
         if binding.collective not in OBJECTS:
-            _tell_of_arrays(rows, binding, answers, call)
+            _add_array_rows(rows, binding, answers, call)
     if binding.collective in ROOTED:
         rows["the root is"] = _root(binding)
     rows["groups"] = GROUPS[binding.admits.groups]
@@ -91,7 +91,7 @@ def _rows(binding: Binding, call: str) -> dict[str, str]:
     return rows | _refusal(binding)
 
 
-def _tell_of_arrays(rows: dict[str, str], binding: Binding, answers: Sequence[Answer], call: str) -> None:
+def _add_array_rows(rows: dict[str, str], binding: Binding, answers: Sequence[Answer], call: str) -> None:
     asked, admits = plain(binding), binding.admits
     held = [binding.held(answer) for answer in answers]
     rows["its shape"] = shape_of(held[asked.root])
@@ -109,7 +109,7 @@ def _tell_of_arrays(rows: dict[str, str], binding: Binding, answers: Sequence[An
         rows["axis"] = "any" if admits.axes or admits.split_axes else "none: a list" if listed else "0"
 
 
-def _given(binding: Binding, asked: Case, answer: Answer) -> Tree:
+def _input_of(binding: Binding, asked: Case, answer: Answer) -> Tree:
     """Return the input of a rank; of the root, if there is one."""
     if isinstance(binding, Spelling):
         return binding.source(asked, asked.root)
@@ -118,7 +118,7 @@ def _given(binding: Binding, asked: Case, answer: Answer) -> Tree:
     return inputs[0] if inputs else answer.arguments.get(binding.result)
 
 
-def _returned(answer: Answer) -> str:
+def _returned_text(answer: Answer) -> str:
     if not (isinstance(answer.returned, dict) and answer.returned.keys() == {"send", "recv"}):
         return kind_of_tree(answer.returned)
     sent, received = (_of_one(answer.returned[name]) for name in ("send", "recv"))

@@ -10,7 +10,7 @@ from collshim.conformance import gradients, reference
 from collshim.conformance.bindings.answers import Tree, leaves
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import ROOTED, Case
-from collshim.conformance.conventions.shapes import lettered
+from collshim.conformance.conventions.shapes import in_letters
 
 
 def gradient(binding: Binding, case: Case) -> str:
@@ -39,4 +39,4 @@ def _number(found: Tree, binding: Binding) -> str:
     if found is None:
         return "0" if getattr(binding, "elsewhere", "none") == "zeros" else "None"
     (number,) = {float(value) for leaf in leaves(found) for value in np.unique(leaf)}
-    return lettered(int(number))
+    return in_letters(int(number))

@@ -38,14 +38,14 @@ def _returns(sheet: Sheet) -> str:
     """Return the results of each framework's usual spelling; of several collectives, the first."""
     every = first(sheet.collectives[0])
     rows = [
-        [f"`{one.call}`{', not yet here' * one.missing}", one.rows["comes back"], _written(one)]
+        [f"`{one.call}`{', not yet here' * one.missing}", one.rows["comes back"], _result_cell(one)]
         for one in every.values()
     ]
     heading = f"### [{sheet.title or sheet.name}](differences/{sheet.name}.md)"
     return f"{heading}\n\n{sheet.says}\n\n{table(['call', 'comes back', 'the result'], rows)}"
 
 
-def _written(one: Facts) -> str:
+def _result_cell(one: Facts) -> str:
     place, shape, memory = (one.rows.get(subject, "") for subject in ("the result is", "its shape", "memory"))
     if not place:
         return NOTHING

@@ -67,7 +67,7 @@ def _refusals(own: Sequence[Facts]) -> str:
 def _section(pair: Pair, sheet: Sheet, collective: str) -> str:
     every = [first(collective)[framework] for framework in pair]
     blocks = [_code(sheet, collective, one) for one in every]
-    rows = [[f"*{subject}*", *(one.rows[subject] for one in every)] for subject in _differing(every)]
+    rows = [[f"*{subject}*", *(one.rows[subject] for one in every)] for subject in _differences(every)]
     titles = [FRAMEWORKS[framework].title for framework in pair]
     told = table(["", *titles], rows) if rows else "The same, but for the names.\n"
     notes = [f"{FRAMEWORKS[framework].title}: {note}" for framework in pair for note in sheet.notes.get(framework, ())]
@@ -84,7 +84,7 @@ def _code(sheet: Sheet, collective: str, one: Facts) -> str:
     return f"{FRAMEWORKS[one.framework].title}: `{one.call}`{missing}\n" + (f"\n```python\n{code}```\n" if code else "")
 
 
-def _differing(every: Sequence[Facts]) -> list[str]:
+def _differences(every: Sequence[Facts]) -> list[str]:
     """Return the subjects that both frameworks have, with different texts."""
     told = [subject for subject in subjects(every) if all(one.rows.get(subject) for one in every)]
     return [one for one in told if one not in EVERYWHERE and every[0].rows[one] != every[1].rows[one]]

@@ -58,7 +58,7 @@ def _run_every() -> tuple[list[str], dict[str, Notes]]:
     for binding in _there():
         for asked in (plain(binding), telling(binding)):
             place = _place(binding, memory)
-            wrong += _differing(binding, asked, place)
+            wrong += _compare(binding, asked, place)
             notes[binding.name] = place.notes
     return wrong, notes
 
@@ -72,6 +72,6 @@ def _place(binding: Binding, memory: dict[Any, Any]) -> Noting:
     return Noting(here.rank, here.size, PREFIX, memory=memory, watched=watched(binding))
 
 
-def _differing(binding: Binding, asked: Case, place: Noting) -> Iterator[str]:
+def _compare(binding: Binding, asked: Case, place: Noting) -> Iterator[str]:
     answer = binding.answer(place, asked)
     return (sentence(binding, asked, place.rank, one) for one in differences(binding, asked, place.rank, answer))

@@ -27,17 +27,17 @@ def shape_of(tree: Tree) -> str:
     if is_array(tree) or isinstance(tree, dict) or len(found) == 1:
         return f"`{found[0]}`"
     if isinstance(tree, list) and isinstance(tree[0], list):
-        return f"{lettered(len(tree))} lists of {shape_of(tree[0])}"
-    return f"{lettered(len(found))} × `{found[0]}`"
+        return f"{in_letters(len(tree))} lists of {shape_of(tree[0])}"
+    return f"{in_letters(len(found))} × `{found[0]}`"
 
 
 def symbolic(shape: Sequence[int]) -> str:
     """Return ``(n*a, b)`` for ``(15, 7)``."""
-    lengths = [lettered(length) for length in shape]
+    lengths = [in_letters(length) for length in shape]
     return f"({lengths[0]},)" if len(lengths) == 1 else f"({', '.join(lengths)})"
 
 
-def lettered(number: int) -> str:
+def in_letters(number: int) -> str:
     """Return ``n*a`` for 15."""
     factors, rest = [], number
     for letter, prime in LETTERS.items():
@@ -71,7 +71,7 @@ def is_array(tree: Tree) -> bool:
 
 def _row(tree: Sequence[Tree]) -> str:
     handles = isinstance(tree[0], Handle)
-    many = f"{len(tree)} handle" if handles else f"{lettered(len(tree))} tensor"
+    many = f"{len(tree)} handle" if handles else f"{in_letters(len(tree))} tensor"
     return f"a {type(tree).__name__} of {many}{'s' * (len(tree) > 1)}"
 
 
@@ -79,5 +79,5 @@ def _inside(tree: Tree) -> str:
     if is_array(tree):
         return "tensor"
     if isinstance(tree, list | tuple):
-        return f"{type(tree).__name__} of {lettered(len(tree))}"
+        return f"{type(tree).__name__} of {in_letters(len(tree))}"
     return "handle" if isinstance(tree, Handle) else repr(tree)

@@ -31,16 +31,16 @@ class Sheet:
     @property
     def examples(self) -> dict[str, str]:
         """The examples by framework, for frameworks that have one."""
-        return {one.framework.name: one.example for one in self._shown() if one.example}
+        return {one.framework.name: one.example for one in self._representatives() if one.example}
 
     @property
     def notes(self) -> dict[str, tuple[str, ...]]:
         """The notes by framework, for users who leave it or move to it."""
-        notes = {one.framework.name: one.notes for one in self._shown() if one.notes}
+        notes = {one.framework.name: one.notes for one in self._representatives() if one.notes}
         notes |= {framework: (note,) for framework, note in self.lacking.items()}
         return {framework: notes[framework] for framework in FRAMEWORKS if framework in notes}
 
-    def _shown(self) -> list[Binding]:
+    def _representatives(self) -> list[Binding]:
         """Return the first spelling of each framework that has an example or notes; others are forms of it."""
         spellings = [one for one in bindings() if one.collective in self.collectives and (one.example or one.notes)]
         return list({one.framework.name: one for one in reversed(spellings)}.values())[::-1]

@@ -47,7 +47,7 @@ def first(collective: str) -> dict[str, Facts]:
 def calls(collective: str) -> str:
     """Return the table of the frameworks' calls."""
     every = first(collective)
-    return table(["", "call"], [[FRAMEWORKS[framework].title, _said(one)] for framework, one in every.items()])
+    return table(["", "call"], [[FRAMEWORKS[framework].title, _call_cell(one)] for framework, one in every.items()])
 
 
 def compared(collective: str) -> str:
@@ -63,5 +63,5 @@ def subjects(every: Sequence[Facts]) -> list[str]:
     return [subject for subject in ORDER if any(one.rows.get(subject) for one in every)]
 
 
-def _said(one: Facts) -> str:
+def _call_cell(one: Facts) -> str:
     return f"`{one.call}`" + (", which collshim does not have yet" if one.missing else "")

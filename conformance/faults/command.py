@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from collshim import ArgumentError, ArgumentValueError
 from collshim.conformance.faults.job import NotStartedError
-from collshim.conformance.faults.page import merged, page
+from collshim.conformance.faults.page import merge, page
 from collshim.conformance.faults.program import Program, programs
 from collshim.conformance.faults.rank import FACES, face_of
 from collshim.conformance.faults.report import record, show
@@ -33,7 +33,7 @@ def start(options: argparse.Namespace) -> int:
     ]
     faces = _faces(options)
     try:
-        results = _scored(selection, faces, options.jobs)
+        results = _score(selection, faces, options.jobs)
     except NotStartedError as error:
         first, *_, last = str(error).strip().splitlines()
         raise ArgumentError(f"no program can be run: {first} {last}") from error
@@ -44,7 +44,7 @@ def start(options: argparse.Namespace) -> int:
         write_json(options.json, list(map(record, results)))
     if options.write is not None:
         before = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
-        write(options.write, merged(page(results, faces), before))
+        write(options.write, merge(page(results, faces), before))
     return 0 if reached(results, faces) else 1
 
 
@@ -60,7 +60,7 @@ def _faces(options: argparse.Namespace) -> Sequence[str]:
     return [*(options.faces or ()), face_of(subject.module, subject.backend, options.registers or "")]
 
 
-def _scored(selection: Sequence[Program], faces: Sequence[str], jobs: int) -> list[Result]:
+def _score(selection: Sequence[Program], faces: Sequence[str], jobs: int) -> list[Result]:
     total = sum(program.runs_on(face) for program in selection for face in faces)
     count = 0
 

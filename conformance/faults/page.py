@@ -67,7 +67,7 @@ def page(results: Sequence[Result], faces: Sequence[str]) -> str:
     return "\n".join(parts)
 
 
-def merged(text: str, before: str) -> str:
+def merge(text: str, before: str) -> str:
     """Append to ``text`` what the page ``before`` says of faults at any moment."""
     _, heading, rest = before.partition(INJECTED)
     return f"{text}\n{heading}{rest}" if heading else text

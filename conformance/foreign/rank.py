@@ -51,7 +51,7 @@ def main(framework: str, prefix: str, address: str, backend: str, module: str) -
     for needed in _NEEDED:
         import_module(f"collshim.conformance.{needed}")
     rank, size = _place(framework, prefix)
-    with _connected(address) as pipe:
+    with _connect(address) as pipe:
         threading.Thread(target=_end_with, args=(pipe.fileno(),), daemon=True).start()
         pipe.send(rank)
         with suppress(EOFError, ConnectionResetError, BrokenPipeError):  # the asking process is gone
@@ -70,7 +70,7 @@ def _end_with(asker: int) -> None:
 
 def _serve(framework: str, prefix: str, backend: str, rank: int, size: int, pipe: Connection) -> None:
     from collshim.conformance.bindings.rank_context import RankContext
-    from collshim.conformance.foreign.wire import packed
+    from collshim.conformance.foreign.wire import pack
 
     if not prefix:
         _speak_natively(framework)
@@ -78,7 +78,7 @@ def _serve(framework: str, prefix: str, backend: str, rank: int, size: int, pipe
     place = RankContext(rank, size, prefix, address, port, backend or "gloo")
     request = pipe.recv()
     while request is not None:
-        pipe.send_bytes(packed(_reply(place, *request)))
+        pipe.send_bytes(pack(_reply(place, *request)))
         request = pipe.recv()
 
 
@@ -110,7 +110,7 @@ def _place(framework: str, prefix: str) -> tuple[int, int]:
     return dialect(framework).place()
 
 
-def _connected(address: str) -> Connection:
+def _connect(address: str) -> Connection:
     caller = socket.socket(socket.AF_UNIX)
     caller.connect(address)
     return Connection(caller.detach())

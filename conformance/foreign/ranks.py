@@ -22,7 +22,7 @@ from time import monotonic
 from typing import Any
 
 from collshim.conformance.bindings.answers import Answer, Failure
-from collshim.conformance.foreign.wire import unpacked
+from collshim.conformance.foreign.wire import unpack
 from collshim.conformance.recorder.dialects import Started, dialect
 from collshim.conformance.recorder.jobs import free_port
 
@@ -146,7 +146,7 @@ class ForeignRanks:
             listener.listen(self._size)
             for one in self._foreign.started(self._size, folder):
                 self._run(one, address, folder)
-            self._pipes = self._called_in(listener)
+            self._pipes = self._accept_all(listener)
 
     def _run(self, started: Started, address: str, folder: Path) -> None:
         foreign = self._foreign
@@ -164,7 +164,7 @@ class ForeignRanks:
                 )
             )
 
-    def _called_in(self, listener: socket.socket) -> dict[int, Connection]:
+    def _accept_all(self, listener: socket.socket) -> dict[int, Connection]:
         """Return the connections of the ranks that connected in time: of all, unless one has ended."""
         listener.settimeout(_POLL_SECONDS)
         found: dict[int, Connection] = {}
@@ -192,7 +192,7 @@ class ForeignRanks:
 
     def _read(self, rank: int, pipe: Connection) -> Reply:
         try:
-            found: Answer | Failure = unpacked(pipe.recv_bytes())
+            found: Answer | Failure = unpack(pipe.recv_bytes())
         except (EOFError, ConnectionResetError):
             pipe.close()
             return self._failure("ProcessEnded", f"ended{self._exit_code(rank)}", rank)

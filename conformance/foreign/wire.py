@@ -22,15 +22,15 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def packed(value: Any) -> bytes:
+def pack(value: Any) -> bytes:
     """Encode ``value`` as bytes."""
     buffer = io.BytesIO()
     _Pickler(buffer, PROTOCOL).dump(value)
     return buffer.getvalue()
 
 
-def unpacked(data: bytes) -> Any:
-    """Decode the bytes of ``packed``; only for bytes from a process that this one started."""
+def unpack(data: bytes) -> Any:
+    """Decode the bytes of ``pack``; only for bytes from a process that this one started."""
     return pickle.loads(data)
 
 

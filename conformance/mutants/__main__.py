@@ -22,14 +22,14 @@ from collshim.conformance.reporting.files import write
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the mutants that the command line names; return the exit status."""
-    asked = _parsed(arguments)
+    asked = _parse(arguments)
     start = time.monotonic()
     try:
         mutants = _chosen(asked.names)
         if asked.list:
             print("\n".join(f"{mutant.name}: {mutant.fault}" for mutant in mutants))
             return 0
-        verdicts = run_mutants(mutants, jobs=asked.jobs, seconds=asked.seconds, said=_said)
+        verdicts = run_mutants(mutants, jobs=asked.jobs, seconds=asked.seconds, said=_print)
     except (PatchError, LookupError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(verdict.outcome == CAUGHT for verdict in verdicts) else 1
 
 
-def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m collshim.conformance.mutants", description=__doc__)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="mutants, by the beginnings of their names (default: all)"
@@ -62,7 +62,7 @@ def _chosen(names: Sequence[str]) -> list[Mutant]:
     return [mutant for mutant in every if not names or mutant.name.startswith(tuple(names))]
 
 
-def _said(verdict: Verdict) -> None:
+def _print(verdict: Verdict) -> None:
     print(line(verdict), flush=True)
 
 

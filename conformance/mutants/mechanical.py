@@ -102,7 +102,7 @@ class CodeLocation(Mutant):
         """Whether the mutant rounds a copy."""
         return self.fault == _ROUNDED
 
-    def applied(self, source: str) -> str:
+    def apply(self, source: str) -> str:
         """Return the text of the file with ``new`` in place of ``old``."""
         for place, start, end in _places(self.file, source):
             if place == self:
@@ -140,7 +140,7 @@ def _places(file: str, source: str) -> Iterator[tuple[CodeLocation, int, int]]:
     starts = _starts_of_lines(source)
     seen: Counter[tuple[str, str]] = Counter()
     for within, node in _nodes(ast.parse(source), ""):
-        change = _changed(node, source, starts)
+        change = _change(node, source, starts)
         if change is not None:
             start, end, new, fault = change
             old = source[start:end]
@@ -174,7 +174,7 @@ def _nodes(node: ast.AST, within: str) -> Iterator[tuple[str, ast.AST]]:
             yield from _nodes(one, inside)
 
 
-def _changed(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
+def _change(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
     """Return the start and the end of a place, its new text, and the fault in words."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         start, end = _span(node, starts)
@@ -183,18 +183,18 @@ def _changed(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, s
         new = f"{source[start:left]} {opposite} {source[right:end]}"
         return start, end, new, f"the comparison says {opposite}"
     if isinstance(node, ast.Subscript):
-        return _shifted(node, source, starts)
-    return _rounded(node, source, starts)
+        return _shift_index(node, source, starts)
+    return _round_copy(node, source, starts)
 
 
-def _rounded(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
+def _round_copy(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "copy_"):
         return None
     (start, end), (first, last) = _span(node, starts), _span(node.args[0], starts)
     return start, end, f"{source[start:first]}{_HALVED}({source[first:last]}){source[last:end]}", _ROUNDED
 
 
-def _shifted(node: ast.Subscript, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
+def _shift_index(node: ast.Subscript, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
     bounds = [node.slice.lower, node.slice.upper] if isinstance(node.slice, ast.Slice) else [node.slice]
     for bound in bounds:
         if isinstance(bound, ast.Constant) and isinstance(bound.value, int):

@@ -47,7 +47,7 @@ class Mutant(ABC):
         return ".".join(["collshim", *self.file.removesuffix(".py").split("/")]).removesuffix(".__init__")
 
     @abstractmethod
-    def applied(self, source: str) -> str:
+    def apply(self, source: str) -> str:
         """Return the text of the file with the fault in it.
 
         Raises:

@@ -93,12 +93,12 @@ class MutantPlugin:
         if report.passed and report.when == "call":
             self.seen.passed += 1
         elif report.failed and call.excinfo is not None:
-            self._failed(item, call.excinfo.value)
+            self._record_failure(item, call.excinfo.value)
         self._write()
         return report
 
-    def _failed(self, item: pytest.Item, error: BaseException) -> None:
-        texts = [str(one) for one in _flattened(error)]
+    def _record_failure(self, item: pytest.Item, error: BaseException) -> None:
+        texts = [str(one) for one in _flatten(error)]
         self.seen.failed[item.nodeid] = f"{type(error).__name__}: {texts[0][:300] if texts else error}"
         for named, sentence in (found for text in texts for found in self._sentences(text)):
             if not self._told:
@@ -110,7 +110,7 @@ class MutantPlugin:
             if self._asks(found["collective"]):
                 yield found["collective"], found[0].strip()
         for found in _REPLAYED.finditer(text):
-            named = [one for one in _spoken(found["function"]) if self._asks(one)]
+            named = [one for one in _collectives_of(found["function"]) if self._asks(one)]
             if named:
                 yield named[0], found[0].strip()
 
@@ -170,19 +170,19 @@ def _collectives(item: pytest.Item) -> set[str]:
     if "binding" in parameters:
         return {parameters["binding"].collective}
     if "several" in parameters:
-        return set(_spoken(parameters["several"][0].asked.id.partition("/")[0].rpartition(".")[2]))
+        return set(_collectives_of(parameters["several"][0].asked.id.partition("/")[0].rpartition(".")[2]))
     if "law" in parameters:
         return {*parameters["first"], *parameters["second"]}
     return {parameters["collective"]} if "collective" in parameters else set()
 
 
-def _spoken(function: str) -> list[str]:
+def _collectives_of(function: str) -> list[str]:
     """Return the collectives that a function of this name computes."""
     from collshim.conformance.bindings import bindings  # imported late: a mutant may be in one of its imports
 
     return [one.collective for one in bindings() if one.path.rpartition(".")[2] == function]
 
 
-def _flattened(error: BaseException) -> list[BaseException]:
+def _flatten(error: BaseException) -> list[BaseException]:
     inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
-    return [found for one in inner for found in _flattened(one)] if inner else [error]
+    return [found for one in inner for found in _flatten(one)] if inner else [error]

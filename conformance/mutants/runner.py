@@ -55,25 +55,25 @@ def run_mutants(
         PatchError: a mutant does not fit the code.
     """
     with TemporaryDirectory(prefix="collshim-mutants-") as folder:
-        suite, baseline = Suite(), tree.copied(Path(folder) / "baseline")
+        suite, baseline = Suite(), tree.copy(Path(folder) / "baseline")
 
-        def tried(mutant: Mutant) -> Verdict:
+        def try_mutant(mutant: Mutant) -> Verdict:
             with TemporaryDirectory(dir=folder) as own:
                 verdict = _verdict(mutant, suite, baseline, Path(own), seconds)
             said(verdict)
             return verdict
 
         with ThreadPoolExecutor(jobs) as pool:
-            found = _verdicts(pool, tried, mutants, suite)
-        return _controlled(found, suite, baseline, seconds * 2)
+            found = _verdicts(pool, try_mutant, mutants, suite)
+        return _run_controls(found, suite, baseline, seconds * 2)
 
 
 def _verdicts(
-    pool: ThreadPoolExecutor, tried: Callable[[Mutant], Verdict], mutants: Sequence[Mutant], suite: Suite
+    pool: ThreadPoolExecutor, try_mutant: Callable[[Mutant], Verdict], mutants: Sequence[Mutant], suite: Suite
 ) -> list[Verdict]:
     """Return the verdicts; an interrupt ends the running suites and leaves nothing behind."""
     try:
-        return list(pool.map(tried, mutants))
+        return list(pool.map(try_mutant, mutants))
     except BaseException:
         suite.stop()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -82,7 +82,7 @@ def _verdicts(
 
 def _verdict(mutant: Mutant, suite: Suite, baseline: Path, folder: Path, seconds: float) -> Verdict:
     start = time.monotonic()
-    tree.mutated(baseline, folder, mutant)
+    tree.mutate(baseline, folder, mutant)
     asked = {"module": mutant.module, "collectives": mutant.collectives, "framework": mutant.framework}
     seen = suite.seen(folder, {**asked, "transport": mutant.transport, "controls": False}, seconds)
     outcome = _outcome(seen)
@@ -99,17 +99,17 @@ def _outcome(seen: dict[str, Any]) -> str:
     return SILENT if seen["failed"] else SURVIVED
 
 
-def _controlled(verdicts: list[Verdict], suite: Suite, baseline: Path, seconds: float) -> list[Verdict]:
+def _run_controls(verdicts: list[Verdict], suite: Suite, baseline: Path, seconds: float) -> list[Verdict]:
     tests = sorted({verdict.test for verdict in verdicts if verdict.outcome == CAUGHT})
     if not tests:
         return verdicts
     asked = {"module": "", "collectives": [], "framework": "", "transport": "", "controls": True}
     seen = suite.seen(baseline, asked, seconds, tests)
     failed = {_below(test): why for test, why in seen["failed"].items()}
-    return [_voided(one, failed[one.test]) if one.test in failed else one for one in verdicts]
+    return [_void(one, failed[one.test]) if one.test in failed else one for one in verdicts]
 
 
-def _voided(verdict: Verdict, why: str) -> Verdict:
+def _void(verdict: Verdict, why: str) -> Verdict:
     return Verdict(verdict.mutant, VOID, verdict.test, why, verdict.seconds)
 
 

@@ -18,14 +18,14 @@ def source(mutant: Mutant) -> str:
     return (PACKAGE / mutant.file).read_text(encoding="utf-8")
 
 
-def copied(folder: Path) -> Path:
+def copy(folder: Path) -> Path:
     """Copy the package unchanged into ``folder`` and compile it."""
     shutil.copytree(PACKAGE, folder / "collshim", ignore=shutil.ignore_patterns("__pycache__"))
     compileall.compile_dir(folder / "collshim", quiet=2)
     return folder
 
 
-def mutated(baseline: Path, folder: Path, mutant: Mutant) -> Path:
+def mutate(baseline: Path, folder: Path, mutant: Mutant) -> Path:
     """Copy ``baseline`` into ``folder`` and put the mutant in.
 
     Raises:
@@ -33,7 +33,7 @@ def mutated(baseline: Path, folder: Path, mutant: Mutant) -> Path:
     """
     shutil.copytree(baseline, folder, dirs_exist_ok=True)
     path = folder / "collshim" / mutant.file
-    path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
+    path.write_text(mutant.apply(path.read_text(encoding="utf-8")), encoding="utf-8")
     for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
         compiled.unlink()  # its time stamp is in whole seconds
     return folder

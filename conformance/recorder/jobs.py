@@ -143,7 +143,7 @@ def record(
         with Job(framework, batch, python, script) as job:
             there, ended = job.wait()
             log = "" if job.entered() else job.log()
-        answered = _settled(dialect(framework), batch, there, ended)
+        answered = _settle(dialect(framework), batch, there, ended)
         if log:
             raise RuntimeError(f"no rank of {framework} started to answer {batch[0].id} ({ended}):\n{log}")
         found += answered
@@ -160,7 +160,7 @@ def _batch(waiting: list[Asked]) -> list[Asked]:
     return waiting[:end]
 
 
-def _settled(
+def _settle(
     speaks: Dialect, batch: Sequence[Asked], there: list[list[Answer]], ended: str
 ) -> list[tuple[Asked, list[Answer]]]:
     """Return the calls that count as answered: up to the first after which the world may be unusable."""

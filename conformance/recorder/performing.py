@@ -24,7 +24,7 @@ from types import CodeType
 from typing import Any
 
 from collshim.conformance.recorder.asked import Asked
-from collshim.conformance.recorder.trees import Arrays, Tree, decoded, encoded, leaves
+from collshim.conformance.recorder.trees import Arrays, Tree, decode, encode, leaves
 
 Answer = dict[str, Any]
 _TEXT = 400  # characters of an exception's text that are kept
@@ -40,8 +40,8 @@ _SCRUBBED = {
 
 def perform(asked: Asked, rank: int, names: Mapping[str, Any], arrays: Arrays) -> Answer:
     """Return the answer of rank ``rank``; the text sees ``names`` and its inputs."""
-    inputs = {name: decoded(tree, arrays) for name, tree in asked.of_rank(rank).items()}
-    before = {name: encoded(value, arrays) for name, value in inputs.items()}
+    inputs = {name: decode(tree, arrays) for name, tree in asked.of_rank(rank).items()}
+    before = {name: encode(value, arrays) for name, value in inputs.items()}
     objects = dict(leaf for name, value in inputs.items() for leaf in leaves(value, arrays, name))
     space = {**names, **inputs, "rank": rank, "size": asked.size}
     seen = set(space)
@@ -57,10 +57,10 @@ def perform(asked: Asked, rank: int, names: Mapping[str, Any], arrays: Arrays) -
 def raised(error: BaseException) -> Answer:
     """Return the answer of a rank on which ``error`` was raised."""
     classes = [_name(cls) for cls in type(error).__mro__ if cls not in (object, BaseException)]
-    return {"raised": classes, "text": scrubbed(str(error))}
+    return {"raised": classes, "text": scrub(str(error))}
 
 
-def scrubbed(text: str) -> str:
+def scrub(text: str) -> str:
     """Return the beginning of an exception's text, without details of the recording machine."""
     for pattern, instead in _SCRUBBED.items():
         text = re.sub(pattern, instead, text)
@@ -70,7 +70,7 @@ def scrubbed(text: str) -> str:
 def _run(call: str, space: dict[str, Any]) -> Any:
     """Execute the text; return the value of its last statement if that is an expression."""
     with _COMPILING:
-        statements, last = _compiled(call)
+        statements, last = _compile(call)
     exec(statements, space)
     return None if last is None else eval(last, space)
 
@@ -79,7 +79,7 @@ _COMPILING = Lock()  # ast.parse in several threads at once fails in Python 3.11
 
 
 @cache
-def _compiled(call: str) -> tuple[CodeType, CodeType | None]:
+def _compile(call: str) -> tuple[CodeType, CodeType | None]:
     body = ast.parse(call).body
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
     statements = compile(ast.Module(body, []), "<call>", "exec")
@@ -93,7 +93,7 @@ def _is_made(name: str, value: object, seen: set[str]) -> bool:
 def _answer(
     returned: Any, held: Mapping[str, Any], before: Mapping[str, Tree], objects: Mapping[str, Any], arrays: Arrays
 ) -> Answer:
-    after = {name: encoded(value, arrays) for name, value in held.items()}
+    after = {name: encode(value, arrays) for name, value in held.items()}
     changed = {name: tree for name, tree in after.items() if name not in before or tree != before[name]}
     now = dict(leaf for name, value in held.items() for leaf in leaves(value, arrays, name))
     replaced = [path for path, array in objects.items() if path in now and now[path] is not array]
@@ -106,7 +106,7 @@ def _answer(
         told = {}
     everything = {**now, **before_now, **{path: array for path, array in results.items() if path not in told}}
     found = {
-        "returned": encoded(returned, arrays),
+        "returned": encode(returned, arrays),
         "after": changed,
         "replaced": replaced,
         "same": told,

@@ -53,13 +53,13 @@ def swept(module: Module, sweeps: Mapping[str, Sweep]) -> list[Asked]:
     for name, sweep in sweeps.items():
         spelling = find(module.path + name)
         assert isinstance(spelling, Spelling)
-        for what, sizes, root, arrays in _asked(sweep, spelling):
+        for what, sizes, root, arrays in _enumerate(sweep, spelling):
             arguments = ", ".join((*_arguments(spelling, root), *sweep.group))
             found += module(name, what, arguments, inputs_of(spelling, **arrays), sizes)
     return found
 
 
-def _asked(sweep: Sweep, spelling: Spelling) -> Iterator[tuple[str, Sequence[int], int | None, dict[str, Any]]]:
+def _enumerate(sweep: Sweep, spelling: Spelling) -> Iterator[tuple[str, Sequence[int], int | None, dict[str, Any]]]:
     """Yield the special feature, the sizes of worlds, the root if it is passed, and the properties of the arrays."""
     usual = None if sweep.default_root else 0
     for name, shape in sweep.shapes.items():

@@ -72,16 +72,16 @@ def given(values: Any, dtype: str | None = None, *, layout: str = "", grad: bool
     return {**tree, **({"layout": layout} if layout else {}), **({"grad": True} if grad else {})}
 
 
-def decoded(tree: Tree, arrays: Arrays) -> Any:
+def decode(tree: Tree, arrays: Arrays) -> Any:
     """Return the value of ``tree``, with its arrays in fresh memory."""
     if isinstance(tree, list):
-        return [decoded(item, arrays) for item in tree]
+        return [decode(item, arrays) for item in tree]
     if not isinstance(tree, dict):
         return tree
     if "tuple" in tree:
-        return tuple(decoded(item, arrays) for item in tree["tuple"])
+        return tuple(decode(item, arrays) for item in tree["tuple"])
     if "dict" in tree:
-        return {key: decoded(value, arrays) for key, value in tree["dict"]}
+        return {key: decode(value, arrays) for key, value in tree["dict"]}
     dtype, values = array_of(tree)
     if "numpy" in tree:
         return laid_out(values, tree.get("layout", ""))
@@ -114,7 +114,7 @@ def laid_out(values: NDArray[Any], layout: str) -> NDArray[Any]:
     return np.array(values, order="C")
 
 
-def encoded(value: Any, arrays: Arrays) -> Tree:
+def encode(value: Any, arrays: Arrays) -> Tree:
     """Return the tree of ``value``."""
     kind = arrays.kind(value)
     if kind is not None:
@@ -141,8 +141,8 @@ def leaves(value: Any, arrays: Arrays, path: str) -> Iterator[tuple[str, Any]]:
 def _container(value: Any, arrays: Arrays) -> Tree:
     if isinstance(value, dict):
         named = {} if type(value) is dict else {"name": type(value).__name__}
-        return {"dict": [[key, encoded(item, arrays)] for key, item in value.items()], **named}
-    items = [encoded(item, arrays) for item in value]
+        return {"dict": [[key, encode(item, arrays)] for key, item in value.items()], **named}
+    items = [encode(item, arrays) for item in value]
     if type(value) is list:
         return items
     return {"tuple": items} | ({} if type(value) is tuple else {"name": type(value).__name__})
@@ -153,7 +153,7 @@ def _object(value: Any, arrays: Arrays) -> Tree:
     if dtype is not None:
         return {"object": "dtype", "name": dtype}
     name = type(value).__name__
-    return {"object": name, **{part: encoded(getattr(value, part), arrays) for part in SHOWN.get(name, ())}}
+    return {"object": name, **{part: encode(getattr(value, part), arrays) for part in SHOWN.get(name, ())}}
 
 
 def _array_tree(kind: str, dtype: str, values: NDArray[Any]) -> Tree:

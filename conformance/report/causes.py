@@ -35,10 +35,10 @@ def causes(grid: Grid) -> list[Cause]:
     """Return the causes of a run's failures: those with most cases first, cases that were not asked last."""
     found: dict[str, list[tuple[Function, CaseResult]]] = {}
     for function, result in grid.failed:
-        found.setdefault(_masked(result.why), []).append((function, result))
+        found.setdefault(_mask(result.why), []).append((function, result))
     return sorted((Cause(*item) for item in found.items()), key=lambda one: (one.text == GIVEN_UP, -len(one.failures)))
 
 
-def _masked(why: str) -> str:
+def _mask(why: str) -> str:
     first = why.strip().partition("\n")[0]
     return _LISTS.sub(r"\1#\3", _NUMBERS.sub("#", first)).removesuffix(_TOLERANCE)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from collshim.conformance.deviations import declared
 from collshim.conformance.recorder.performing import Answer
 from collshim.conformance.recorder.recordings import Recording
-from collshim.conformance.replay_ranks import missing, replayed
+from collshim.conformance.replay_ranks import missing, replay_patiently
 from collshim.conformance.report import shown
 from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, PASS, CaseResult, Function
 
@@ -19,7 +19,7 @@ def add_recording(function: Function, framework: str, recording: Recording) -> N
         function.missing = recording.asked.api[0] in missing_functions
         function.recorded.append(_result(recording, MISSING, f"missing: {', '.join(missing_functions)}"))
     else:
-        answers, lines = replayed(framework, recording)
+        answers, lines = replay_patiently(framework, recording)
         function.recorded.append(_result(recording, *_verdict(framework, recording, lines), answers))
 
 

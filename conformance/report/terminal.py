@@ -63,8 +63,8 @@ def table(grid: Grid) -> Iterator[str]:
         [max(map(len, column)) for column in zip(*blocks, strict=True)] for blocks in zip(*rows.values(), strict=True)
     ]
     margin = max(map(len, rows))
-    yield _row("", margin, map(_centred, frameworks, widths))
-    yield from (_row(name, margin, map(_joined, blocks, widths)) for name, blocks in rows.items())
+    yield _row("", margin, map(_center, frameworks, widths))
+    yield from (_row(name, margin, map(_align, blocks, widths)) for name, blocks in rows.items())
 
 
 def legend(grid: Grid) -> Iterator[str]:
@@ -175,12 +175,12 @@ def _mark(cell: Cell | None) -> str:
     return MARKS[cell.outcome] if cell else NOTHING
 
 
-def _joined(texts: Sequence[str], widths: Sequence[int]) -> str:
+def _align(texts: Sequence[str], widths: Sequence[int]) -> str:
     """Align everything to the right of its column; marks and heads of transports are one character wide."""
     return " ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
 
 
-def _centred(framework: str, widths: Sequence[int]) -> str:
+def _center(framework: str, widths: Sequence[int]) -> str:
     return framework.center(sum(widths) + len(widths) - 1)
 
 

@@ -83,7 +83,7 @@ class Verdicts:
 
         ``of`` is the one function whose declarations are checked; None for all.
         """
-        named = [_printed(entry) for entry, failures in self._named.items() if not failures and _is_of(entry[0], of)]
+        named = [_entry_text(entry) for entry, failures in self._named.items() if not failures and _is_of(entry[0], of)]
         agreeing = [f"{text}: named in {self.xfails.file}, but agrees" for text in named]
         if not self.must_show:
             return agreeing
@@ -101,6 +101,6 @@ def _is_of(name: str, binding: Binding | None) -> bool:
     return binding is None or binding.name == name
 
 
-def _printed(entry: tuple[str, Case | None]) -> str:
+def _entry_text(entry: tuple[str, Case | None]) -> str:
     function, case = entry
     return function if case is None else f"{function}: {case}"

@@ -90,14 +90,14 @@ def _twice(value: Tree) -> Tree:
     return [value, value]
 
 
-def _gathered(case: Any, rank: int, reference: Any) -> Tree:
+def _expect_gather(case: Any, rank: int, reference: Any) -> Tree:
     """Expect a 0-d value unchanged from a lone replica, which does not check it."""
     parts = reference.all_gather(case.arrays())[rank]
     alone = len(case.ranks) == 1 and case.shape == ()
     return parts[0] if alone else reference.concatenated(parts, case.axis)
 
 
-def _reduced(case: Any, rank: int, reference: Any) -> Tree:
+def _expect_reduction(case: Any, rank: int, reference: Any) -> Tree:
     """Expect float64 from a MEAN of integers over several replicas, since MEAN divides."""
     if case.reduce_op != "avg" or not case.dtype.startswith("int"):
         return reference.all_reduce(case.arrays(), case.reduce_op)[rank]
@@ -127,7 +127,7 @@ def _gathering(owner: str, name: str, role: str, speak: Callable[[Invocation], T
         f"{owner}.{name}",
         "all_gather",
         {"value": role, "axis": "axis"},
-        **{"peculiar": _gathered, "admits": _GATHERED, "speak": speak} | more,
+        **{"peculiar": _expect_gather, "admits": _GATHERED, "speak": speak} | more,
     )
 
 
@@ -136,7 +136,7 @@ def _reducing(owner: str, name: str, role: str, speak: Callable[[Invocation], Tr
         f"{owner}.{name}",
         "all_reduce",
         {"reduce_op": "TensorFlow's op", "value": role},
-        **{"peculiar": _reduced, "admits": _REDUCED, "speak": speak, "flushes": _FLUSHES} | more,
+        **{"peculiar": _expect_reduction, "admits": _REDUCED, "speak": speak, "flushes": _FLUSHES} | more,
     )
 
 
@@ -188,7 +188,7 @@ _BATCH_REDUCE_TO = _spelled(
     "StrategyExtended.batch_reduce_to",
     "all_reduce",
     {"reduce_op": "TensorFlow's op", "value_destination_pairs": "nest"},
-    peculiar=_reduced,
+    peculiar=_expect_reduction,
     admits=_REDUCED,
     speak=_batch_reduce_to,
     flushes=_FLUSHES,

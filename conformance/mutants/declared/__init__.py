@@ -40,7 +40,7 @@ class Patch(Mutant):
     old: str
     new: str
 
-    def applied(self, source: str) -> str:
+    def apply(self, source: str) -> str:
         """Return the text of the file with ``new`` in place of ``old``."""
         start, end = span(source, self.within)
         pattern = r"\s+".join(map(re.escape, self.old.split()))

@@ -108,7 +108,7 @@ _REFUSED: dict[str, Calls] = {
 }
 
 
-def _refused() -> Iterator[list[Asked]]:
+def _refusals() -> Iterator[list[Asked]]:
     for name, calls in _REFUSED.items():
         yield MINT.each(name, calls, lists(), (2,))
     for name in ("all_gather", "scatter", "gather"):
@@ -158,4 +158,4 @@ _SWEPT = {
     "all_reduce": Sweep(sizes=(1, 2, 3), dtypes=DTYPES, dtype_sizes=(2,)),
     "broadcast": Sweep(sizes=(2,), dtype_sizes=(2,), dtype_root=1, roots=(1, 2)),
 }
-CALLS = swept(MINT, _SWEPT) + joined(_forms, _values, _refused, _messages, _objects, _groups)
+CALLS = swept(MINT, _SWEPT) + joined(_forms, _values, _refusals, _messages, _objects, _groups)

@@ -24,11 +24,11 @@ class _OneFlowArrays(OwnArrays):
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
         """Make a tensor; OneFlow copies NumPy arrays, so its own operations make the layout."""
-        tensor = self._laid_out(laid_out(values, ""), layout)
+        tensor = self._lay_out(laid_out(values, ""), layout)
         tensor = tensor.to(self.module.bfloat16) if dtype == "bfloat16" else tensor
         return tensor.detach().requires_grad_() if grad else tensor
 
-    def _laid_out(self, values: NDArray[Any], layout: str) -> Any:
+    def _lay_out(self, values: NDArray[Any], layout: str) -> Any:
         if layout == "transposed":
             return self.module.tensor(np.array(values.T, order="C")).transpose(0, 1)
         if layout == "strided":
