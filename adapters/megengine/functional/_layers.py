@@ -211,7 +211,7 @@ def logsumexp(inp: Value, axis: Any, keepdims: bool = False) -> Value:
 
 @computes
 def dropout(inp: Value, drop_prob: float, training: bool = True) -> Value:
-    """Zero elements with ``drop_prob`` and divide the rest by ``1 - drop_prob``; without ``training`` return ``inp``."""
+    """Zero elements with ``drop_prob`` and divide the rest by ``1 - drop_prob``; without ``training`` do nothing."""
     require(0 <= drop_prob < 1, f"dropout: drop_prob is {drop_prob}, should be from 0 up to 1, less than 1")
     if not training or drop_prob == 0:
         return inp

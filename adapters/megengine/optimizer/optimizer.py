@@ -112,7 +112,7 @@ class Optimizer:
                 parameter.grad.reset_zero()
 
     def state_dict(self, keep_var: bool = False) -> dict[str, Any]:
-        """Return the settings and the state of each parameter by its number, as arrays; as tensors with ``keep_var``."""
+        """Return the settings and the state of each parameter by its number, as arrays; tensors with ``keep_var``."""
         numbers: dict[Parameter, int] = {}
         for parameter in self._get_params():
             numbers.setdefault(parameter, len(numbers))
