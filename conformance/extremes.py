@@ -80,7 +80,7 @@ def float_labels(at: Places, form: Floats) -> Numbers:
 
 
 def integer_labels(at: Places, dtype: str) -> Numbers:
-    """Return the least and the greatest integers: alternating by rank, by position; and all greatest, or all least."""
+    """Return the least and the greatest integers: alternating by rank and position, or the same kind on all ranks."""
     info = np.iinfo(dtype)
     step = 1 if info.bits == 8 else 2  # wide dtypes get odd numbers, which rounding changes
     offset = step * (at.label % (2 ** (info.bits - 1) // step))

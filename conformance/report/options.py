@@ -43,7 +43,7 @@ def _add_subjects(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--allow-missing",
         action="store_true",
-        help="accept a module without any of the functions, or that cannot start ranks",
+        help="accept a module that has none of the functions, or cannot start ranks",
     )
     group.add_argument("--real", action="store_true", help="the one framework itself, except for its declared faults")
     group.add_argument(
@@ -76,7 +76,9 @@ def add_backend(group: argparse._ActionsContainer) -> None:
 def _add_cases(group: argparse._ArgumentGroup) -> None:
     rows = (*COLLECTIVES, OTHER)
     row_help = f"{', '.join(rows)}; ring, ring_object: send and recv around the ranks"
-    ranks = "threads, processes (default: both of collshim; processes of a module, unless it is over collshim's worlds)"
+    ranks = (
+        "threads, processes (default: both for collshim; processes for a module, unless it is over collshim's worlds)"
+    )
     group.add_argument("--transport", nargs="+", choices=TRANSPORTS, default=[], metavar="RANKS", help=ranks)
     group.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=row_help)
     group.add_argument(
