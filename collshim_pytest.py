@@ -27,14 +27,14 @@ NARROWING = ("transport", "collective", "size", "case", "xfails_file", "skips_fi
 
 def _size(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no size of a world, should be 1 or more")
+        raise argparse.ArgumentTypeError(f"{text} is not a size of a world, should be 1 or more")
     return int(text)
 
 
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no time to wait, should be a number of seconds, more than 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a time to wait, should be a number of seconds, more than 0")
     return seconds
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a collective: a frozen ``Case``, which prints as one line that can be pasted back.
+"""One call of a collective, described by a frozen ``Case``. A case prints as one line that can be pasted back.
 
     >>> case = Case("all_gather", size=3, shape=(2, 1), dtype="int32", seed=7)
     >>> case
@@ -6,8 +6,8 @@
     >>> Case.parse(str(case)) == case
     True
 
-The ranks' values follow from the case alone, so a line is all that a report has to show, and all that a rank
-under another interpreter has to be sent. Standard library and NumPy only.
+The ranks' values follow from the case alone, so one line is enough for a report, and for a rank that runs under
+another interpreter. This module needs only the standard library and NumPy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROOTED = ("reduce", "broadcast", "gather", "scatter", "gather_object", "broadcas
 RINGS = ("ring", "ring_object")
 LAYOUTS = ("contiguous", "transposed", "strided")
 
-# Relative, for one rounding of a sum of a few numbers of size 1 in another order; real values only.
+# Relative; for one rounding of a sum of a few real numbers of size 1 in another order.
 TOLERANCE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 1e-5, "complex128": 1e-13} | {
     "bfloat16": 5e-2
 }
@@ -42,28 +42,28 @@ class Case:
     """One call of a collective, made by every rank of a group.
 
     Attributes:
-        collective: its name, as in ``reference``.
-        size: how many ranks the world has.
-        shape: of one part: of a rank's array, or of each of the arrays that it has one of per rank.
-        dtype: its name: NumPy's, or bfloat16.
-        axis: along which parts are joined.
-        split_axis: along which a rank's array is cut into one part per rank.
-        lengths: None where all parts have ``shape``; else their lengths along ``axis``: one per rank, or,
-            where a rank has one part per rank, ``lengths[giver][taker]``.
-        reduce_op: of a reduction: sum, prod, min, max, avg, band, bor, bxor.
-        root: rank in the group, of the collectives that have one.
-        shift: how many ranks on each rank sends, in a ring.
-        group: global ranks in group order; None for all.
-        seed: of the values.
-        layout: of the arrays in memory; a 0-d or empty array is a ``shape``.
-        kind: of the arrays: torch or numpy.
-        family: "exact" for numbers that need all of the dtype's width and range, see ``extremes``, and of which
-            every reduction is exact, so that answers compare bit for bit; "real" for normally distributed numbers,
+        collective: the name, as in ``reference``.
+        size: the number of ranks in the world.
+        shape: the shape of one part: of a rank's array, or of each array if a rank has one per rank.
+        dtype: the name of the dtype: one of NumPy's, or bfloat16.
+        axis: the axis along which parts are joined.
+        split_axis: the axis along which a rank's array is cut into one part per rank.
+        lengths: None if all parts have ``shape``; else their lengths along ``axis``: one per rank, or, if a rank
+            has one part per rank, ``lengths[giver][taker]``.
+        reduce_op: the reduction: sum, prod, min, max, avg, band, bor, bxor.
+        root: the root's rank in the group, for collectives that have one.
+        shift: the distance in ranks that each rank sends, in a ring.
+        group: the global ranks in group order; None for all.
+        seed: the seed of the values.
+        layout: the layout of the arrays in memory; a 0-d or empty array is a ``shape``.
+        kind: the kind of the arrays: torch or numpy.
+        family: "exact" for numbers that need the dtype's full width and range (see ``extremes``) and whose
+            reductions are all exact, so that answers compare bit for bit; "real" for normally distributed numbers,
             whose reductions have ``TOLERANCE``.
         gradient: whether each rank differentiates a loss, the sum of its result times ``values.weights``.
-        fault: what is wrong with the call, as in ``bindings.invalid``; empty where nothing is.
-        given: the values themselves, in place of ``seed`` and ``family``: all parts end to end, giver by giver; of a
-            complex number the real and the imaginary part.
+        fault: what is wrong with the call, as in ``bindings.invalid``; empty for a valid call.
+        given: the values themselves, in place of ``seed`` and ``family``: all parts end to end, giver by giver; for
+            a complex number the real and then the imaginary part.
     """
 
     collective: str
@@ -87,7 +87,7 @@ class Case:
 
     @classmethod
     def parse(cls, line: str) -> Case:
-        """The case that was printed as ``line``; literals only, nothing is executed."""
+        """Return the case that was printed as ``line``, which may hold only literals; nothing is executed."""
         call = ast.parse(line.strip(), mode="eval").body
         if not isinstance(call, ast.Call) or getattr(call.func, "id", None) != "Case":
             raise ValueError(f"the line is {line!r}, should be one that a Case prints as")
@@ -96,76 +96,76 @@ class Case:
 
     def __repr__(self) -> str:
         items = [item for item in fields(self)[1:] if getattr(self, item.name) != item.default]
-        arguments = [repr(self.collective), *(f"{item.name}={_printed(getattr(self, item.name))}" for item in items)]
+        arguments = [repr(self.collective), *(f"{item.name}={_literal(getattr(self, item.name))}" for item in items)]
         return f"Case({', '.join(arguments)})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """How hypothesis prints it."""
+        """Print the case for hypothesis."""
         printer.text(repr(self))
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The global ranks that take part, in group order."""
+        """The global ranks of the group, in group order."""
         return tuple(range(self.size)) if self.group is None else self.group
 
     @property
     def tolerance(self) -> float:
-        """By how much, relatively, a value may be off; 0 demands the same bits."""
+        """The relative error that a value may have; 0 demands the same bits."""
         inexact = self.family == "real" and self.collective in REDUCTIONS
         return TOLERANCE.get(self.dtype, 0.0) if inexact else 0.0
 
     @property
     def root_rank(self) -> int:
-        """The global rank of the root; a root outside the group as it is, for calls that name one."""
+        """The global rank of the root; a root outside the group is returned unchanged, for calls that name one."""
         return self.ranks[self.root] if self.root in range(len(self.ranks)) else self.root
 
     def part_shape(self, giver: int, taker: int = 0) -> Shape:
-        """The shape of the part that rank ``giver`` of the group has for rank ``taker``."""
+        """Return the shape of the part that rank ``giver`` of the group has for rank ``taker``."""
         if self.lengths is None:
             return self.shape
         length = self.lengths[giver]
         return _with(self.shape, self.axis, length[taker] if isinstance(length, tuple) else length)
 
     def arrays(self) -> list[Part]:
-        """What each rank of the group gives, where that is one array."""
+        """Return the array that each rank of the group gives, if the collective takes one array per rank."""
         return [self.array_of(rank) for rank in range(len(self.ranks))]
 
     def array_of(self, rank: int) -> Part:
-        """What one of them gives: fresh, laid out as ``layout`` says."""
+        """Return the array that ``rank`` gives, in fresh memory of the case's layout."""
         return self.laid_out(self.values(1)[rank])
 
     def parts(self) -> list[list[Part]]:
-        """What each rank of the group gives, where that is one array per rank: ``parts[giver][taker]``."""
+        """Return the arrays that each rank gives, if it gives one for each rank: ``parts[giver][taker]``."""
         return [self.parts_of(rank) for rank in range(len(self.ranks))]
 
     def parts_of(self, rank: int) -> list[Part]:
-        """What one of them gives: fresh, laid out as ``layout`` says."""
+        """Return the arrays that ``rank`` gives, in fresh memory of the case's layout."""
         size = len(self.ranks)
         return [self.laid_out(part) for part in self.values(size)[rank * size : (rank + 1) * size]]
 
     def values(self, takers: int) -> Sequence[Part]:
-        """``takers`` parts for each giver, giver by giver, contiguous and read-only."""
+        """Return ``takers`` parts for each giver, giver by giver; they are contiguous and read-only."""
         return _kept_values(self, takers) if self.given is None else _values(self, takers)
 
     def giving(self, parts: Sequence[Part]) -> Case:
-        """The same case with these values, giver by giver; they have the shapes of the case's own."""
+        """Return the same case with these values, giver by giver; they must have the shapes of the case's own."""
         flat = computable(np.concatenate([part.ravel() for part in parts]))
         if np.iscomplexobj(flat):
             flat = np.stack([np.real(flat), np.imag(flat)], axis=1).ravel()
         return replace(self, given=tuple(flat.tolist()))
 
     def objects(self) -> list[Any]:
-        """What each rank of the group gives, where that is one object: fresh."""
+        """Return a fresh object for each rank of the group, if each gives one."""
         return objects(self, len(self.ranks))
 
     def object_parts(self) -> list[list[Any]]:
-        """What each rank of the group gives, where that is one object per rank: ``[giver][taker]``."""
+        """Return the objects that each rank gives, if it gives one for each rank: ``[giver][taker]``."""
         size = len(self.ranks)
         flat = objects(self, size * size)
         return [flat[rank * size : (rank + 1) * size] for rank in range(size)]
 
     def laid_out(self, part: Part) -> Part:
-        """The same values in fresh memory of the case's layout; 0-d arrays have only one."""
+        """Copy the values into fresh memory of the case's layout; a 0-d array has only one layout."""
         if self.layout == "transposed":
             return np.array(part.T, order="C").T
         if self.layout == "strided" and part.ndim:
@@ -177,9 +177,9 @@ class Case:
 
 @lru_cache(maxsize=8)
 def _kept_values(case: Case, takers: int) -> Sequence[Part]:
-    """Kept, since every rank and the comparison of its answer ask for the parts of all.
+    """Return the values and keep them: every rank, and the comparison of its answer, asks for all parts.
 
-    Not of given values: a case with 0.0 among them equals one with -0.0.
+    Given values are not kept, because a case with 0.0 among them equals one with -0.0.
     """
     return _values(case, takers)
 
@@ -192,10 +192,10 @@ def _values(case: Case, takers: int) -> Sequence[Part]:
     return parts
 
 
-def _printed(value: Any) -> str:
-    """A literal, which inf is not."""
+def _literal(value: Any) -> str:
+    """Print ``value`` as a literal, which inf is not."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(_printed, value))}{',' * (len(value) == 1)})"
+        return f"({', '.join(map(_literal, value))}{',' * (len(value) == 1)})"
     return repr(value).replace("inf", "1e999") if isinstance(value, float) else repr(value)
 
 

@@ -1,10 +1,10 @@
-"""An answer beside what is expected: what differs, in one sentence each.
+"""Compare an answer with the expected one, and describe each difference in one sentence.
 
     all_gather through oneflow.comm.all_gather: tensor_list[1] at [0, 2] is 5.0, should be 8.0 (rank 0 of 2)
     for Case('all_gather', shape=(1, 3))
 
-The values are compared bit for bit, or within ``Case.tolerance``; the structure, the kinds of array, their
-shapes and dtypes, and the facts of identity and memory always exactly.
+Values are compared bit for bit, or within ``Case.tolerance``. Structure, kinds of array, shapes, dtypes, identity and
+shared memory are always compared exactly.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
 from collshim.conformance.dtypes import computable, name_of
 
-Difference = tuple[str, str, str]  # what, what it is, what it should be
+Difference = tuple[str, str, str]  # what differs, its actual value, its expected value
 
 
 class Terms(NamedTuple):
-    """By what values are compared.
+    """How values are compared.
 
     Attributes:
-        kind: of the arrays.
+        kind: the kind of the arrays.
         tolerance: see ``Case.tolerance``.
-        flushes: whether zero stands for a subnormal number too.
+        flushes: whether a zero also agrees with a subnormal number.
     """
 
     kind: str
@@ -50,14 +50,14 @@ class Terms(NamedTuple):
 
 
 class DifferenceError(AssertionError):
-    """Answers differ from what is expected; the text has one line for each difference."""
+    """An answer differs from the expected one; the text has one line for each difference."""
 
 
 def check(bindings: Sequence[Binding], case: Case, answers: Sequence[Answer | Failure]) -> None:
-    """Compare the answers of all ranks of the world, each with what its binding expects.
+    """Compare the answer of each rank of the world with the one that its binding expects.
 
     Raises:
-        DifferenceError: some differ.
+        DifferenceError: an answer differs.
     """
     lines = [
         sentence(binding, case, rank, difference)
@@ -70,7 +70,7 @@ def check(bindings: Sequence[Binding], case: Case, answers: Sequence[Answer | Fa
 
 
 def sentence(binding: Binding, case: Case, rank: int, difference: Difference) -> str:
-    """The line that reports a difference."""
+    """Return the line that reports a difference."""
     what, actual, expected = difference
     place = f"(rank {rank} of {case.size}) for {case}"
     return f"{case.collective} through {binding.name}: {what} is {actual}, should be {expected} {place}"
@@ -79,21 +79,21 @@ def sentence(binding: Binding, case: Case, rank: int, difference: Difference) ->
 def differences(
     binding: Binding, case: Case, rank: int, answer: Answer | Failure, *, texts: bool = True
 ) -> Iterator[Difference]:
-    """What differs in the answer of ``rank``, a rank of the world; of exceptions by the class, and by ``texts`` too."""
+    """Yield the differences in world rank ``rank``'s answer; exceptions compare by class, and by text if ``texts``."""
     refusal = binding.refusal(case)
     if refusal is not None:
-        yield from _refused(answer, refusal, texts)
+        yield from _compare_refusal(answer, refusal, texts)
     elif isinstance(answer, Failure):
         yield "the exception", f"{answer.classes[0]}: {answer.message}", "none"
     elif rank in case.ranks:
         terms = Terms(case.kind, case.tolerance, bool(binding.flushes))
-        yield from _answered(answer, binding.expected(case, case.ranks.index(rank), reference), terms)
+        yield from _compare_answers(answer, binding.expected(case, case.ranks.index(rank), reference), terms)
     elif answer != OUTSIDE:
         yield "the answer of a rank outside the group", repr(answer), repr(OUTSIDE)
 
 
 def left_too_early(case: Case, answers: Sequence[Answer | Failure]) -> Iterator[tuple[int, Difference]]:
-    """Which ranks left a barrier before the last one had come."""
+    """Yield each rank that left a barrier before the last rank arrived, with the difference."""
     stays = {rank: answer.stay for rank, answer in enumerate(answers) if isinstance(answer, Answer)}
     stays_in_group = {rank: stays[rank] for rank in case.ranks if stays.get(rank) is not None}
     last, arrival = max(
@@ -101,10 +101,10 @@ def left_too_early(case: Case, answers: Sequence[Answer | Failure]) -> Iterator[
     )
     for rank, stay in stays_in_group.items():
         if stay is not None and stay[1] < arrival:
-            yield rank, ("leaving", f"before rank {last} had come", "after every rank has come")
+            yield rank, ("leaving", f"before rank {last} arrived", "after every rank arrived")
 
 
-def _refused(answer: Answer | Failure, refusal: Refusal, texts: bool) -> Iterator[Difference]:
+def _compare_refusal(answer: Answer | Failure, refusal: Refusal, texts: bool) -> Iterator[Difference]:
     if isinstance(answer, Answer):
         yield "the exception", "none", refusal.error
     elif refusal.error not in answer.classes:
@@ -113,7 +113,7 @@ def _refused(answer: Answer | Failure, refusal: Refusal, texts: bool) -> Iterato
         yield "the text of the exception", repr(answer.message), f"one that matches {refusal.match!r}"
 
 
-def _answered(answer: Answer, expected: Answer, terms: Terms) -> Iterator[Difference]:
+def _compare_answers(answer: Answer, expected: Answer, terms: Terms) -> Iterator[Difference]:
     yield from _trees("returned", answer.returned, expected.returned, terms)
     yield from _names("arguments", answer.arguments, expected.arguments)
     for name in filter(answer.arguments.__contains__, expected.arguments):
@@ -143,7 +143,7 @@ def _trees(what: str, actual: Tree, expected: Tree, terms: Terms) -> Iterator[Di
             yield from _trees(f"{what}[{key!r}]", actual[key], expected[key], terms)
     elif isinstance(expected, list | tuple):
         yield from _sequences(what, actual, expected, terms)
-    elif repr(actual) != repr(expected):  # which tells -0.0 from 0.0
+    elif repr(actual) != repr(expected):  # repr distinguishes -0.0 from 0.0
         yield what, _brief(actual), _brief(expected)
 
 
@@ -195,7 +195,7 @@ def _agree(actual: NDArray[Any], expected: NDArray[Any], terms: Terms) -> NDArra
 
 
 def _brief(tree: Tree) -> str:
-    """A tree without its values."""
+    """Describe a tree without its values."""
     if isinstance(tree, Seen):
         return f"a {tree.kind} array of shape {tree.values.shape} and dtype {name_of(tree.values.dtype)}"
     if isinstance(tree, np.ndarray):

@@ -1,4 +1,4 @@
-"""The live ranks of the suite's tests, and the list of what is missing."""
+"""The suite's fixtures, its pools of live ranks among them, and the summary of missing functions."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _OWN = Chosen(Plan(ADAPTERS, TRANSPORTS), NOTHING)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """What is about one subject needs options that name it."""
+    """Skip files that test one subject, unless options name a subject."""
     return True if collection_path.name == OF_ONE_SUBJECT and CHOSEN not in config.stash else None
 
 
 @pytest.fixture(scope="module")
 def pools(pytestconfig: pytest.Config) -> Iterator[Pools]:
-    """Of collshim's adapters, or of the module that the command line names."""
+    """Pools for collshim's adapters, or for the module that the command line names."""
     pools = pytestconfig.stash.get(CHOSEN, _OWN).plan.subject.pools()
     yield pools
     pools.close()
@@ -41,25 +41,25 @@ def pools(pytestconfig: pytest.Config) -> Iterator[Pools]:
 
 @pytest.fixture(scope="session")
 def rules(pytestconfig: pytest.Config) -> Rules:
-    """Collshim's own, or as the command line says."""
+    """The suite's default rules, or those of the command line."""
     return Rules(*pytestconfig.stash.get(CHOSEN, _OWN))
 
 
 @pytest.fixture(scope="module")
 def asker(pytestconfig: pytest.Config, pools: Pools) -> Asker:
-    """Asks what the command line names."""
+    """The asker of the cases that the command line selects."""
     return Asker(*pytestconfig.stash[CHOSEN], pools)
 
 
 @pytest.fixture
 def patience() -> Patience:
-    from collshim.conformance.patience import Patience  # of hypothesis, which draws: a module's cases need none
+    from collshim.conformance.patience import Patience  # needs hypothesis, which tests of fixed cases do without
 
     return Patience()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name what no adapter offers yet; those tests did not run, and do not count as passed. Count the cases."""
+    """List the functions that no adapter offers yet, whose tests neither ran nor count as passed; count the cases."""
     missing = Counter(path for reason in _reasons(terminalreporter) for path in reason.split(", "))
     if missing:
         terminalreporter.section(f"conformance: {number(len(missing), 'function')} missing")
@@ -72,13 +72,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _totals(terminalreporter: pytest.TerminalReporter) -> Counter[str]:
-    """How many cases came out how, from the tests' reports, which workers send too."""
+    """Count the cases by outcome, from the tests' reports; workers send their reports too."""
     reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
     found = [counts for report in reports for name, counts in report.user_properties if name == COUNTS]
     return sum(map(Counter, found), Counter())
 
 
 def _reasons(terminalreporter: pytest.TerminalReporter) -> list[str]:
-    """What the skipped tests miss, from their reports, which workers send too."""
+    """Return the missing functions of each skipped test, from the tests' reports; workers send their reports too."""
     skipped = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])]
     return [reason.removeprefix(_SKIPPED) for reason in skipped if reason.startswith(_SKIPPED)]

@@ -1,4 +1,4 @@
-"""The cases that every binding is asked whatever is drawn: one per corner that it admits, one per refusal."""
+"""The fixed cases that every binding is asked: one for each corner that it admits, and one for each refusal."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from collshim.conformance.values import REDUCTIONS, Shape
 from collshim.transports.threads.carrier import SHARED_BYTES
 
 LARGE: Shape = (2, 2 * EAGER_BYTES)
-"""More, of every dtype and in each row, than goes along with a message or with the ranks' calls."""
+"""A shape whose data, in any dtype and in each row, is too large to travel inside a message or a fingerprint."""
 
 SHARED: Shape = (2, SHARED_BYTES // (2 * 2 * 4) + 1)
-"""So much, of float32 on two ranks, that threads share the work of every collective."""
+"""A shape so large, in float32 on two ranks, that threads share the work of every collective."""
 
 
 def corners(binding: Binding, size: int) -> list[Case]:
-    """0-d and empty arrays, each layout, kind, dtype, reduction, root, group and axis, unequal parts, gradients.
+    """Return the corner cases that ``binding`` admits.
 
-    Those that ``binding`` does not admit are left out.
+    These are 0-d and empty arrays, each layout, kind, dtype, reduction, root, group and axis, unequal parts, gradients.
     """
     plain = Case(binding.collective, size=size, reduce_op=binding.admits.reduce_ops[0], seed=1)
     plain = replace(plain, kind=binding.admits.kinds[0])
@@ -36,14 +36,14 @@ def corners(binding: Binding, size: int) -> list[Case]:
 
 
 def shared_work(binding: Binding) -> Case | None:
-    """A case whose work threads share, where ``binding`` has one; one form of each function represents all."""
+    """Return a case whose work threads share, or None; only the plain form of a function is asked one."""
     moves = binding.collective not in ("barrier", *OBJECTS, *RINGS) and not binding.form
     case = Case(binding.collective, shape=SHARED, reduce_op=binding.admits.reduce_ops[0], kind=binding.admits.kinds[0])
     return case if moves and binding.supports(case) else None
 
 
 def dealt(binding: Binding, sizes: Sequence[int], shares: int) -> list[Case]:
-    """In worlds of each of ``sizes`` one in ``shares`` of the corners, and every corner in one of them."""
+    """Return one in ``shares`` of the corners for worlds of each of ``sizes``; every corner is asked at some size."""
     alike: dict[Case, list[tuple[int, Case]]] = {}
     for place, size in enumerate(sizes):
         for case in corners(binding, size):
@@ -56,7 +56,7 @@ def dealt(binding: Binding, sizes: Sequence[int], shares: int) -> list[Case]:
 
 
 def _of_any_size(case: Case) -> Case:
-    """What a corner has in common with those of worlds of other sizes: the last rank is -1, others but the first 1."""
+    """Normalize a corner across sizes of worlds: the last rank becomes -1, others but the first become 1."""
     last = len(case.ranks) - 1
     root = 0 if case.root == 0 else -1 if case.root == last else 1
     shift = 0 if case.shift == 1 else -1 if case.shift == last else 1
@@ -66,14 +66,14 @@ def _of_any_size(case: Case) -> Case:
 
 
 def refusals(binding: Binding, size: int) -> list[Case]:
-    """The cases that the framework refuses on every rank, in a world of ``size``."""
+    """Return the cases that the framework refuses on every rank, in a world of ``size``."""
     plain = Case(binding.collective, size=size)
     asked = [replace(plain, **refused.changes) for refused in binding.refused]
     return [case for case in asked if case.size == size]
 
 
 def groups(admits: Admits, size: int) -> list[tuple[int, ...] | None]:
-    """The groups that are asked: few, since each is made once on every rank and kept."""
+    """Return the groups to ask in; they are few, since each is created once on every rank and kept."""
     if admits.groups is None or size == 1:
         return [None]
     if admits.groups == "sorted":
@@ -82,7 +82,7 @@ def groups(admits: Admits, size: int) -> list[tuple[int, ...] | None]:
 
 
 def _places(binding: Binding, plain: Case) -> Iterator[Case]:
-    """Every group, and in it every root or shift."""
+    """Yield every group, and in it every root or shift."""
     for group in groups(binding.admits, plain.size):
         grouped = replace(plain, group=group)
         yield grouped
@@ -97,7 +97,7 @@ def _arrays(binding: Binding, plain: Case) -> Iterator[Case]:
     admits = binding.admits
     for kind in admits.kinds:
         yield from (replace(plain, kind=kind, layout=layout) for layout in admits.layouts)
-        yield replace(plain, kind=kind, layout="strided", shape=(1,))  # contiguous, and yet of stride 2
+        yield replace(plain, kind=kind, layout="strided", shape=(1,))  # contiguous, although its stride is 2
         yield from (replace(plain, kind=kind, shape=shape) for shape in ((), (1,), (0,), (0, 3), (2, 0), (1, 2, 3)))
     yield from (replace(plain, dtype=dtype) for dtype in admits.dtypes)
     if not binding.form:
@@ -117,7 +117,7 @@ def _calls(binding: Binding, plain: Case) -> Iterator[Case]:
 
 
 def _ops(binding: Binding) -> Sequence[str]:
-    """Those that are asked with every dtype: of another form of a function, one that compares for all."""
+    """Return the reductions asked with every dtype; other forms of a function are asked the first and max alone."""
     ops = binding.admits.reduce_ops
     return [op for op in ops if op in (ops[0], "max")] if binding.form else ops
 
@@ -129,7 +129,7 @@ def _gradients(binding: Binding, plain: Case) -> Iterator[Case]:
 
 
 def _large(binding: Binding, plain: Case) -> Iterator[Case]:
-    """What takes another way than small arrays, whose data goes along with the ranks' calls."""
+    """Yield arrays too large to travel with the ranks' calls; their data takes another path."""
     wide = replace(plain, shape=LARGE)
     if 2 <= plain.size <= 4:
         exact = "float64" if "float64" in binding.admits.dtypes else plain.dtype
@@ -146,7 +146,7 @@ def _dtype(op: str) -> str:
 
 
 def _unequal(case: Case) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
-    """Lengths that differ everywhere, a zero among them."""
+    """Return lengths that differ everywhere, with a zero among them."""
     ranks = range(len(case.ranks))
     if case.collective == "reduce_scatter":
         return tuple(tuple(taker % 4 for taker in ranks) for _ in ranks)

@@ -1,7 +1,7 @@
-"""How hard the suite tries.
+"""The amount of work that the suite does.
 
-COLLSHIM_PROFILE is dev (a few new cases each time), ci (the same few every time; the default) or thorough (many new
-ones, every corner at every size); COLLSHIM_THOROUGH=1 is thorough too, for all tests.
+COLLSHIM_PROFILE is dev (a few new cases each time), ci (the same few cases every time; the default) or thorough (many
+new cases, and every corner at every size). COLLSHIM_THOROUGH=1 also selects thorough, for all tests.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ DEFAULT = "ci"
 PROFILE = "thorough" if os.environ.get("COLLSHIM_THOROUGH") == "1" else os.environ.get("COLLSHIM_PROFILE", DEFAULT)
 THOROUGH = PROFILE == "thorough"
 TRANSPORTS = ("threads", "processes")
-SIZES = {"threads": (1, 2, 3, 4, 8), "processes": (1, 2, 3, 4)}  # of worlds
-# Of the corners, one share is asked at each size; all in a thorough run.
+SIZES = {"threads": (1, 2, 3, 4, 8), "processes": (1, 2, 3, 4)}  # sizes of worlds
+# One in this many of the corners is asked at each size; all of them in a thorough run.
 SHARES = {"threads": 2, "processes": 4, "unchecked": 2}
 
 
 def shares(transport: str) -> int:
-    """Into how many parts the corners are dealt over the sizes of worlds."""
+    """Return the number of shares into which the corners are dealt over the sizes of worlds."""
     return 1 if THOROUGH else SHARES[transport]

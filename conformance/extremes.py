@@ -1,12 +1,12 @@
-"""Numbers that need all the width and the range of their dtype, so that a detour through another dtype shows.
+"""Numbers that need the full width and range of their dtype, so that a detour through another dtype is visible.
 
-``labels`` are what is moved or compared, ``addends`` what is added, ``factors`` what is multiplied. Every partial sum
-and every partial product of these is exact, in whatever order: so a result has the same bits from every backend that
-keeps the dtype. Standard library and NumPy only.
+Labels are moved or compared, addends are added, factors are multiplied. Every partial sum and every partial product is
+exact in any order, so a result has the same bits from every backend that keeps the dtype. This module needs only the
+standard library and NumPy.
 
-By the place of a number in its part, six kinds of floating numbers take turns: whole numbers of full width
-(2**53 - 1), the least (subnormal) and the greatest, numbers next to 1 (1 + 2**-52), infinities, and, where none is
-added, zeros with a sign. Of integers the least and the greatest take turns.
+Six kinds of floating-point numbers take turns by their position in a part: whole numbers of full width (2**53 - 1), the
+least (subnormal), the greatest, numbers next to 1 (1 + 2**-52), infinities, and, unless they are added, signed zeros.
+For integers the least and the greatest take turns.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Numbers = NDArray[Any]
 
 
 class Places(NamedTuple):
-    """Where each number of a case lies.
+    """The location of each number of a case.
 
     Attributes:
-        ranks: how many ranks give numbers.
-        giver: the rank that gives each.
-        position: the place of each in its part.
-        label: a number for each that no other has.
-        sign: 1 or -1 for each.
+        ranks: the number of ranks that give numbers.
+        giver: the rank that gives each number.
+        position: the position of each number in its part.
+        label: a different label for each number.
+        sign: 1 or -1 for each number.
     """
 
     ranks: int
@@ -38,12 +38,12 @@ class Places(NamedTuple):
 
     @property
     def turn(self) -> Numbers:
-        """How far each giver is from the one that leads at this place: 0 for the leader."""
+        """The distance of each giver from the leader at its position: 0 for the leader."""
         return (self.giver - self.position - self.label[:1]) % self.ranks
 
 
 class Floats(NamedTuple):
-    """A format: multiples of 2**least to 2**greatest, by significands of up to ``digits`` bits."""
+    """A floating-point format: multiples of 2**least to 2**greatest, by significands of up to ``digits`` bits."""
 
     digits: int
     least: int
@@ -59,7 +59,7 @@ WHOLE, ZERO, LEAST, GREATEST, ONE, INFINITE = KINDS = range(6)
 
 
 def floats(dtype: str) -> Floats:
-    """The format of a floating dtype."""
+    """Return the format of a floating-point dtype."""
     if dtype == "bfloat16":
         return Floats(8, -133, 120)
     info = np.finfo(dtype)
@@ -68,7 +68,7 @@ def floats(dtype: str) -> Floats:
 
 
 def float_labels(at: Places, form: Floats) -> Numbers:
-    """No two alike, but for zeros and infinities; at one place all ranks have one kind."""
+    """Return labels that all differ, except zeros and infinities; at one position all ranks have the same kind."""
     kind, odd = at.position % len(KINDS), 1 + 2 * (at.label % (1 << form.digits - 2))
     half = 1 << form.digits - 1
     zero = np.zeros_like(odd)
@@ -80,9 +80,9 @@ def float_labels(at: Places, form: Floats) -> Numbers:
 
 
 def integer_labels(at: Places, dtype: str) -> Numbers:
-    """The least and the greatest ones: in turn by rank, by place; and the greatest, or the least, of all ranks."""
+    """Return the least and the greatest integers: alternating by rank and position, or the same kind on all ranks."""
     info = np.iinfo(dtype)
-    step = 1 if info.bits == 8 else 2  # of wide ones odd numbers, which rounding changes
+    step = 1 if info.bits == 8 else 2  # wide dtypes get odd numbers, which rounding changes
     offset = step * (at.label % (2 ** (info.bits - 1) // step))
     kind = at.position % 4
     is_least = np.where(kind < 2, (at.position + at.giver) % 2 == 1, kind == 3)
@@ -91,7 +91,7 @@ def integer_labels(at: Places, dtype: str) -> Numbers:
 
 
 def float_addends(at: Places, form: Floats, *, average: bool, infinite: bool) -> Numbers:
-    """Sums have no zero that is negative: who starts from 0 makes it positive, which is no fault."""
+    """Return addends without negative zeros: a backend may start a sum from 0, which makes them positive."""
     kind = at.position % len(KINDS)
     kind = np.where(kind == ZERO, WHOLE, kind)
     digits = np.where(kind == LEAST, form.digits - 1, form.digits)  # so that sums of subnormal numbers are subnormal
@@ -101,15 +101,15 @@ def float_addends(at: Places, form: Floats, *, average: bool, infinite: bool) ->
 
 
 def integer_addends(at: Places, dtype: str, *, average: bool) -> Numbers:
-    """Sums and averages do not overflow."""
+    """Return addends whose sums and averages do not overflow."""
     signs = 1 if dtype.startswith("uint") else at.sign
     return signs * _addends(at, np.full(at.label.shape, _digits(dtype)), average=average)
 
 
 def float_factors(at: Places, form: Floats) -> Numbers:
-    """Of ranks whose product is of every kind; a zero or an infinity is one rank's."""
+    """Return factors with products of every kind; a zero or an infinity comes from one rank."""
     kind = at.position % len(KINDS)
-    # A rank's 2 makes no digit; of the least it must, and of the greatest it is taken off the exponent.
+    # A factor 2 of another rank adds no digit, except to the least numbers; for the greatest the exponent is one less.
     digits = np.where(kind == LEAST, form.digits - 1, form.digits + 1)
     units = form.units[kind] - (kind == GREATEST)
     significands = at.sign * _factors(at, digits)
@@ -120,18 +120,18 @@ def float_factors(at: Places, form: Floats) -> Numbers:
 
 
 def small_factors(at: Places) -> Numbers:
-    """Of few digits, for the sake of what is multiplied with their products."""
+    """Return factors of few digits, so that their products can be multiplied further."""
     return at.sign * _factors(at, np.full(at.label.shape, 6))
 
 
 def integer_factors(at: Places, dtype: str) -> Numbers:
-    """Products do not overflow."""
+    """Return factors whose products do not overflow."""
     signs = 1 if dtype.startswith("uint") else at.sign
     return signs * _factors(at, np.full(at.label.shape, _digits(dtype)))
 
 
 def bits(at: Places, dtype: str, random: np.random.Generator) -> Numbers:
-    """Any bits, of which the ranks have most in common: so "and" and "or" of many have some of them too."""
+    """Return random bits, most of them the same on all ranks, so that "and" and "or" of many keep some of each."""
     info = np.iinfo(dtype)
     common, *several = random.integers(info.min, info.max, (4, at.label.size), dtype, endpoint=True)
     numbers: Numbers = common[at.position] ^ (several[0] & several[1] & several[2])
@@ -139,21 +139,21 @@ def bits(at: Places, dtype: str, random: np.random.Generator) -> Numbers:
 
 
 def booleans(at: Places, random: np.random.Generator) -> Numbers:
-    """Both truth values in every part of two or more."""
+    """Return booleans with both truth values in every part of two or more."""
     drawn = np.where(at.position < 2, (at.label + at.giver) % 2, random.integers(0, 2, at.label.shape))
     return drawn.astype(bool)
 
 
 def boolean_addends(at: Places) -> Numbers:
-    """In turn by place: true everywhere, on one rank alone, on all but one, nowhere."""
+    """Return booleans that alternate by position: true on all ranks, on one, on all but one, on none."""
     leads = at.turn == 0
     return np.choose((at.position + at.label[:1]) % 4, [leads | True, leads, ~leads, leads & False])
 
 
 def _addends(at: Places, digits: Numbers, *, average: bool) -> Numbers:
-    """Of one rank an odd number of ``digits`` bits, of the others even ones, so little that the sum has no more.
+    """Return for one rank an odd number of ``digits`` bits, for the others even ones so small that the sum has no more.
 
-    Of an average they are multiples of the number of ranks, and so is their sum.
+    For an average they are multiples of the number of ranks, and so is their sum.
     """
     digits = np.maximum(digits - (at.ranks - 1).bit_length(), 2) if average else digits
     quarter = np.left_shift(np.int64(1), digits - 2)
@@ -164,14 +164,14 @@ def _addends(at: Places, digits: Numbers, *, average: bool) -> Numbers:
 
 
 def _factors(at: Places, digits: Numbers) -> Numbers:
-    """Of one rank an odd number, of the two behind it 3 and 2, of others 1; their product has ``digits`` bits."""
+    """Return an odd number for one rank, 3 and 2 for the next two, 1 for others; the product has ``digits`` bits."""
     lead = np.left_shift(np.int64(1), digits - 4)
     lead += 1 + 2 * (at.label % np.maximum(lead // 2, 1))
     return np.select([at.turn == 0, at.turn == 1, at.turn == 2], [lead, 3, 2], 1)
 
 
 def _with_infinities(at: Places, kind: Numbers, numbers: Numbers) -> Numbers:
-    """At the places of infinite numbers one rank's is, and no other one's."""
+    """Make one rank's number infinite at each position of the infinite kind."""
     numbers[(kind == INFINITE) & (at.turn == 0)] *= np.inf
     return numbers
 

@@ -1,4 +1,4 @@
-"""Processes that a server forks off, which has imported torch, the adapters and the suite: they start at once."""
+"""Processes forked from a server that has already imported torch, the adapters and the suite, so they start quickly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PRELOADED = [
 
 
 def context() -> ForkServerContext | SpawnContext:
-    """What starts processes: the server, or interpreters of their own where the system has none."""
+    """Return the context that starts processes: the fork server, or spawn if the system has no fork server."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     server = multiprocessing.get_context("forkserver")

@@ -1,8 +1,8 @@
 """The gradient of each collective as a pure function: the derivative of the sum of all ranks' losses.
 
-``weights[r]`` is the derivative of rank ``r``'s loss by its result, in the result's form, None where it holds
-nothing; what is returned is the derivative of the sum of all losses by what each rank gave, in the form in which it
-gave it, None where a rank's part is ignored. Standard library and NumPy only.
+``weights[r]`` is the derivative of rank ``r``'s loss by its result, in the result's form, or None if it holds no
+result. A function returns the derivative of the sum of all losses by each rank's input, in the input's form, or None
+for a rank whose input is ignored. This module needs only the standard library and NumPy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Gradients = list[Any]
 
 
 def of(case: Any, weights: Sequence[Any]) -> Gradients:
-    """What each rank of the group should find for what it gave; ``weights`` by rank."""
+    """Return the gradient that each rank of the group should find for its input; ``weights`` are by rank."""
     return _RULES[case.collective](case, list(weights))
 
 
@@ -61,7 +61,7 @@ def _all_to_all(case: Any, weights: Gradients) -> Gradients:
 
 
 def _through_reduction(case: Any, parts: Sequence[Part], total: Part) -> list[Part]:
-    """For one reduction of ``parts``, by what the sum of all losses depends on its result."""
+    """Differentiate one reduction of ``parts``; ``total`` is the derivative of the sum of all losses by its result."""
     result = reference.all_reduce(parts, case.reduce_op)[0]
     if case.reduce_op in ("min", "max"):
         return [total * (part == result) for part in parts]

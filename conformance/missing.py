@@ -1,6 +1,6 @@
-"""What an adapter does not offer: a function is missing when its dotted path does not resolve.
+"""The functions that an adapter does not offer. A function is missing if its dotted path does not resolve.
 
-A function that is there and raises NotImplementedError is not missing; it fails.
+A function that exists and raises NotImplementedError is not missing; it fails.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collshim.conformance.bindings.rank_context import MissingFunctionError, pla
 
 @cache
 def is_missing(path: str) -> bool:
-    """Whether the dotted ``path`` does not resolve."""
+    """Check whether the dotted ``path`` does not resolve."""
     try:
         resolve(path)
     except MissingFunctionError:
@@ -24,14 +24,14 @@ def is_missing(path: str) -> bool:
 
 
 def require(binding: Binding, prefix: str = "collshim.") -> None:
-    """Go on with a test, or skip it where its function is missing."""
+    """Skip the test if the binding's function is missing."""
     path = placed(prefix, binding.path)
     if is_missing(path):
         skip([path])
 
 
 def skip(paths: Iterable[str]) -> NoReturn:
-    """Skip a test whose functions of these ``paths`` are missing; the summary counts it by them."""
-    import pytest  # here, so that the rest of the suite is imported without it
+    """Skip a test whose functions at these ``paths`` are missing; the summary counts it for each of them."""
+    import pytest  # imported here, so that the rest of the suite does not need it
 
     pytest.skip(f"missing: {', '.join(sorted(paths))}")

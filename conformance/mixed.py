@@ -1,4 +1,4 @@
-"""Which spellings match when the ranks of one world use different dialects, and which do not."""
+"""The spellings that match when the ranks of one world use different dialects, and those that do not."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from collshim.conformance.reference import REDUCE_OPS
 from collshim.conformance.reporting.markdown import table
 from collshim.frameworks import FRAMEWORKS
 
-# What every framework admits: the world, its first rank as root, sums of floats along axis 0, arrays with elements.
+# The cases that every framework admits: the whole world, root 0, sums of floats along axis 0, non-empty arrays.
 COMMON = Admits(dtypes=("float32",), layouts=("contiguous",), roots=False, least_ndim=1, empty=False, least_size=2)
 
 
 def dialects(case: Case) -> list[Binding]:
-    """The bindings whose call of ``case`` matches the other dialects', and that are not missing."""
+    """Return the bindings that are not missing and whose call of ``case`` matches the other dialects' calls."""
     supporting = [binding for binding in bindings() if not binding.alone and binding.supports(case)]
     return [binding for binding in supporting if not is_missing(f"collshim.{binding.path}")]
 
 
 def pairs(case: Case) -> list[tuple[Binding, Binding]]:
-    """Every two of them, of different frameworks, in both orders; each function once."""
+    """Return all ordered pairs of them from different frameworks; each function in one form."""
     plain = [binding for binding in dialects(case) if "async" not in binding.form]
     return [
         (first, second) for first, second in product(plain, repeat=2) if first.framework.name != second.framework.name
@@ -32,18 +32,18 @@ def pairs(case: Case) -> list[tuple[Binding, Binding]]:
 
 
 def reductions(name: str) -> list[str]:
-    """The reductions of a collective that two or more frameworks have matching spellings for; else the sum alone."""
+    """Return the reductions for which two or more frameworks match; a collective that does not reduce has only sum."""
     cases = [Case(name, reduce_op=op) for op in REDUCE_OPS]
     return [case.reduce_op for case in cases if pairs(case)]
 
 
 def shared() -> list[str]:
-    """The collectives that two or more frameworks have matching spellings for."""
+    """Return the collectives for which two or more frameworks have matching spellings."""
     return [name for name in COLLECTIVES if len({b.framework.name for b in dialects(Case(name))}) > 1]
 
 
 def page() -> str:
-    """``docs/mixed-worlds.md``."""
+    """Return the text of ``docs/mixed-worlds.md``."""
     rows = table(["collective", *(entry.title for entry in FRAMEWORKS.values())], map(_row, COLLECTIVES))
     exceptions = [
         [f"`{binding.name}`", _TITLES.get(binding.collective, binding.collective), binding.alone]
@@ -57,7 +57,7 @@ _TITLES = {"ring": "send, recv", "ring_object": "send_object, recv_object"}
 
 
 def _row(name: str) -> list[str]:
-    """The functions that match in a collective, missing ones included, framework by framework."""
+    """Return the functions that match in a collective, framework by framework, missing ones included."""
     spellings = [one for one in bindings() if not one.alone and one.supports(Case(name, reduce_op=_op_of(one)))]
     cells = [_TITLES.get(name, name)]
     for entry in FRAMEWORKS.values():
@@ -68,7 +68,7 @@ def _row(name: str) -> list[str]:
 
 
 def _op_of(binding: Binding) -> str:
-    """The sum, where it has that: of MegEngine's reductions each is a function of its own."""
+    """Return the sum if the binding has it, else its first reduction: each of MegEngine's has its own function."""
     ops = binding.admits.reduce_ops
     return "sum" if "sum" in ops else ops[0]
 

@@ -1,7 +1,7 @@
-"""How many hanging cases a test tolerates: hypothesis would try hundreds of cases, each to its deadline.
+"""A limit on the hanging cases of a test: hypothesis would try hundreds of cases, and wait for the deadline of each.
 
-After a few silent cases no further ones are tried in the same test; those that were are answered from memory, so
-that hypothesis may still shrink among them, and reports the smallest.
+After a few silent cases the test tries no new ones. The silent ones are answered from memory, so that hypothesis can
+still shrink among them and report the smallest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Patience:
         self._silent: dict[tuple[tuple[str, ...], Case], list[Reply]] = {}
 
     def run(self, pool: Pool, bindings: Sequence[Binding], case: Case) -> list[Reply]:
-        """What ``pool``'s ranks answer; from memory where they were silent on this case before."""
+        """Return the answers of ``pool``'s ranks, from memory if they were silent on this case before."""
         key = (tuple(binding.name for binding in bindings), case)
         if key in self._silent:
             return self._silent[key]

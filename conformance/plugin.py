@@ -1,7 +1,8 @@
-"""What pytest does with the suite's options; ``collshim_pytest`` has the options, and asks for this when one is used.
+"""The pytest plugin behind the suite's options; ``collshim_pytest`` declares them, and loads this if one is used.
 
-Run on a module, only what compares one adapter with its framework is collected: the cases of ``collshim conformance``,
-by the same code. Laws between adapters, mixed worlds and the replay of recordings are about all of collshim's at once.
+If the suite runs on one module, only the comparison of one adapter with its framework is collected: the cases of
+``collshim conformance``, through the same code. Laws between adapters, mixed worlds and replays of recordings concern
+all of collshim's adapters at once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collshim.frameworks import FRAMEWORKS
 
 
 class Chosen(NamedTuple):
-    """What options chose: what is asked, of whom, and what is known to fail."""
+    """The choices that the options made: the cases, the subject, and the known failures."""
 
     plan: Plan
     xfails: Listed
@@ -32,7 +33,7 @@ class Chosen(NamedTuple):
 
 CHOSEN = pytest.StashKey[Chosen]()
 COUNTS = "collshim cases"
-"""The property of a test's report that says how many of its cases came out how."""
+"""The property of a test's report that counts its cases by outcome."""
 
 FOLDER = Path(__file__).resolve().parent
 OF_ONE_SUBJECT, OF_ADAPTERS = "test_subject.py", "test_adapters.py"
@@ -40,7 +41,7 @@ OF_DRAWN = "test_drawn_cases_agree"
 
 
 class OnOneDialect:
-    """Collects the part of the suite that is about one dialect: what the command asks, and drawn cases if wanted."""
+    """Collects the tests of one dialect: the cases of the command, and drawn cases if wanted."""
 
     def __init__(self, plan: Plan, *, allow_missing: bool) -> None:
         self._allow_missing = allow_missing
@@ -50,29 +51,29 @@ class OnOneDialect:
         self._draws = PROFILE != DEFAULT and plan.only is None
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        """Leave out the suite's other files, and no others."""
+        """Leave out the suite's other files, but no files outside the suite."""
         kept = (OF_ONE_SUBJECT, OF_ADAPTERS) if self._draws else (OF_ONE_SUBJECT,)
         is_own = collection_path.resolve().parent == FOLDER and collection_path.name.startswith("test_")
         return True if is_own and collection_path.name not in kept else None
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out the other dialects, and the transports that were not asked for; what is drawn comes last."""
+        """Leave out other dialects and transports that were not chosen; put drawn cases last."""
         others = [item for item in items if not self._is_asked(item)]
         config.hook.pytest_deselected(items=others)
         items[:] = sorted((item for item in items if item not in others), key=_is_drawn)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """End as pytest does without tests where all were skipped: that must not look like a run that agrees."""
+        """Exit like a run without tests if all were skipped, so that it does not look like a run in which all agree."""
         reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
         is_run = exitstatus == pytest.ExitCode.OK and not session.config.option.collectonly
         if reporter is None or self._allow_missing or not is_run:
             return
         if not any(reporter.stats.get(kind) for kind in ("passed", "failed", "error")):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-            reporter.section("conformance: nothing was asked")
+            reporter.section("conformance: no cases were asked")
 
     def pytest_report_header(self) -> str:
-        """Say what is tested."""
+        """Return the line that names the subject."""
         return f"collshim.conformance: {self._subject.prefix or 'the real framework'}, {self._subject.framework}"
 
     def _is_asked(self, item: pytest.Item) -> bool:
@@ -89,7 +90,7 @@ def _is_drawn(item: pytest.Item) -> bool:
 
 
 def configure(config: pytest.Config, dialect: str) -> None:
-    """Let the suite be run on a module, or on collshim's own adapter of one dialect; as the options say."""
+    """Set up the suite for a module, or for collshim's own adapter of one dialect, as the options say."""
     chosen: Any = config.option
     if dialect not in FRAMEWORKS:
         raise pytest.UsageError(f"--collshim-framework is {dialect!r}, should be one of {', '.join(FRAMEWORKS)}")
@@ -109,7 +110,7 @@ def configure(config: pytest.Config, dialect: str) -> None:
 
 
 def _plan(chosen: Any, subject: Subject) -> Plan:
-    """As the command makes it of its options."""
+    """Make the plan that the command would make of its options."""
     unknown = [name for name in chosen.collshim_collective or () if name not in COLLECTIVES]
     if unknown:
         names = ", ".join(COLLECTIVES)

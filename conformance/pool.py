@@ -1,7 +1,7 @@
-"""Ranks that stay up: cases are drawn and answers compared here, outside, while the ranks only compute.
+"""Ranks that stay up. Cases are drawn and answers compared outside the ranks, which only compute.
 
-So a test does not hang when a rank does, and hypothesis may run, fail and shrink as it does with any
-function. A pool whose ranks can no longer be trusted to be in step is replaced before the next case.
+So a test does not hang if a rank does, and hypothesis can run, fail and shrink as with any function. A pool whose
+ranks may be out of step is replaced before the next case.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from collshim.conformance.process_ranks import ProcessRanks
 from collshim.conformance.ranks import Reply, Request
 from collshim.conformance.thread_ranks import ThreadRanks
 
-ANSWER_SECONDS = 80.0  # for all ranks to answer one case, their start included
-GRACE_SECONDS = 1.0  # for the others to answer after one has failed
+ANSWER_SECONDS = 80.0  # for all ranks to start and to answer one case
+GRACE_SECONDS = 1.0  # for the other ranks to answer after one has failed
 END_SECONDS = 10.0  # for ranks to end
 
 
 class StillRunningError(RuntimeError):
-    """Ranks that are threads are inside a call that does not return; they end with the process."""
+    """Threads that are ranks are stuck in a call that does not return; they end with the process."""
 
 
 class Ranks(Protocol):
-    """What a pool needs of its ranks."""
+    """The interface of a pool's ranks."""
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Hand each rank its request."""
+        """Send each rank its request."""
 
     def replies(self, seconds: float) -> list[tuple[int, Reply]]:
-        """The replies that there are, each with its rank; waits ``seconds`` for the first."""
+        """Return the replies received so far, each with its rank; wait up to ``seconds`` for the first."""
         ...
 
     def abandon(self, rank: int, why: str) -> None:
-        """Tell the ranks that wait for ``rank`` that it makes no further call."""
+        """Release the ranks that wait for ``rank``, which makes no further call."""
 
     def close(self, seconds: float) -> list[str]:
-        """End the ranks within ``seconds``; the names of those that nothing could end. May be called again."""
+        """End the ranks within ``seconds``; return the names of those still running. May be called again."""
         ...
 
 
-Start = Callable[[int, str], Ranks]  # so many ranks, who find functions under this prefix
+Start = Callable[[int, str], Ranks]  # from the number of ranks, and the prefix under which they find functions
 TRANSPORTS: Mapping[str, Start] = {
     "threads": ThreadRanks,
     "processes": ProcessRanks,
@@ -54,12 +54,12 @@ TRANSPORTS: Mapping[str, Start] = {
 
 
 class Pool:
-    """``size`` live ranks.
+    """A number of live ranks.
 
     Attributes:
-        transport: what the ranks are: "threads", "processes", or "unchecked" ones, which do not compare their calls.
-        size: how many there are.
-        replaced: how often they were replaced.
+        transport: "threads", "processes", or "unchecked" for processes that do not compare their calls.
+        size: the number of ranks.
+        replaced: how often the ranks were replaced.
     """
 
     def __init__(
@@ -80,21 +80,21 @@ class Pool:
         self._stuck: list[Ranks] = []
 
     def run(self, bindings: Sequence[Binding], case: Case) -> list[Reply]:
-        """What each rank of the world answers to ``case``, rank r through the r-th binding.
+        """Return the answer of each rank of the world to ``case``; rank r uses the r-th binding.
 
-        A rank that does not answer in time has a ``Failure`` of class NoAnswer, and the ranks are replaced.
+        If a rank does not answer in time, its answer is a ``Failure`` of class NoAnswer, and the ranks are replaced.
         """
         if self._ranks is None:
             self._ranks = self._start(self.size, self._prefix)
         self._ranks.ask([(binding.name, case) for binding in bindings])
-        answers = self._gathered(self._ranks)
+        answers = self._gather(self._ranks)
         if _out_of_step(answers, case):
             self.replaced += 1
             self._discard(GRACE_SECONDS)
         return answers
 
     def dismiss(self) -> None:
-        """Tell the ranks to end; ``close`` waits for it."""
+        """Ask the ranks to end; ``close`` waits for them."""
         if self._ranks is not None:
             self._ranks.ask([None] * self.size)
 
@@ -102,7 +102,7 @@ class Pool:
         """End the ranks; a later ``run`` starts new ones.
 
         Raises:
-            StillRunningError: ranks of this pool still run, and nothing can end them.
+            StillRunningError: some ranks of this pool still run and cannot be ended.
         """
         self._discard(END_SECONDS)
         left = [name for ranks in self._stuck for name in ranks.close(END_SECONDS)]
@@ -115,7 +115,7 @@ class Pool:
         if ranks is not None and ranks.close(seconds):
             self._stuck.append(ranks)
 
-    def _gathered(self, ranks: Ranks) -> list[Reply]:
+    def _gather(self, ranks: Ranks) -> list[Reply]:
         found: dict[int, Reply] = {}
         end = monotonic() + self._seconds
         while len(found) < self.size and monotonic() < end:
@@ -123,12 +123,12 @@ class Pool:
             found.update(arrived)
             if any(isinstance(answer, Failure) for _, answer in arrived):
                 end = min(end, monotonic() + GRACE_SECONDS)
-        return self._completed(ranks, found)
+        return self._complete(ranks, found)
 
-    def _completed(self, ranks: Ranks, found: dict[int, Reply]) -> list[Reply]:
-        """The replies by rank; ranks that wait for those that have replied raise."""
+    def _complete(self, ranks: Ranks, found: dict[int, Reply]) -> list[Reply]:
+        """Complete the replies by rank; ranks that wait for one that has replied raise."""
         for rank in list(found) if len(found) < self.size else ():
-            ranks.abandon(rank, "has answered, and comes to no further call of this case")
+            ranks.abandon(rank, "has answered and makes no further call of this case")
         end = monotonic() + GRACE_SECONDS
         while len(found) < self.size and monotonic() < end:
             found = dict(ranks.replies(max(0.0, end - monotonic()))) | found
@@ -139,7 +139,7 @@ class Pool:
 
 
 def _out_of_step(answers: Sequence[Reply], case: Case) -> bool:
-    """Whether a rank may be elsewhere than the others; they are in step when all refused, or none."""
+    """Check whether the ranks may be out of step; they are in step if all of them failed, or none."""
     failures = [answers[rank] for rank in case.ranks if isinstance(answers[rank], Failure)]
     unsafe = {"CommunicationError", "WorldError", "NoAnswer", "ProcessEnded"}
     broken = any(unsafe & set(answer.classes) for answer in answers if isinstance(answer, Failure))
@@ -147,10 +147,10 @@ def _out_of_step(answers: Sequence[Reply], case: Case) -> bool:
 
 
 class Pools:
-    """One pool for each transport and size, each started when first asked for.
+    """A pool for each transport and size, started on first use.
 
     Attributes:
-        prefix: where the ranks find functions, see ``places``.
+        prefix: where the ranks find functions; see ``places``.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Pools:
         self._pools: dict[tuple[str, int], Pool] = {}
 
     def of(self, transport: str, size: int) -> Pool:
-        """The pool of this transport and size."""
+        """Return the pool of this transport and size."""
         if (transport, size) not in self._pools:
             start = self._transports[transport]
             self._pools[transport, size] = Pool(transport, size, self.prefix, self._seconds, start)
@@ -175,7 +175,7 @@ class Pools:
         """End every pool.
 
         Raises:
-            StillRunningError: ranks of some still run, and nothing can end them.
+            StillRunningError: some ranks still run and cannot be ended.
         """
         for pool in self._pools.values():
             pool.dismiss()

@@ -1,4 +1,4 @@
-"""The main program of a rank that is a process. Which rank it is it reads from its environment, as collshim does."""
+"""The main program of a rank that is a process. It reads its rank from its environment, as collshim does."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from collshim.conformance.bindings import bindings
 from collshim.conformance.bindings.rank_context import RankContext
 from collshim.conformance.ranks import ENGINE_SECONDS, Serve
 
-bindings()  # imported with this module, for the processes that are forked after it
+bindings()  # loaded with this module, for the processes forked later
 
 
 def main(pipe: Connection, prefix: str, environment: Mapping[str, str], serve: Serve) -> None:
-    """Join the world, answer until told to end or the asking process is gone, and leave the world."""
+    """Join the world, answer until asked to end or until the asking process is gone, and leave the world."""
     os.environ.clear()
     os.environ.update(environment)
     torch.set_num_threads(1)

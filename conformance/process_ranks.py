@@ -1,7 +1,7 @@
-"""Ranks that are processes, each with a pipe to this one, in one collshim world over gloo.
+"""Ranks that are processes, each connected by a pipe to this one, in one collshim world over gloo.
 
-They find torchrun's variables, as a launcher's ranks do, and this process serves their store as a launcher's
-agent does: the port is the system's choice.
+They read torchrun's variables, as a launcher's ranks do. This process serves their store, as a launcher's agent does;
+the system chooses the port.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from collshim.conformance.forkserver import context
 from collshim.conformance.process_rank import main
 from collshim.conformance.ranks import ADDRESS, START_SECONDS, Reply, Request, Serve, serve
 
-_EXIT_SECONDS = 5.0  # from the end of a rank's pipe to that of its process
+_EXIT_SECONDS = 5.0  # from the end of a rank's pipe to the end of its process
 
 
 class ProcessRanks:
-    """``size`` processes, each with its end of a pipe; ``checks`` says whether they compare their calls."""
+    """A number of processes, each with its end of a pipe; ``checks`` says whether they compare their calls."""
 
     def __init__(self, size: int, prefix: str = "collshim.", *, checks: bool = True, serve: Serve = serve) -> None:
         self._checks = checks
         self._serve = serve
-        self._store = _served_store()
-        started = [self._started(rank, size, prefix) for rank in range(size)]
+        self._store = _serve_store()
+        started = [self._start(rank, size, prefix) for rank in range(size)]
         self._pipes = [pipe for pipe, _ in started]
         self._processes = [process for _, process in started]
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Send each rank its request; ``replies`` reports one whose process has ended."""
+        """Send each rank its request; a process that has ended is reported by ``replies``."""
         for pipe, request in zip(self._pipes, requests, strict=True):
             with suppress(BrokenPipeError, OSError):
                 pipe.send(request)
 
     def replies(self, seconds: float) -> list[tuple[int, Reply]]:
-        """The replies that there are, each with its rank; waits ``seconds`` for the first."""
+        """Return the replies received so far, each with its rank; wait up to ``seconds`` for the first."""
         live = [pipe for pipe in self._pipes if not pipe.closed]
         ready: list[Any] = wait(live, seconds)
         return [(self._pipes.index(pipe), self._read(pipe)) for pipe in ready]
 
     def abandon(self, rank: int, why: str) -> None:
-        """End the process of ``rank``; the waits of other ranks for it fail at once."""
+        """End the process of ``rank``, so that other ranks' waits for it fail at once."""
         self._processes[rank].kill()
 
     def close(self, seconds: float) -> list[str]:
-        """End the processes, after ``seconds`` by force, and the store; none are left."""
+        """End the processes, by force after ``seconds``, and the store; return no names, since none survive."""
         self.ask([None] * len(self._pipes))
         for process in self._processes:
             _end(process, seconds)
@@ -59,11 +59,11 @@ class ProcessRanks:
         del self._store
         return []
 
-    def _started(self, rank: int, size: int, prefix: str) -> tuple[Connection, BaseProcess]:
+    def _start(self, rank: int, size: int, prefix: str) -> tuple[Connection, BaseProcess]:
         server = context()
         ours, theirs = server.Pipe()
         with theirs:
-            environment = os.environ | _launched(rank, size, self._store.port)
+            environment = os.environ | _launcher_variables(rank, size, self._store.port)
             environment |= {} if self._checks else {"COLLSHIM_CHECK": "0"}
             process = server.Process(target=main, args=(theirs, prefix, environment, self._serve), daemon=True)
             process.start()
@@ -80,15 +80,15 @@ class ProcessRanks:
         return found
 
 
-def _served_store() -> Any:
+def _serve_store() -> Any:
     from torch.distributed import TCPStore
 
     seconds = timedelta(seconds=START_SECONDS)
     return TCPStore(ADDRESS, 0, is_master=True, timeout=seconds, wait_for_workers=False)
 
 
-def _launched(rank: int, size: int, port: int) -> dict[str, str]:
-    """What a launcher that serves the store itself puts into a rank's environment."""
+def _launcher_variables(rank: int, size: int, port: int) -> dict[str, str]:
+    """Return the environment variables of a launcher that serves the store itself."""
     return {
         "RANK": str(rank),
         "WORLD_SIZE": str(size),

@@ -1,4 +1,4 @@
-"""What a rank does, whatever it is: answer the cases that it receives, one after the other. It compares nothing."""
+"""The work of a rank of any kind: answer the cases that it receives, one after the other, without comparing."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from collshim.conformance.cases import Case
 
 Reply: TypeAlias = "Answer | Failure"
 Request: TypeAlias = "tuple[str, Case] | None"  # the name of a binding, and a case; None ends the rank
-Serve: TypeAlias = Callable[[RankContext, Callable[[], Any], Callable[[Any], None]], None]  # what a rank does
+Serve: TypeAlias = Callable[[RankContext, Callable[[], Any], Callable[[Any], None]], None]  # the work of a rank
 
 ADDRESS = "127.0.0.1"
 START_SECONDS = 60.0  # for the ranks to find each other
-ENGINE_SECONDS = 10.0  # for a wait inside collshim; less than a pool's, so that its error text is seen
+ENGINE_SECONDS = 10.0  # for a wait inside collshim; shorter than a pool's, so that the engine's error is reported
 
 
 def serve(context: RankContext, receive: Callable[[], Request], send: Callable[[Reply], None]) -> None:
-    """Answer every request, in order, until None comes."""
+    """Answer every request in order until None arrives."""
     request = receive()
     while request is not None:
         send(reply(context, *request))
@@ -28,7 +28,7 @@ def serve(context: RankContext, receive: Callable[[], Request], send: Callable[[
 
 
 def reply(context: RankContext, name: str, case: Case) -> Reply:
-    """The answer to one case through the binding of this name, or what it raised."""
+    """Return the answer to one case through the binding of this name, or the exception that it raised."""
     try:
         return find(name).answer(context, case)
     except Exception as error:

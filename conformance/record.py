@@ -1,8 +1,8 @@
-"""Record what a real framework does: ``python conformance/record.py oneflow``.
+"""Record the behaviour of a real framework: ``python conformance/record.py oneflow``.
 
-Run by the interpreter of an environment that holds the real framework; needs NumPy besides, and nothing of collshim
-but this file and the folder ``recorder``. Starts the ranks itself, with the framework's own launcher where it has
-one, and writes ``recordings/<framework>-<version>/``.
+Run it with the interpreter of an environment that holds the real framework. It also needs NumPy, and of collshim only
+this file and the folder ``recorder``. It starts the ranks itself, with the framework's own launcher if there is one,
+and writes ``recordings/<framework>-<version>/``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def alone() -> None:
-    """Make ``collshim.conformance.recorder`` importable by itself: no module of collshim's own is executed."""
+    """Make ``collshim.conformance.recorder`` importable by itself, without executing any other module of collshim."""
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE]  # its modules have plain names
     for name, folder in (("collshim", HERE.parent / "collshim"), ("collshim.conformance", HERE)):
         stand_in = ModuleType(name)
@@ -27,13 +27,13 @@ def alone() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """Parse the command line."""
     from collshim.conformance.recorder.catalogue import RECORDED
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("framework", choices=RECORDED)
     parser.add_argument("--out", type=Path, default=HERE / "recordings", help="folder to write into")
-    parser.add_argument("--only", default="", help="only the calls whose id has this in it; merged with what is there")
+    parser.add_argument("--only", default="", help="record only calls with this text in their id, and keep the others")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 3, 4], help="sizes of worlds")
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)  # a rank, started by this script
     return parser.parse_args()
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def record_all(given: argparse.Namespace) -> None:
-    """Ask the framework what it is to be asked, world by world, and write the answers after each."""
+    """Make the framework's recorded calls, world by world, and write the answers after each world."""
     from collshim.conformance.recorder import recordings
     from collshim.conformance.recorder.catalogue import calls
     from collshim.conformance.recorder.dialects import dialect
@@ -69,7 +69,7 @@ def record_all(given: argparse.Namespace) -> None:
 
 
 def provenance(framework: str, version: str) -> dict[str, object]:
-    """Where the recordings come from."""
+    """Return the provenance of the recordings."""
     from collshim.conformance.recorder.jobs import this_python
 
     return {
@@ -85,7 +85,7 @@ def provenance(framework: str, version: str) -> dict[str, object]:
 
 
 def tell(line: str) -> None:
-    """Say how far it is."""
+    """Print progress to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -1,9 +1,8 @@
 """Each collective as a pure function: parts by rank in, parts by rank out.
 
-What an adapter must agree with once its spelling is taken off. ``parts[r]`` is what rank ``r`` gives,
-``result[r]`` what rank ``r`` holds afterwards; None stands for nothing. Ranks are ranks in the communicator,
-in its order. Nothing is changed in place, nothing returned shares memory with an input, and a dtype never
-changes on the way.
+An adapter must agree with it once its spelling is translated. ``parts[r]`` is rank ``r``'s input and ``result[r]`` what
+rank ``r`` holds afterwards; None stands for nothing. Ranks are numbered in the communicator's order. Inputs are not
+changed, results share no memory with inputs, and the dtype never changes.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ BITWISE = ("band", "bor", "bxor")
 
 def all_reduce(parts: Sequence[Part], op: str = "sum") -> list[Part]:
     """Every rank holds the reduction of all ranks' parts."""
-    return [_reduced(parts, op) for _ in parts]
+    return [_reduce(parts, op) for _ in parts]
 
 
 def reduce(parts: Sequence[Part], root: int = 0, op: str = "sum") -> list[Part | None]:
     """The root holds the reduction of all ranks' parts, the others nothing."""
-    return [_reduced(parts, op) if rank == root else None for rank in range(len(parts))]
+    return [_reduce(parts, op) if rank == root else None for rank in range(len(parts))]
 
 
 def broadcast(parts: Sequence[Part | None], root: int = 0) -> list[Part]:
-    """Every rank holds the root's part; what the others gave is ignored."""
+    """Every rank holds the root's part; the parts of the others are ignored."""
     part = parts[root]
     if part is None:
         raise ValueError(f"broadcast: the part of root {root} is None, should be an array")
@@ -62,7 +61,7 @@ def gather(parts: Sequence[Part], root: int = 0) -> list[list[Part] | None]:
 
 
 def scatter(parts: Sequence[Sequence[Part] | None], root: int = 0) -> list[Part]:
-    """Rank r holds the r-th of the root's parts; what the others gave is ignored."""
+    """Rank r holds the r-th of the root's parts; the parts of the others are ignored."""
     root_parts = parts[root]
     if root_parts is None:
         raise ValueError(f"scatter: the parts of root {root} are None, should be one array per rank")
@@ -71,7 +70,7 @@ def scatter(parts: Sequence[Sequence[Part] | None], root: int = 0) -> list[Part]
 
 def reduce_scatter(parts: Sequence[Sequence[Part]], op: str = "sum") -> list[Part]:
     """Rank r holds the reduction of every rank's r-th part."""
-    return [_reduced([row[rank] for row in parts], op) for rank in range(len(parts))]
+    return [_reduce([row[rank] for row in parts], op) for rank in range(len(parts))]
 
 
 def all_to_all(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
@@ -80,12 +79,12 @@ def all_to_all(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
 
 
 def ring(parts: Sequence[Part], shift: int = 1) -> list[Part]:
-    """Every rank sends its part ``shift`` ranks on, and holds what came from ``shift`` ranks behind."""
+    """Every rank sends its part ``shift`` ranks on, and holds the part from ``shift`` ranks behind."""
     return [parts[(rank - shift) % len(parts)].copy() for rank in range(len(parts))]
 
 
 def of(case: Any) -> list[Any]:
-    """What each rank of a case's group holds, by the case's collective, reduction, root and shift."""
+    """Return what each rank of a case's group holds, by the case's collective, reduction, root and shift."""
     if case.collective in ("scatter", "reduce_scatter", "all_to_all"):
         return list(_OF_PARTS[case.collective](case, case.parts()))
     return list(_OF_ARRAYS[case.collective](case, case.arrays()))
@@ -107,28 +106,28 @@ _OF_PARTS: dict[str, Callable[[Any, list[list[Part]]], list[Any]]] = {
 
 
 def stacked(parts: Sequence[Part]) -> Part:
-    """Equal parts as one array ``(size, *shape)``."""
+    """Stack equal parts into one array ``(size, *shape)``."""
     return np.stack(parts)
 
 
 def concatenated(parts: Sequence[Part], axis: int = 0) -> Part:
-    """Parts end to end along ``axis``; 0-d parts give ``(size,)``."""
+    """Join parts end to end along ``axis``; 0-d parts give ``(size,)``."""
     return np.stack(parts) if parts[0].ndim == 0 else np.concatenate(parts, axis=axis)
 
 
 def split(array: Part, size: int, axis: int = 0) -> list[Part]:
-    """``array`` cut into ``size`` equal parts along ``axis``."""
+    """Cut ``array`` into ``size`` equal parts along ``axis``."""
     return [part.copy() for part in np.split(array, size, axis=axis)]
 
 
-def _reduced(parts: Sequence[Part], op: str) -> Part:
-    """The fold in rank order, rounded to the parts' dtype at each step as a rank would round it, bfloat16 once."""
+def _reduce(parts: Sequence[Part], op: str) -> Part:
+    """Fold in rank order; round to the parts' dtype at each step, as a rank would, but bfloat16 only at the end."""
     numbers = [computable(part) for part in parts]
     total = np.asarray(fold(_FOLDS[op], numbers)).astype(numbers[0].dtype)
-    return typed(_divided(total, len(parts)) if op == "avg" else total, name_of(parts[0].dtype))
+    return typed(_divide(total, len(parts)) if op == "avg" else total, name_of(parts[0].dtype))
 
 
-def _divided(total: Part, size: int) -> Part:
+def _divide(total: Part, size: int) -> Part:
     if np.issubdtype(total.dtype, np.integer):
         if (total % size).any():
             raise ValueError(f"avg: the sums are {total.tolist()}, should be multiples of {size}: conventions differ")

@@ -1,15 +1,15 @@
-"""A recording beside collshim's adapter: the same call again, and what differs, in one sentence each.
+"""Compare a recording with the same call of collshim's adapter, and describe each difference in one sentence.
 
     comm.all_gather/2d@3: outs[1] at [0, 2] is 5.0, should be 8.0 (rank 0 of 3)
     for `flow.comm.all_gather(outs, x)`
 
-Structures, dtypes, shapes, kinds of arrays, what is mutated, replaced, the same object or shared memory, and classes
-of exceptions are compared exactly; values bit for bit, except those of reductions of inexact dtypes, which have
-``TOLERANCE``. An exception agrees when the adapter's is an instance of the recorded class.
+Compared exactly are structures, dtypes, shapes, kinds of arrays, the classes of exceptions, and which arguments are
+mutated, replaced, returned or share memory. Values are compared bit for bit, except those of reductions of inexact
+dtypes, which have ``TOLERANCE``. An exception agrees if the adapter's is an instance of the recorded class.
 
-Three kinds of recording have an answer of which not all can be compared: an accident, where the framework hung or
-died, so that the adapter's rank only must answer or raise an error of collshim's own; a limit of the backend that
-recorded, beyond which the adapter must answer; and a consequence of what another rank raised.
+Three kinds of recordings can be compared only in part. In an accident the framework hung or died: the adapter's rank
+must answer or raise an error of collshim's. Beyond a limit of the recorded backend the adapter must answer. An answer
+may also be a consequence of another rank's exception.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from collshim.conformance.recorder.performing import Answer
 from collshim.conformance.recorder.recordings import Recording
 from collshim.conformance.recorder.trees import KINDS, Tree, array_of, is_array
 
-Difference = tuple[str, str, str]  # what, what it is, what it should be
+Difference = tuple[str, str, str]  # what differs, its actual value, its expected value
 
-# Relative and absolute, for sums of at most four small numbers in another order.
+# Relative and absolute; for sums of at most four small numbers in another order.
 TOLERANCE = {
     "bfloat16": 2e-2,
     "float16": 2e-3,
@@ -42,7 +42,7 @@ OURS = "collshim.errors.CollshimError"
 
 
 def sentences(recording: Recording, answers: list[Answer]) -> list[str]:
-    """What differs on any rank, one sentence for each."""
+    """Return one sentence for each difference on any rank."""
     size = len(answers)
     return [
         f"{recording.name}: {what} is {actual}, should be {expected} (rank {rank} of {size})\n"
@@ -53,59 +53,59 @@ def sentences(recording: Recording, answers: list[Answer]) -> list[str]:
 
 
 def differences(recording: Recording, rank: int, answer: Answer) -> Iterator[Difference]:
-    """What differs in the answer of ``rank``."""
+    """Yield the differences in the answer of ``rank``."""
     expected = recording.of_rank(rank)
     if "ended" in expected or "consequence" in expected:
-        yield from _orderly(answer, expected)
+        yield from _compare_accident(answer, expected)
     elif "limit" in expected and not recording.asked.match:
         if "raised" in answer:
-            yield "the exception", _shown(answer), "none: what was recorded is a limit of its backend"
+            yield "the exception", _describe(answer), "none: the recording shows a limit of its backend"
     elif "raised" in expected:
-        yield from _refused(answer, expected, recording.asked.match)
+        yield from _compare_refusal(answer, expected, recording.asked.match)
     elif "raised" in answer:
-        yield "the exception", _shown(answer), "none"
+        yield "the exception", _describe(answer), "none"
     else:
-        yield from _answered(answer, expected, REDUCING.search(recording.asked.call) is not None)
+        yield from _compare_answers(answer, expected, REDUCING.search(recording.asked.call) is not None)
 
 
-def _orderly(answer: Answer, expected: Answer) -> Iterator[Difference]:
+def _compare_accident(answer: Answer, expected: Answer) -> Iterator[Difference]:
     if "raised" in answer and OURS not in answer["raised"]:
         yield (
             "the exception",
-            _shown(answer),
-            f"one of collshim's own, where the framework {expected.get('ended', 'failed')}",
+            _describe(answer),
+            f"one of collshim's own, as the framework {expected.get('ended', 'failed')}",
         )
 
 
-def _refused(answer: Answer, expected: Answer, match: str) -> Iterator[Difference]:
+def _compare_refusal(answer: Answer, expected: Answer, match: str) -> Iterator[Difference]:
     recorded_class = expected["raised"][0]
     if "raised" not in answer:
         yield "the exception", "none", f"{recorded_class}: {expected['text'][:120]!r}"
     elif not _is_instance(answer["raised"], recorded_class):
-        yield "the class of the exception", _shown(answer), f"{recorded_class}: {expected['text'][:120]!r}"
+        yield "the class of the exception", _describe(answer), f"{recorded_class}: {expected['text'][:120]!r}"
     elif match in expected["text"] and match not in answer["text"]:
         yield "the text of the exception", repr(answer["text"]), f"one with {match!r}"
 
 
 def _is_instance(classes: list[str], recorded_class: str) -> bool:
-    """Whether an exception of these classes is one of the recorded class: by name where it is not Python's own."""
+    """Check for an exception of the recorded class; unless that is a built-in, its name alone is compared."""
     if hasattr(builtins, recorded_class):
         return recorded_class in classes
     return recorded_class.rpartition(".")[2] in {name.rpartition(".")[2] for name in classes}
 
 
-def _shown(answer: Answer) -> str:
+def _describe(answer: Answer) -> str:
     return f"{answer['raised'][0]}: {answer['text'][:200]!r}" if "raised" in answer else "none"
 
 
-def _answered(answer: Answer, expected: Answer, inexact: bool) -> Iterator[Difference]:
+def _compare_answers(answer: Answer, expected: Answer, inexact: bool) -> Iterator[Difference]:
     yield from _trees("returned", answer["returned"], expected["returned"], inexact)
     values, expected_values = answer.get("after", {}), expected.get("after", {})
     for name in sorted(values.keys() | expected_values.keys()):
         if name not in values:
-            yield name, "as it was given", f"changed: {_brief(expected_values[name])}"
+            yield name, "unchanged", f"changed: {_brief(expected_values[name])}"
         elif name not in expected_values:
-            yield name, f"changed: {_brief(values[name])}", "as it was given"
+            yield name, f"changed: {_brief(values[name])}", "unchanged"
         else:
             yield from _trees(name, values[name], expected_values[name], inexact)
     for fact, nothing in (("replaced", []), ("same", {}), ("shared", [])):
@@ -115,9 +115,9 @@ def _answered(answer: Answer, expected: Answer, inexact: bool) -> Iterator[Diffe
 
 
 _FACTS = {
-    "replaced": "what holds another object than before",
-    "same": "what is an input itself",
-    "shared": "what shares memory",
+    "replaced": "the list of places with a new object",
+    "same": "the map of results that are an input",
+    "shared": "the list of pairs that share memory",
 }
 
 

@@ -1,4 +1,4 @@
-"""The ranks that make a recorded call again: threads of a fresh world for each call, on collshim's adapters."""
+"""The ranks that repeat a recorded call on collshim's adapters: threads of a new world for each call."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from collshim.conformance.recorder.recordings import Recording
 from collshim.conformance.replay import sentences
 
 PREFIX = "collshim."
-ENGINE_SECONDS = 3.0  # for a wait inside collshim; some recorded calls are waited for in vain
-PATIENT_SECONDS = 30.0  # for the same on a machine that is busy
+ENGINE_SECONDS = 3.0  # for a wait inside collshim; some recorded calls wait in vain
+PATIENT_SECONDS = 30.0  # for the same wait on a busy machine
 
 
 def missing(recording: Recording) -> list[str]:
-    """What the call needs and the adapter does not have."""
+    """Return the functions that the call needs and the adapter lacks."""
     return [path for path in recording.asked.api if is_missing(PREFIX + path)]
 
 
 def differing(framework: str, recording: Recording) -> list[str]:
-    """What differs, in sentences."""
-    return replayed(framework, recording)[1]
+    """Return the differences as sentences."""
+    return replay_patiently(framework, recording)[1]
 
 
-def replayed(framework: str, recording: Recording) -> tuple[list[Answer], list[str]]:
-    """What each rank answers, and what differs; a call that came late is made once more, with more time."""
+def replay_patiently(framework: str, recording: Recording) -> tuple[list[Answer], list[str]]:
+    """Return each rank's answer and the differences; a call that ran out of time is repeated with more."""
     answers = replay(framework, recording, ENGINE_SECONDS)
     found = sentences(recording, answers)
     if found and any("collshim.errors.DeadlineError" in answer.get("raised", ()) for answer in answers):
@@ -40,10 +40,10 @@ def replayed(framework: str, recording: Recording) -> tuple[list[Answer], list[s
 
 
 def replay(framework: str, recording: Recording, seconds: float) -> list[Answer]:
-    """What each rank of collshim's answers; ``seconds`` is the deadline of a wait."""
+    """Return the answer of each of collshim's ranks; ``seconds`` is the deadline of a wait."""
     act: Callable[[], Any] = lambda: _answer(framework, recording)  # noqa: E731
     with collshim.options(timeout=seconds), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is deprecated upstream warns here too; answers are what is compared
+        warnings.simplefilter("ignore")  # functions deprecated upstream warn here too; only answers are compared
         found: list[Answer] = collshim.launch(act, recording.asked.processes, timeout=4 * seconds)
     return found
 

@@ -1,4 +1,4 @@
-"""By what a subject's answers are judged in a test of drawn cases: as the command judges them."""
+"""The rules for a subject's answers in tests of drawn cases; the command applies the same."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from collshim.conformance.report.verdicts import Verdicts
 
 
 class Rules:
-    """What is asked of a subject, and what its answers must be.
+    """The cases that a subject is asked, and the check of its answers.
 
     Args:
-        plan: what is asked, and of whom.
-        xfails: what is known to fail.
+        plan: the cases, and the subject.
+        xfails: the cases known to fail.
 
     Raises:
-        ArgumentValueError: the plan's kinds of arrays are none.
+        ArgumentValueError: a kind of array in the plan does not exist.
     """
 
     def __init__(self, plan: Plan, xfails: Listed = NOTHING) -> None:
@@ -42,22 +42,22 @@ class Rules:
         return Verdicts.of(self.subject, self._xfails)
 
     def sizes(self, sizes: Sequence[int]) -> list[int]:
-        """Those of these sizes of worlds that are asked."""
+        """Return those of ``sizes`` that the plan asks worlds of."""
         return [size for size in sizes if size in (self._plan.sizes or sizes)]
 
     def admits(self, binding: Binding, case: Case) -> bool:
-        """Whether the case is one of those that are asked."""
+        """Check whether the plan asks the case."""
         return self._plan.admits(binding, case)
 
     def knows(self, binding: Binding, case: Case) -> bool:
-        """Whether what becomes of the case is known without asking: it would end or hang the ranks."""
+        """Check whether the outcome is known without asking, because the case would end or hang the ranks."""
         return self._verdicts.known(binding, case) is not None
 
     def check(self, binding: Binding, case: Case, answers: Sequence[Answer | Failure]) -> None:
         """Compare the answers of all ranks.
 
         Raises:
-            DifferenceError: some differ, and are not known to.
+            DifferenceError: an answer differs that is not known to.
         """
         if not self.subject.module:
             check([binding] * case.size, case, answers)

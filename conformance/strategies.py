@@ -1,4 +1,4 @@
-"""Hypothesis strategies that draw cases within what a binding admits; nothing is drawn to be thrown away."""
+"""Hypothesis strategies that draw only cases that a binding admits, so that none is discarded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collshim.conformance.effort import PROFILE
 from collshim.conformance.values import REDUCTIONS, Shape
 
 # No deadline: the ranks have one. Not too slow: the ranks' start counts towards the first example. Function-scoped:
-# a test's patience is meant to last for all its examples.
+# one patience is meant to last for all examples of a test.
 _COMMON = settings(
     deadline=None,
     database=None,
@@ -27,17 +27,17 @@ settings.register_profile("collshim-ci", _COMMON, max_examples=12, derandomize=T
 settings.register_profile("collshim-thorough", _COMMON, max_examples=120, print_blob=True)
 
 DRAWN = settings.get_profile(f"collshim-{PROFILE}")
-"""What the suite draws with. The names are its own: "ci" is hypothesis's, and everybody's who has this as a plugin."""
+"""The suite's settings for drawing. The prefix keeps its profiles apart from hypothesis's "ci" and from users' own."""
 
 
 def cases(binding: Binding, size: int) -> st.SearchStrategy[Case]:
-    """Any case that ``binding`` supports in a world of ``size`` ranks; shrinks towards plain arrays."""
+    """Draw any case that ``binding`` supports in a world of ``size`` ranks; shrinks towards plain arrays."""
     return drawn(binding.collective, binding.admits, size)
 
 
 @st.composite
 def drawn(draw: st.DrawFn, collective: str, admits: Admits, size: int) -> Case:
-    """A case of ``collective`` within ``admits``."""
+    """Draw a case of ``collective`` within ``admits``."""
     group = draw(st.sampled_from(groups(admits, size)))
     case = Case(collective, size=size, group=group, dtype=admits.dtypes[0], reduce_op=admits.reduce_ops[0])
     case = draw(_places(admits, replace(case, layout=admits.layouts[0], kind=admits.kinds[0])))
@@ -49,7 +49,7 @@ def drawn(draw: st.DrawFn, collective: str, admits: Admits, size: int) -> Case:
 
 @st.composite
 def _places(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
-    """``case`` with a root, or a shift, where it has one."""
+    """Add a root or a shift if the collective of ``case`` has one."""
     size = len(case.ranks)
     if case.collective in ROOTED and admits.roots:
         return replace(case, root=draw(st.integers(0, size - 1)))
@@ -58,7 +58,7 @@ def _places(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
 
 @st.composite
 def _arrays(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
-    """``case`` with arrays of some shape, layout, kind and dtype."""
+    """Add arrays of some shape, layout, kind and dtype to ``case``."""
     shape = draw(shapes(admits))
     array_case = replace(
         case,
@@ -68,11 +68,11 @@ def _arrays(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
         layout=draw(st.sampled_from(admits.layouts)),
         kind=draw(st.sampled_from(admits.kinds)),
     )
-    return draw(_differentiated(admits, draw(_lengths(admits, draw(_numbers(admits, array_case))))))
+    return draw(_gradients(admits, draw(_lengths(admits, draw(_numbers(admits, array_case))))))
 
 
 def shapes(admits: Admits) -> st.SearchStrategy[Shape]:
-    """Shapes of up to three axes and few elements."""
+    """Draw shapes of up to three axes and few elements."""
     length = st.integers(0 if admits.empty else 1, 4)
     return st.lists(length, min_size=admits.least_ndim, max_size=3).map(tuple)
 
@@ -83,7 +83,7 @@ def _axes(any_axis: bool, shape: Shape) -> st.SearchStrategy[int]:
 
 @st.composite
 def _numbers(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
-    """``case`` with a dtype, a reduction and a family of values that go together."""
+    """Add a compatible dtype, reduction and family of values to ``case``."""
     pairs = list(product(admits.dtypes, admits.reduce_ops if case.collective in REDUCTIONS else ("sum",)))
     options = [replace(case, dtype=dtype, reduce_op=op) for dtype, op in pairs]
     drawn_case = draw(st.sampled_from([option for option in options if admits.case(option)]))
@@ -93,7 +93,7 @@ def _numbers(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
 
 @st.composite
 def _lengths(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
-    """``case``, with unequal parts where they are admitted and drawn."""
+    """Add unequal parts to ``case`` if they are admitted and drawn."""
     if not (admits.ragged and case.shape and draw(st.booleans())):
         return case
     size = len(case.ranks)
@@ -101,14 +101,14 @@ def _lengths(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
     row = st.tuples(*[length] * size)
     if case.collective not in PART_PER_RANK:
         return replace(case, lengths=draw(row))
-    if case.collective == "reduce_scatter":  # a taker's part has one shape, from every rank
+    if case.collective == "reduce_scatter":  # a taker's part has one shape, whichever rank gives it
         return replace(case, lengths=(draw(row),) * size)
     return replace(case, lengths=draw(st.tuples(*[row] * size)))
 
 
 @st.composite
-def _differentiated(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
-    """``case``, with a loss that is differentiated where that is admitted and drawn."""
+def _gradients(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
+    """Add a loss to differentiate to ``case`` if that is admitted and drawn."""
     gradient_case = replace(case, gradient=True)
     is_differentiable = case.dtype in DIFFERENTIATED and admits.case(gradient_case)
     return gradient_case if is_differentiable and draw(st.booleans()) else case

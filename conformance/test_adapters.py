@@ -1,4 +1,4 @@
-"""Every adapter answers as its framework was seen to answer: drawn cases, corner cases, refused cases."""
+"""Every adapter answers as its framework was recorded to answer: drawn cases, corner cases, refused cases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from collshim.conformance.pool import Pools
 from collshim.conformance.rules import Rules
 from collshim.conformance.strategies import DRAWN, cases
 
-# torch 2.13 renamed functions and means to drop others; the old names warn and work.
+# torch 2.13 renamed functions and plans to drop others; the old names warn and work.
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated.*:FutureWarning")
 
 REPEATED = ("all_reduce", "reduce", "broadcast", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all")
@@ -32,21 +32,21 @@ every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
 def sizes(binding: Binding, transport: str) -> list[int]:
-    """The sizes of worlds that the binding is asked in, the usual one first."""
+    """Return the sizes of worlds that the binding is asked in, the usual size first."""
     admitted = [size for size in SIZES[transport] if size >= binding.admits.least_size]
     return sorted(admitted, key=lambda size: size != 2)
 
 
 def asked_sizes(rules: Rules, binding: Binding, transport: str, known: Sequence[int] = ()) -> list[int]:
-    """Those of ``known``, or of all ``sizes``, that options leave; skips the test where they leave none."""
+    """Return those of ``known``, or of all ``sizes``, that the options select; skip the test if there are none."""
     asked = rules.sizes(known or sizes(binding, transport))
     if not asked:
-        pytest.skip("of worlds of other sizes than those that are asked")
+        pytest.skip("the selected sizes of worlds do not apply")
     return asked
 
 
 def is_plain(binding: Binding) -> bool:
-    """Whether it is a function of torch's for arrays alone; one dialect stands for all where calls are not compared."""
+    """Check for a torch function for arrays; if calls are not compared, this dialect represents all."""
     return binding.name.startswith("torch.distributed.") and ".nn." not in binding.name and binding.form in FORMS
 
 
@@ -67,15 +67,13 @@ def test_drawn_cases_agree(
 @every_transport
 @every_binding
 def test_corner_cases_agree(pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str) -> None:
-    """In two ranks first; over the other sizes the corners are dealt out, so that each size has a part of them."""
+    """Corners are asked in two ranks first; over the other sizes they are dealt out, so that each size has some."""
     ask(pools, patience, rules, binding, transport, dealt(binding, sizes(binding, transport), shares(transport)))
 
 
 @pytest.mark.parametrize("transport", ["threads"])
 @pytest.mark.parametrize("binding", [one for one in bindings() if shared_work(one)], ids=lambda one: one.name)
-def test_work_that_threads_share_agrees(
-    pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str
-) -> None:
+def test_shared_work_agrees(pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str) -> None:
     require(binding, pools.prefix)
     case = shared_work(binding)
     assert case is not None
@@ -85,9 +83,7 @@ def test_work_that_threads_share_agrees(
 
 @every_transport
 @pytest.mark.parametrize("binding", [one for one in bindings() if one.refused], ids=lambda one: one.name)
-def test_what_the_framework_refuses_is_refused_alike(
-    pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str
-) -> None:
+def test_refused_cases_agree(pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str) -> None:
     ask(pools, patience, rules, binding, transport, [*refusals(binding, 2), corners(binding, 2)[0]])
 
 
@@ -95,10 +91,10 @@ def test_what_the_framework_refuses_is_refused_alike(
 @pytest.mark.parametrize(
     "binding", [one for one in bindings() if is_plain(one) and one.collective in REPEATED], ids=lambda one: one.name
 )
-def test_ranks_that_do_not_compare_their_calls_agree(
+def test_unchecked_ranks_agree(
     pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str
 ) -> None:
-    """Each twice, since the second one is not validated; without gradients, which ranks learn of by comparing."""
+    """Each case runs twice, because the second call skips validation; gradients need ranks that compare calls."""
     plain = [case for case in dealt(binding, (2, 3), shares(transport)) if not case.gradient]
     ask(pools, patience, rules, binding, transport, (case for case in plain for _ in range(2)))
 
@@ -106,12 +102,12 @@ def test_ranks_that_do_not_compare_their_calls_agree(
 def ask(
     pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str, cases: Iterable[Case]
 ) -> None:
-    """Fail with every case that differs, up to as many as a test tolerates."""
+    """Fail with every case that differs, up to the number that a test tolerates."""
     require(binding, pools.prefix)
     texts: list[str] = []
     asked = list(filter(partial(rules.admits, binding), cases))
     if not asked:
-        pytest.skip("no case of it is asked")
+        pytest.skip("none of its cases was selected")
     for case in asked:
         answers = patience.run(pools.of(transport, case.size), [binding] * case.size, case)
         try:
@@ -119,7 +115,7 @@ def ask(
         except DifferenceError as error:
             texts.append(str(error))
         if len(texts) == BEARABLE:
-            texts.append("no further cases were asked")
+            texts.append("further cases were not asked")
             break
     if texts:
         raise DifferenceError("\n\n".join(texts))

@@ -1,4 +1,4 @@
-"""Laws that bind collectives to each other, and adapters to each other: each step may use another dialect."""
+"""Laws between collectives, and between adapters: each step may use another dialect."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Ask = Callable[[Case], list[Any]]
 
 
 def flat(binding: Binding, answer: Any) -> Part:
-    """What a rank holds, as one row of numbers, whatever the form it holds them in."""
+    """Return the numbers that a rank holds as one row, whatever their form."""
     assert isinstance(answer, Answer)
     arrays = [leaf.values.ravel() for leaf in leaves(binding.held(answer)) if isinstance(leaf, Seen)]
     return np.concatenate(arrays) if arrays else np.empty(0)
 
 
 def asking(pool: Pool, framework: str) -> Ask:
-    """Runs a case in the world of ``pool`` through ``framework``, checks it, and returns what each rank holds."""
+    """Return a function that asks a case of ``pool`` through ``framework``, checks it, and returns the results."""
 
     def ask(case: Case) -> list[Any]:
         binding = next(one for one in dialects(case) if one.framework.name == framework)
@@ -112,7 +112,7 @@ LAWS: list[tuple[Callable[[Ask, Ask, int], None], set[str], set[str]]] = [
 
 
 def speakers(collectives: set[str], size: int) -> list[str]:
-    """The frameworks that have all of ``collectives``."""
+    """Return the frameworks that have all of ``collectives``."""
     have = [{one.framework.name for one in dialects(Case(name, size=size))} for name in collectives]
     return [framework for framework in FRAMEWORKS if all(framework in names for names in have)]
 
@@ -147,10 +147,10 @@ def test_permuting_the_ranks_permutes_the_results(pools: Pools, framework: str, 
 )
 @DRAWN
 @given(data=st.data())
-def test_all_that_have_a_case_give_the_same_numbers(
+def test_all_dialects_give_the_same_numbers(
     pools: Pools, patience: Patience, collective: str, transport: str, data: st.DataObject
 ) -> None:
-    """Bit for bit, sums of real numbers included: the same transport adds in the same order for every caller."""
+    """Results agree bit for bit, even sums of real numbers: a transport adds in the same order for every caller."""
     case = data.draw(drawn(collective, COMMON, data.draw(st.sampled_from((2, 3, 4)))))
     holders = range(case.size) if collective not in ("reduce", "gather") else [case.root]
     found: dict[str, list[bytes]] = {}

@@ -1,4 +1,4 @@
-"""Ranks of one world may each use another framework's dialect: their calls match and they agree on values."""
+"""The ranks of one world may each use another framework's dialect: their calls match and their values agree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_two_dialects_meet(pools: Pools, patience: Patience, collective: s
 def test_every_two_dialects_meet_beyond_1_kib(
     pools: Pools, patience: Patience, collective: str, transport: str
 ) -> None:
-    """Up to 1 KiB data travels with the check between ranks."""
+    """Data up to 1 KiB travels with the check between ranks."""
     case = Case(collective, shape=(2, 300))
     for pair in pairs(case):
         check(pair, case, patience.run(pools.of(transport, 2), pair, case))
@@ -78,7 +78,7 @@ def test_each_rank_may_speak_another_dialect(
 
 
 def by_the_rule(binding: Binding) -> bool:
-    """Whether the gradient is the derivative of the sum of all ranks' losses."""
+    """Check whether the gradient is the derivative of the sum of all ranks' losses."""
     return isinstance(binding, Spelling) and binding.rule == "sum"
 
 
@@ -99,7 +99,7 @@ def test_backwards_meet_where_the_rules_are_the_same(pools: Pools, collective: s
         ("mindspore.communication.comm_func.all_to_all_v_c", "all_to_all", "torch.distributed.all_to_all"),
     ],
 )
-def test_what_does_not_meet_is_a_mismatch_on_every_rank(pools: Pools, alone: str, collective: str, peer: str) -> None:
+def test_alone_spellings_mismatch_on_every_rank(pools: Pools, alone: str, collective: str, peer: str) -> None:
     pair, case = [find(alone), find(peer)], Case(collective)
     assert find(alone).alone
     for answer in pools.of("threads", 2).run(pair, case):
@@ -108,7 +108,7 @@ def test_what_does_not_meet_is_a_mismatch_on_every_rank(pools: Pools, alone: str
 
 
 def gathers_another_shape() -> None:
-    """Six elements each, a row of them in torch's dialect and two rows in OneFlow's."""
+    """Gather six elements from each rank: one row in torch's dialect, two rows in OneFlow's."""
     if current().rank == 0:
         place("torch.distributed.init_process_group")()
         place("torch.distributed.all_gather")([torch.empty(6), torch.empty(6)], torch.ones(6))
@@ -117,7 +117,7 @@ def gathers_another_shape() -> None:
 
 
 def averages_integers() -> None:
-    """TensorFlow's mean of integers is a sum and a division; torch's is an average."""
+    """Average integers: TensorFlow's mean is a sum and a division, torch's is an average."""
     if current().rank == 0:
         place("torch.distributed.init_process_group")()
         average = place("torch.distributed.ReduceOp").AVG
@@ -128,7 +128,7 @@ def averages_integers() -> None:
 
 
 def gathers_objects_and_arrays() -> None:
-    """An object beside an array."""
+    """Gather an object on one rank and an array on the other."""
     if current().rank == 0:
         place("torch.distributed.init_process_group")()
         place("torch.distributed.all_gather_object")([None, None], "text")
@@ -145,7 +145,7 @@ def place(path: str) -> Any:
     [gathers_another_shape, averages_integers, gathers_objects_and_arrays],
     ids=lambda scenario: scenario.__name__,
 )
-def test_calls_that_the_table_says_do_not_meet_are_a_mismatch(scenario: Callable[[], None]) -> None:
+def test_documented_mismatches_are_raised(scenario: Callable[[], None]) -> None:
     with pytest.raises(RankError) as caught:
         launch(scenario, 2, timeout=30)
     assert isinstance(caught.value.exception, MismatchError)

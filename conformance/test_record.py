@@ -1,4 +1,4 @@
-"""``record.py`` runs by itself, and what it records now is what it recorded then."""
+"""``record.py`` runs by itself and repeats its earlier recordings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_torch_is_recorded_again_as_before(tmp_path: Path) -> None:
     assert again == before["all_gather/1d@2"]
 
 
-def test_recording_goes_on_behind_a_call_that_ends_the_process() -> None:
+def test_recording_continues_after_a_call_ends_the_process() -> None:
     texts = {"before": "rank", "dies": "import os; os.abort()", "after": "size"}
     three = [Asked(f"f/{name}", text, ("torch.f",), 1, ({},)) for name, text in texts.items()]
     found = record("torch", three, sys.executable, SCRIPT, lambda line: None)
@@ -37,7 +37,7 @@ def test_recording_goes_on_behind_a_call_that_ends_the_process() -> None:
 
 
 @pytest.mark.parametrize("framework", RECORDED)
-def test_every_recording_is_of_a_call_that_is_still_asked(framework: str) -> None:
+def test_every_recorded_call_is_still_asked(framework: str) -> None:
     asked = {(one.id, one.world, one.size): one.as_json() for one in calls(framework)}
     found = [one.asked for folder in recordings.folders(framework) for one in recordings.read(folder)]
     assert [one.id for one in found if asked.get((one.id, one.world, one.size)) != one.as_json()] == []

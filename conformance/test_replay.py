@@ -1,7 +1,7 @@
-"""What the real frameworks were recorded to do, collshim's adapters do: every recording, made again among threads.
+"""collshim's adapters do what the real frameworks were recorded to do: every recording is repeated by threads.
 
-One test for each call, with the sizes of its worlds; one that needs a function that an adapter lacks is skipped and
-counted as missing. Declared deviations are expected to differ, each of them.
+Each call is one test, with all sizes of its worlds. If an adapter lacks a function that the call needs, the test is
+skipped and counted as missing. Every declared deviation is expected to differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ every_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
 
 @cache
 def recorded(framework: str) -> dict[str, list[Recording]]:
-    """The recordings of a framework by the call's id: one for each world."""
+    """Return the recordings of a framework by the call's id: one for each world."""
     found: dict[str, list[Recording]] = defaultdict(list)
     for folder in recordings.folders(framework):
         for recording in recordings.read(folder):
@@ -48,26 +48,26 @@ def test_the_adapter_answers_as_recorded(framework: str, several: Sequence[Recor
     wrong = [line for one in several if one.name not in deviations for line in differing(framework, one)]
     assert not wrong, "\n" + "\n".join(wrong)
     agree = [one.name for one in several if one.name in deviations and not differing(framework, one)]
-    assert not agree, f"declared to deviate, and agrees: {', '.join(agree)}"
+    assert not agree, f"declared as deviations, but they agree: {', '.join(agree)}"
 
 
 @every_framework
-def test_every_declared_deviation_names_a_recording_of_a_function_that_is_there(framework: str) -> None:
+def test_every_declared_deviation_has_a_recording(framework: str) -> None:
     there = {one.name for several in recorded(framework).values() for one in several if not missing(one)}
     assert sorted(declared(framework).keys() - there) == []
 
 
 @every_framework
-def test_recordings_tell_where_they_come_from(framework: str) -> None:
+def test_recordings_state_their_provenance(framework: str) -> None:
     for folder in recordings.folders(framework):
-        told = recordings.provenance(folder)
-        assert told["cases"] == len(list(recordings.read(folder)))
-        assert f"{told['framework']}-{told['version']}" == folder.name
-        assert told["provenance"] in ("recorded", "converted", "documentation", "source")
-        assert {"how", "command", "date", "python"} <= {name for name, value in told.items() if value}
+        source = recordings.provenance(folder)
+        assert source["cases"] == len(list(recordings.read(folder)))
+        assert f"{source['framework']}-{source['version']}" == folder.name
+        assert source["provenance"] in ("recorded", "converted", "documentation", "source")
+        assert {"how", "command", "date", "python"} <= {name for name, value in source.items() if value}
 
 
-def test_there_are_enough_recordings_and_they_are_small() -> None:
+def test_recordings_are_many_and_small() -> None:
     count = sum(len(several) for framework in FRAMEWORKS for several in recorded(framework).values())
     size = sum(path.stat().st_size for path in recordings.FOLDER.rglob("*") if path.is_file())
     assert count >= 1500
@@ -75,7 +75,7 @@ def test_there_are_enough_recordings_and_they_are_small() -> None:
 
 
 @every_framework
-def test_what_was_replayed_is_counted(framework: str, record_property: Callable[[str, object], None]) -> None:
+def test_replays_are_counted(framework: str, record_property: Callable[[str, object], None]) -> None:
     every = [one for several in recorded(framework).values() for one in several]
     counted = Counter(_kind(framework, one) for one in every)
     record_property("recordings", {f"{framework} {kind}": number for kind, number in sorted(counted.items())})
@@ -90,4 +90,4 @@ def _kind(framework: str, recording: Recording) -> str:
     if recording.accident:
         return "accidents upstream"
     limited = any("limit" in answer for answer in recording.answers)
-    return "beyond the backend that recorded" if limited else "to agree"
+    return "beyond the recorded backend" if limited else "to agree"

@@ -1,4 +1,4 @@
-"""The comparison of a recording with an answer tells what differs, and only that."""
+"""The comparison of a recording with an answer reports the differences, and only those."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RETURNED: list[tuple[Tree, Tree, str]] = [
 
 
 @pytest.mark.parametrize(("wanted", "found", "text"), RETURNED)
-def test_a_difference_in_what_is_returned_is_told(wanted: Tree, found: Tree, text: str) -> None:
+def test_a_difference_in_the_result_is_reported(wanted: Tree, found: Tree, text: str) -> None:
     assert sentences(recording({"returned": wanted}), [{"returned": wanted}]) == []
     (line,) = sentences(recording({"returned": wanted}), [{"returned": found}])
     assert text in line
@@ -50,57 +50,57 @@ def test_a_difference_in_what_is_returned_is_told(wanted: Tree, found: Tree, tex
 @pytest.mark.parametrize(
     ("fact", "text"),
     [
-        ({"after": {"x": X}}, "x is as it was given, should be changed"),
-        ({"replaced": ["outs[0]"]}, "what holds another object than before is [], should be ['outs[0]']"),
-        ({"same": {"returned": "x"}}, "what is an input itself is {}, should be {'returned': 'x'}"),
-        ({"shared": [["x", "returned"]]}, "what shares memory is [], should be [['x', 'returned']]"),
+        ({"after": {"x": X}}, "x is unchanged, should be changed"),
+        ({"replaced": ["outs[0]"]}, "the list of places with a new object is [], should be ['outs[0]']"),
+        ({"same": {"returned": "x"}}, "the map of results that are an input is {}, should be {'returned': 'x'}"),
+        ({"shared": [["x", "returned"]]}, "the list of pairs that share memory is [], should be [['x', 'returned']]"),
     ],
 )
-def test_a_difference_in_the_arguments_is_told(fact: dict[str, Any], text: str) -> None:
+def test_a_difference_in_the_arguments_is_reported(fact: dict[str, Any], text: str) -> None:
     with_fact, without = {"returned": None, **fact}, {"returned": None}
     (line,) = sentences(recording(with_fact), [without])
     assert text in line
     assert len(sentences(recording(without), [with_fact])) == 1
 
 
-def test_an_exception_agrees_when_it_is_an_instance_of_the_recorded_class() -> None:
+def test_an_instance_of_the_recorded_exception_agrees() -> None:
     recorded = recording(raised("ValueError"))
     assert sentences(recorded, [raised("collshim.errors.ArgumentValueError", "ValueError")]) == []
     assert "should be ValueError" in sentences(recorded, [raised("TypeError")])[0]
     assert "the exception is none" in sentences(recorded, [{"returned": None}])[0]
 
 
-def test_an_exception_of_a_wider_class_than_the_recorded_does_not_agree() -> None:
+def test_a_base_class_of_the_recorded_exception_differs() -> None:
     assert len(sentences(recording(raised("IndexError", "LookupError")), [raised("LookupError")])) == 1
 
 
-def test_an_exception_where_none_was_recorded_is_told() -> None:
+def test_an_unrecorded_exception_is_reported() -> None:
     assert (
         "the exception is ValueError: 'no'"
         in sentences(recording({"returned": None}), [raised("ValueError", text="no")])[0]
     )
 
 
-def test_the_part_of_a_text_that_users_look_at_is_compared() -> None:
+def test_the_matched_part_of_an_error_text_is_compared() -> None:
     recorded = recording(raised("ValueError", text="sizes differ: 3"), match="sizes differ")
     assert sentences(recorded, [raised("ValueError", text="f: sizes differ: 4")]) == []
     assert "the text of the exception" in sentences(recorded, [raised("ValueError", text="no")])[0]
 
 
-def test_sums_of_inexact_numbers_have_a_tolerance_and_what_is_moved_has_none() -> None:
+def test_only_inexact_reductions_have_a_tolerance() -> None:
     wanted, near = {"returned": given([0.1], "float32")}, {"returned": given([0.1000001], "float32")}
     assert sentences(recording(wanted, "all_reduce(x)"), [near]) == []
     assert len(sentences(recording(wanted, "broadcast(x)"), [near])) == 1
 
 
-def test_where_the_framework_died_an_error_of_collshims_own_agrees_and_no_other() -> None:
+def test_only_collshim_errors_agree_with_an_accident() -> None:
     accident = recording({"ended": "died"})
     assert sentences(accident, [raised("x.Error", "collshim.errors.CollshimError")]) == []
     assert sentences(accident, [{"returned": None}]) == []
     assert len(sentences(accident, [raised("RuntimeError")])) == 1
 
 
-def test_beyond_a_limit_of_the_backend_that_recorded_the_adapter_must_answer() -> None:
+def test_the_adapter_must_answer_beyond_a_backend_limit() -> None:
     limit = recording({**raised("RuntimeError", text="unregistered"), "limit": True})
     assert sentences(limit, [{"returned": None}]) == []
     assert len(sentences(limit, [raised("RuntimeError", text="unregistered")])) == 1

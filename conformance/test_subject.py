@@ -1,4 +1,4 @@
-"""Every function of a subject that options chose is asked what ``collshim conformance`` asks, and judged as there."""
+"""Every function of the selected subject is asked the cases of ``collshim conformance``, and judged by its rules."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from collshim.conformance.report.results import Grid
 from collshim.conformance.report.runner import Asker
 from collshim.conformance.report.terminal import failures, total
 
-# torch 2.13 renamed functions and means to drop others; the old names warn and work.
+# torch 2.13 renamed functions and plans to drop others; the old names warn and work.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 class _Silent:
-    """pytest shows how far it is."""
+    """A progress display that shows nothing, because pytest shows the progress."""
 
     def start(self, total: int) -> None:
-        """So many cases are to come."""
+        """Ignore the number of cases to come."""
 
     def step(self, what: str, count: int = 1) -> None:
-        """So many cases of ``what`` are done."""
+        """Ignore that ``count`` cases of ``what`` are done."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -46,7 +46,7 @@ def test_cases_agree(
     if function.missing:
         skip([placed(asker.pools.prefix, binding.path)])
     if not cases:
-        pytest.skip("no case of it is asked")
+        pytest.skip("none of its cases was selected")
     if len(asker.plan.transports) == 1:
         grid.stale += asker.verdicts.stale(binding)
     if grid.failed or grid.stale:

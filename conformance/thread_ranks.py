@@ -14,7 +14,7 @@ from collshim.world import local_worlds, use
 
 
 class ThreadRanks:
-    """``size`` threads, each in its world, each with a queue of requests that ``serve`` answers."""
+    """A number of threads, each in its world, each with a queue of requests that ``serve`` answers."""
 
     def __init__(self, size: int, prefix: str = "collshim.", *, serve: Serve = serve) -> None:
         self._serve = serve
@@ -22,15 +22,15 @@ class ThreadRanks:
             self._worlds = local_worlds(size)
         self._requests: list[SimpleQueue[Request]] = [SimpleQueue() for _ in range(size)]
         self._replies: SimpleQueue[tuple[int, Reply]] = SimpleQueue()
-        self._threads = [self._started(RankContext(rank, size, prefix)) for rank in range(size)]
+        self._threads = [self._start(RankContext(rank, size, prefix)) for rank in range(size)]
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Hand each rank its request."""
+        """Send each rank its request."""
         for queue, request in zip(self._requests, requests, strict=True):
             queue.put(request)
 
     def replies(self, seconds: float) -> list[tuple[int, Reply]]:
-        """The replies that there are, each with its rank; waits ``seconds`` for the first."""
+        """Return the replies received so far, each with its rank; wait up to ``seconds`` for the first."""
         found: list[tuple[int, Reply]] = []
         end = monotonic() + seconds
         try:
@@ -41,17 +41,17 @@ class ThreadRanks:
             return found
 
     def abandon(self, rank: int, why: str) -> None:
-        """Tell the ranks that wait for ``rank`` that it makes no further call."""
+        """Release the ranks that wait for ``rank``, which makes no further call."""
         self._worlds.leave(rank, why)
 
     def close(self, seconds: float) -> list[str]:
-        """End the threads and their world; the names of threads that still run, which nothing can end."""
+        """End the threads and their world; return the names of threads that still run, which cannot be ended."""
         self.ask([None] * len(self._requests))
         self._join(seconds / 2)
         self._worlds.close()
         return self._join(seconds / 2)
 
-    def _started(self, context: RankContext) -> Thread:
+    def _start(self, context: RankContext) -> Thread:
         name = f"conformance rank {context.rank} of {context.size}"
         thread = Thread(target=self._run, args=(context,), name=name, daemon=True)
         thread.start()
@@ -65,7 +65,7 @@ class ThreadRanks:
             self._serve(context, self._requests[context.rank].get, send)
 
     def _join(self, seconds: float) -> list[str]:
-        """The names of the threads that have not ended in time."""
+        """Wait for the threads; return the names of those that have not ended in time."""
         end = monotonic() + seconds
         for thread in self._threads:
             thread.join(max(0.0, end - monotonic()))

@@ -1,6 +1,6 @@
-"""What the ranks of a case give: numbers and objects that follow from the case alone.
+"""The inputs of the ranks of a case: numbers and objects that follow from the case alone.
 
-Standard library and NumPy only.
+This module needs only the standard library and NumPy.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Shape: TypeAlias = "tuple[int, ...]"
 
 REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter")
 _SEEDS = 32
-"""From how many numbers a case's labels may start: few, since they count from the limits of a dtype inwards."""
+"""The number of values that a case's labels may start from: few, because labels count inwards from a dtype's limits."""
 _PERIOD = 333 * len(extremes.KINDS)
 
 
 def numbers(case: Any, shapes: Sequence[Shape]) -> list[Part]:
-    """One array of each shape, giver by giver, by the case's seed, family and dtype.
+    """Return one array of each shape, giver by giver, by the case's seed, family and dtype.
 
-    Long ones repeat their first ``_PERIOD`` numbers.
+    Arrays with more than ``_PERIOD`` numbers repeat their first ``_PERIOD``.
     """
     lengths = [prod(shape) for shape in shapes]
     counts = lengths if case.given is not None else [min(length, _PERIOD) for length in lengths]
@@ -41,14 +41,14 @@ def numbers(case: Any, shapes: Sequence[Shape]) -> list[Part]:
 
 
 def objects(case: Any, count: int) -> list[Any]:
-    """``count`` objects that pickle, no two alike, of growing size; arrays in them are NumPy's."""
+    """Return ``count`` objects that can be pickled, all different, of growing size; arrays in them are NumPy's."""
     return [_object(case.seed % 1000 + place, place) for place in range(count)]
 
 
 def weights(shape: Shape, rank: int, dtype: str) -> Part:
-    """By what a rank's loss multiplies a part of its result: whole numbers that differ between ranks.
+    """Return the factors of a part of a rank's result in its loss: whole numbers that differ between ranks.
 
-    They have more digits than half the dtype's width holds, and so few that sums over the ranks are exact.
+    They have more digits than half the dtype's width holds, but so few that sums over the ranks are exact.
     """
     count = int(np.prod(shape, dtype=np.int64))
     least = 2 ** (extremes.floats(dtype).digits // 2)
@@ -86,7 +86,7 @@ def _kept_array(label: int, dtype: str) -> Part:
 
 
 def _whole(case: Any, counts: Sequence[int]) -> Part:
-    """The numbers of all parts end to end."""
+    """Return the numbers of all parts end to end."""
     if case.given is not None:
         given = np.asarray(case.given)
         return _complex(*given.reshape(-1, 2).T) if _is_complex(case.dtype) else given
@@ -97,12 +97,12 @@ def _whole(case: Any, counts: Sequence[int]) -> Part:
     label = int(random.integers(0, _SEEDS))
     at = _places(counts, len(case.ranks), label, random.choice(np.array([-1, 1]), sum(counts)))
     if case.collective in REDUCTIONS:
-        return _reduced(case, at, random)
+        return _operands(case, at, random)
     return extremes.booleans(at, random) if case.dtype == "bool" else _labels(at, case.dtype)
 
 
 def _places(counts: Sequence[int], ranks: int, label: int, sign: Part) -> Places:
-    """Of parts with so many numbers, giver by giver, as many of each; labels start from ``label``."""
+    """Locate numbers in parts of lengths ``counts``, giver by giver, as many of each; labels start from ``label``."""
     starts = np.cumsum(counts) - counts
     index = np.arange(sum(counts))
     parts = np.arange(len(counts))
@@ -119,8 +119,8 @@ def _labels(at: Places, dtype: str) -> Part:
     return extremes.float_labels(at, extremes.floats(dtype))
 
 
-def _reduced(case: Any, at: Places, random: np.random.Generator) -> Part:
-    """What is reduced, by the kind of reduction."""
+def _operands(case: Any, at: Places, random: np.random.Generator) -> Part:
+    """Return the numbers to reduce, by the kind of reduction."""
     if case.dtype == "bool":
         return extremes.boolean_addends(at)
     if case.reduce_op in ("band", "bor", "bxor"):
@@ -138,24 +138,24 @@ def _addends(dtype: str, at: Places, average: bool) -> Part:
         return extremes.float_addends(at, form, average=average, infinite=True)
     real, imaginary = (
         extremes.float_addends(place, form, average=average, infinite=False) for place in (at, _aside(at))
-    )  # an infinite complex number divided by a size is none
+    )  # dividing an infinite complex number by a size makes NaN
     return _complex(real, imaginary)
 
 
 def _factors(case: Any, at: Places) -> Part:
-    """A gradient multiplies the products of the others' factors with weights, which is to be exact too."""
+    """Return exact factors; a gradient also multiplies the products of the others' factors with weights."""
     if case.dtype.startswith(("int", "uint")):
         return extremes.integer_factors(at, case.dtype)
     return extremes.small_factors(at) if case.gradient else extremes.float_factors(at, extremes.floats(case.dtype))
 
 
 def _aside(at: Places) -> Places:
-    """For imaginary parts: other kinds of numbers than the real ones at the same places."""
+    """Return places for imaginary parts: other kinds of numbers than the real ones at the same positions."""
     return at._replace(position=at.position + 3, label=at.label + _SEEDS)
 
 
 def _complex(real: Part, imaginary: Part) -> Part:
-    """No arithmetic, which would make NaN of an infinity, and lose the sign of a zero."""
+    """Join the parts without arithmetic, which would make NaN of an infinity and lose the sign of a zero."""
     whole = np.empty(len(real), np.complex128)
     whole.real, whole.imag = real, imaginary
     return whole

@@ -1,4 +1,4 @@
-"""``collshim demo`` from its start to its last line."""
+"""The whole of ``collshim demo``."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ DEADLINE = 60.0
 """Seconds that either half may take."""
 
 OPTIONS = {"timeout": DEADLINE, "mindspore_gather": "concatenated"}
-"""Those in force, whatever the environment says."""
+"""The options in force, whatever the environment says."""
 
 
 def run(path: Path, expected: Path | None) -> int:
     """Print the whole demo, and draw the curves into ``path``.
 
     Returns:
-        0 where all results are as documented, or as the files in ``expected`` have them, and all curves are equal;
-        else 1.
+        0 if all results match the documents, or the files in ``expected``, and all curves are equal; else 1.
 
     Raises:
-        ArgumentValueError: a picture cannot be drawn there, or ``expected`` cannot be read.
+        ArgumentValueError: a picture cannot be drawn at ``path``, or ``expected`` cannot be read.
         RankError: an example or a training failed.
     """
     picture.require_place(path)
@@ -68,13 +67,13 @@ def _conclude(console: Console, verdicts: Sequence[Verdict], curves: Curves) -> 
         if not verdict.good:
             console.print(f"differs: {verdict.framework}, {verdict.example.name}", style="red", markup=False)
     notes = sum(bool(verdict.note) for verdict in verdicts)
-    console.print(f"{notes} notes above tell where a document errs, or where its example was changed", style="dim")
+    console.print(f"{notes} notes above report errors of documents, or changes to their examples", style="dim")
     results = [result for verdict in verdicts for result in verdict.results]
     reproduced = sum(not result.wanted for result in results)
     equal, dialects = curves.count_equal(), len(curves.frameworks())
-    told = f"{equal}" if equal == dialects else f"{equal} of {dialects}"
+    count = f"{equal}" if equal == dialects else f"{equal} of {dialects}"
     far = "" if curves.close() else ", but too far from one process"
     good = reproduced == len(results) and equal == dialects and curves.close()
-    text = f"{reproduced} of {len(results)} documented results reproduced; {told} training curves bitwise equal{far}"
+    text = f"{reproduced} of {len(results)} documented results reproduced; {count} training curves bitwise equal{far}"
     console.print(text, style="bold green" if good else "bold red")
     return 0 if good else 1

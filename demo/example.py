@@ -1,4 +1,4 @@
-"""A document's example, and what a rank saw when it ran it."""
+"""A document's example, and its results on a rank."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Names = dict[str, Any]
 
 
 class Example(NamedTuple):
-    """Code that a document tells its reader to write. All fields but ``name`` are Python, run as they stand.
+    """Code that a document shows its readers. All fields but ``name`` and ``replicas`` are Python, run unchanged.
 
     Attributes:
-        name: what it shows; its results are expected under this name.
-        call: what is shown; ``returned`` is the value of its last line.
-        before: what is run first: the inputs.
-        after: what is shown and run last.
-        given: what to show as the input.
-        back: what came back.
-        holds: where the result is then; ``back`` by default.
-        fills: the argument that the call fills, where the result is in one.
+        name: what the example shows; its expected results have this name.
+        call: the code that is shown; ``returned`` is the value of its last line.
+        before: the code that is run first, to make the inputs.
+        after: the code that is shown and run last.
+        given: the expression to show as the input.
+        back: the expression for the returned structure.
+        holds: the expression for the result; ``back`` by default.
+        fills: the argument that the call fills, if the result is in one.
         replicas: whether ``given`` and ``holds`` are sequences with an item for each replica of this rank.
     """
 
@@ -43,12 +43,12 @@ class Sheet(NamedTuple):
     """Examples of one framework that run in worlds of one size.
 
     Attributes:
-        framework: its name, and in small letters that of the file with the results.
-        title: what is shown, by its dotted path.
-        setting: where it runs, in words.
+        framework: the name of the framework; in lower case, the name of the file with the results.
+        title: the dotted path of the function that is shown.
+        setting: the setting of the examples, in words.
         ranks: the size of the worlds.
-        start: makes the names that the examples use, on each rank, in its world.
-        examples: what to run, in this order.
+        start: returns the names that the examples use, on each rank, in its world.
+        examples: the examples, in order.
     """
 
     framework: str
@@ -60,12 +60,12 @@ class Sheet(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What one rank, or one replica, gave and got.
+    """The input and the result of one rank, or one replica.
 
     Attributes:
-        given, back, held: texts for people: the input, the structure that came back, the values.
-        values: the values again, as JSON knows them.
-        dtype: that of the values.
+        given, back, held: texts for people: the input, the returned structure, the values of the result.
+        values: the values of the result as JSON.
+        dtype: the dtype of the values.
     """
 
     given: str
@@ -76,7 +76,7 @@ class Row(NamedTuple):
 
 
 def observe(sheet: Sheet) -> list[list[Row]]:
-    """Run the examples on this rank, in a world of ``sheet.ranks`` neighbours; the rows of each."""
+    """Run the examples on this rank, in a world of ``sheet.ranks`` neighbours; return the rows of each example."""
     everybody = world.current()
     first = everybody.rank - everybody.rank % sheet.ranks
     neighbours = range(first, first + sheet.ranks)
@@ -104,7 +104,7 @@ def _row(given: Any, back: str, held: Any) -> Row:
 
 
 def _run(code: str, names: Names) -> Any:
-    """Run statements; the value of the last, if it is an expression."""
+    """Run statements; return the value of the last one if it is an expression."""
     body = ast.parse(code).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     exec(compile(ast.Module(body, type_ignores=[]), "<example>", "exec"), names)

@@ -1,4 +1,4 @@
-"""How results are written: for people, and for comparison with what is expected."""
+"""The notation of results: for people, and for comparison with the expected results."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from collshim.tensorflow.distribute import DistributedValues
 
 
 def copied(value: Any) -> Any:
-    """A copy that later changes in place do not reach."""
+    """Copy a value, so that later changes in place do not affect it."""
     return copy.deepcopy(value)
 
 
 def structure(value: Any) -> str:
-    """What a value is made of: ``(tensor, None)``, ``[t, t]``, ``PerReplica{0: t, 1: t}``."""
+    """Return the structure of a value: ``(tensor, None)``, ``[t, t]``, ``PerReplica{0: t, 1: t}``."""
     text = _structure(value)
     return text.replace("tensor", "t") if text.count("tensor") > 1 else text
 
@@ -41,7 +41,7 @@ def _fields(values: dict[Any, Any]) -> str:
 
 
 def short(value: Any) -> str:
-    """The values alone: ``[[1 2] [3 4]]`` is one tensor, ``[1 2] [3 4]`` a list of two, ``a: [1]`` a dict."""
+    """Return only the values: ``[[1 2] [3 4]]`` is one tensor, ``[1 2] [3 4]`` a list of two, ``a: [1]`` a dict."""
     if isinstance(value, dict):
         return "  ".join(f"{key}: {short(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
@@ -58,7 +58,7 @@ def _numbers(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The values as JSON has them: nested lists, objects, null; complex numbers as text."""
+    """Return the values as JSON types: nested lists, objects, null; complex numbers as text."""
     if isinstance(value, Tensor):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
@@ -69,7 +69,7 @@ def plain(value: Any) -> Any:
 
 
 def dtype(value: Any) -> str:
-    """The dtype of all tensors in a value, ``"int64"``; several are joined by ``, ``, none gives ``""``."""
+    """Return the dtype of all tensors in a value, ``"int64"``; several are joined by ``, ``, and none gives ``""``."""
     return ", ".join(sorted({str(tensor.dtype).removeprefix("torch.") for tensor in _tensors(value)}))
 
 

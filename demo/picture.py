@@ -16,13 +16,13 @@ COLOURS = ("#2a6f97", "#c8553d", "#588157", "#8d5a97", "#d4a017")
 
 
 def require_place(path: Path) -> None:
-    """Refuse a path that no picture can be written to.
+    """Raise an error if no picture can be written to this path.
 
     Raises:
-        ArgumentValueError: its folder is not there, or its ending names no format.
+        ArgumentValueError: its folder does not exist, or its suffix is not a known format.
     """
     if not path.parent.is_dir():
-        raise ArgumentValueError(f"picture: {path.parent} is no folder, should be one")
+        raise ArgumentValueError(f"picture: {path.parent} is not a folder")
     formats = sorted(Figure().canvas.get_supported_filetypes())
     if path.suffix[1:].lower() not in formats:
         wanted = ", ".join(formats)
@@ -30,7 +30,7 @@ def require_place(path: Path) -> None:
 
 
 def draw(curves: Curves, path: Path) -> None:
-    """Draw the five curves and that of one process; markers sit on different steps, so that equal curves show."""
+    """Draw the five curves and that of one process; markers are on different steps, so that equal curves show."""
     figure = Figure(figsize=(9, 6.2), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=[3, 1], sharex=True)
     _draw_losses(upper, curves)
@@ -47,7 +47,7 @@ def _draw_losses(axes: Axes, curves: Curves) -> None:
         _draw_one(axes, curves.of(framework), framework, index)
     axes.set_ylabel("loss")
     axes.legend(frameon=False)
-    axes.text(0.02, 0.04, _said(curves), transform=axes.transAxes, color="#555555")
+    axes.text(0.02, 0.04, _caption(curves), transform=axes.transAxes, color="#555555")
 
 
 def _draw_differences(axes: Axes, curves: Curves) -> None:
@@ -60,7 +60,7 @@ def _draw_differences(axes: Axes, curves: Curves) -> None:
 
 
 def _draw_one(axes: Axes, values: Sequence[float], framework: str, index: int) -> None:
-    """A thin line, and a marker on every fifth step, each framework beginning one step later."""
+    """Draw a thin line with a marker on every fifth step; each framework begins one step later."""
     places = slice(index, None, len(MARKERS))
     axes.plot(
         values,
@@ -73,6 +73,6 @@ def _draw_one(axes: Axes, values: Sequence[float], framework: str, index: int) -
     )
 
 
-def _said(curves: Curves) -> str:
+def _caption(curves: Curves) -> str:
     count, all_of_them = curves.count_equal(), len(curves.frameworks())
     return f"{count} of {all_of_them} curves are bitwise equal: each shows a fifth of its markers"

@@ -1,4 +1,4 @@
-"""What the demo prints, for 100 columns."""
+"""The output of the demo, for 100 columns."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ WIDTH = 100
 
 
 def console() -> Console:
-    """Standard output, at most ``WIDTH`` columns wide; colours where it is a terminal."""
+    """Return standard output, at most ``WIDTH`` columns wide, in colour if it is a terminal."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # an encoding without ticks is no reason to fail
+        sys.stdout.reconfigure(errors="replace")  # do not fail for an encoding without ticks
     found = Console(highlight=False)
     found.width = min(found.width, WIDTH) if found.is_terminal else WIDTH
     return found
 
 
 def opening(ranks: int) -> RenderableType:
-    """What is run, and how to read it."""
-    told = (
+    """Return the introduction, which explains the output."""
+    text = (
         f"collshim {__version__}: {ranks} ranks, processes of this machine, run the frameworks' documented examples. "
-        "Each call is shown as it is run, then the structure that came back (t: a tensor), then for each rank what "
-        "went in and what it holds afterwards: [[1 2] [3 4]] is one tensor, [1 2] [3 4] a list of two. The tick "
-        "compares with the documents; where a note says that one errs, with what the framework itself does."
+        "Each call is shown, followed by the structure that it returned (t: a tensor), and then for each rank its "
+        "input and its result: [[1 2] [3 4]] is one tensor, [1 2] [3 4] a list of two. The tick compares the result "
+        "with the documents; if a note says that a document errs, with the behaviour of the framework itself."
     )
-    return Padding(Text(told), (1, 1), expand=False)
+    return Padding(Text(text), (1, 1), expand=False)
 
 
 def documented(sheet: Sheet, verdicts: Sequence[Verdict]) -> RenderableType:
-    """One framework's examples: the call, the structure that came back, and for each rank what it gave and got."""
+    """Return one framework's examples: the call, the returned structure, and the input and result of each rank."""
     examples = [Padding(_example(verdict), (0, 0, 1, 1)) for verdict in verdicts]
     return Group(_heading(sheet.framework, sheet.title), Text(f" {sheet.setting}\n", style="dim"), *examples)
 
 
 def training(curves: Curves, picture: Path) -> RenderableType:
-    """The five trainings: how each averages the gradients, and whether its curve is that of the others."""
+    """Return the five trainings: how each averages the gradients, and whether its curve equals the others."""
     title = f"{len(curves.single)} steps, {len(curves.by_rank)} ranks, one training in five dialects"
-    told = (
+    text = (
         f"one process, same batches: loss from {curves.single[0]:.4f} to {curves.single[-1]:.4f}; "
         f"largest difference {max(map(curves.distance, curves.frameworks())):.1e}, allowed {TOLERANCE:.0e} "
     )
-    one = Text(told).append(tick(curves.close()))
+    one = Text(text).append(tick(curves.close()))
     parts: list[RenderableType] = [_dialects(curves), one, Text(f"picture: {picture}")]
     return Group(_heading("Training", title), Text(), *(Padding(part, (0, 0, 1, 1), expand=False) for part in parts))
 
 
 def tick(good: bool) -> Text:
-    """A tick or a cross."""
+    """Return a tick or a cross."""
     return Text("✓", style="bold green") if good else Text("✗", style="bold red")
 
 
@@ -73,11 +73,11 @@ def _heading(name: str, text: str) -> RenderableType:
 def _example(verdict: Verdict) -> RenderableType:
     example = verdict.example
     note = [Padding(Text(f"note: {verdict.note}", style="yellow"), (0, 2), expand=False)] if verdict.note else []
-    return Group(*_shown(example, _structures(verdict.results)), _rows(verdict.results), *note)
+    return Group(*_code_lines(example, _structures(verdict.results)), _rows(verdict.results), *note)
 
 
-def _shown(example: Example, structures: str) -> list[Text]:
-    """The code that was run, and what came back behind the line that returned it."""
+def _code_lines(example: Example, structures: str) -> list[Text]:
+    """Return the code that was run, with the returned structure after its line."""
     name = [] if example.name == example.call else [Text(f"# {example.name}", style="dim")]
     call = _code(example.call).append(f"  →  {structures}", style="cyan")
     return [*name, call, *([_code(example.after)] if example.after else [])]
@@ -92,7 +92,7 @@ def _code(text: str) -> Text:
 
 
 def _structures(results: Sequence[Judged]) -> str:
-    """What came back, once where it is the same everywhere."""
+    """Return the returned structure; once if it is the same everywhere."""
     structures = {result.row.back for result in results}
     if len(structures) == 1:
         return structures.pop()

@@ -1,4 +1,4 @@
-"""What came out, against what the documents say comes out."""
+"""The comparison of the results with the documents."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Observed = Sequence[Sequence[Sequence[Row]]]
 
 
 class Judged(NamedTuple):
-    """One printed result: what a rank saw, and whether that is what it should be.
+    """One printed result: what a rank got, and whether it is correct.
 
     Attributes:
         who: the rank, or the replica.
-        row: what it saw.
-        wanted: what it should have seen, where that differs; else ``""``.
+        row: the result.
+        wanted: the expected result if it differs; else ``""``.
     """
 
     who: str
@@ -37,7 +37,7 @@ class Verdict(NamedTuple):
     """An example and its results.
 
     Attributes:
-        note: where the document errs, in words; else ``""``.
+        note: the document's error, in words; else ``""``.
     """
 
     framework: str
@@ -47,15 +47,15 @@ class Verdict(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Whether every result is what it should be."""
+        """Whether every result is correct."""
         return not any(result.wanted for result in self.results)
 
 
 def read_documented(sheets: Sequence[Sheet], folder: Path) -> list[Documented]:
-    """The results that each sheet should have, from the folder's files.
+    """Read the expected results of each sheet from the folder's files.
 
     Raises:
-        ArgumentValueError: a file is not there, or is no JSON.
+        ArgumentValueError: a file does not exist, or is not JSON.
     """
     return [_read(folder / f"{sheet.framework.lower()}.json") for sheet in sheets]
 
@@ -72,12 +72,12 @@ def judge(sheet: Sheet, observed: Observed, documented: Documented) -> list[Verd
     """Compare each result with the documented one, in all of the sheet's worlds.
 
     Args:
-        sheet: what ran.
-        observed: what all ranks saw; those of the first world come first.
-        documented: what they should have seen.
+        sheet: the sheet.
+        observed: the results of all ranks; those of the first world come first.
+        documented: the expected results.
     """
     return [
-        _judged(sheet.framework, example, documented.get(example.name, {}), list(_worlds(sheet, observed, index)))
+        _judge(sheet.framework, example, documented.get(example.name, {}), list(_worlds(sheet, observed, index)))
         for index, example in enumerate(sheet.examples)
     ]
 
@@ -87,17 +87,17 @@ def _worlds(sheet: Sheet, observed: Observed, index: int) -> Iterator[list[Row]]
         yield [row for rank in observed[first : first + sheet.ranks] for row in rank[index]]
 
 
-def _judged(framework: str, example: Example, documented: dict[str, Any], worlds: list[list[Row]]) -> Verdict:
+def _judge(framework: str, example: Example, documented: dict[str, Any], worlds: list[list[Row]]) -> Verdict:
     unit = "replica" if example.replicas else "rank"
     results = [
-        Judged(f"{unit} {number}", rows[0], _wanted(rows, documented, number))
+        Judged(f"{unit} {number}", rows[0], _expected(rows, documented, number))
         for number, rows in enumerate(zip(*worlds, strict=True))
     ]
     return Verdict(framework, example, results, documented.get("note", ""))
 
 
-def _wanted(rows: Sequence[Row], documented: dict[str, Any], number: int) -> str:
-    """What rank ``number`` of every world should have seen; ``""`` where each has."""
+def _expected(rows: Sequence[Row], documented: dict[str, Any], number: int) -> str:
+    """Return the expected result of rank ``number`` in every world; ``""`` if each world has it."""
     values = documented.get("values", [])
     if number >= len(values):
         return "among the expected results, but is not"

@@ -1,34 +1,35 @@
 """MegEngine up to the training loop: ``import collshim.megengine as mge`` (source: MegEngine 1.13.0, run and read).
 
-``mge.distributed`` has the process group, ``mge.functional.distributed`` the twelve operations; ``mge.tensor``,
-``mge.functional``, ``mge.module``, ``mge.optimizer`` and ``mge.autodiff`` what is computed between them. The operations
-and ``GradManager`` take torch tensors, NumPy arrays and anything with DLPack too. ``jit.trace`` and ``amp.autocast``
-change nothing. There are no data pipelines, no quantization and no detection: such a name says so.
+``mge.distributed`` has the process group and ``mge.functional.distributed`` the twelve operations. ``mge.tensor``,
+``mge.functional``, ``mge.module``, ``mge.optimizer`` and ``mge.autodiff`` serve the computation between them. The
+operations and ``GradManager`` also take torch tensors, NumPy arrays and anything with DLPack. ``jit.trace`` and
+``amp.autocast`` change nothing. Data pipelines, quantization and detection are not available; using such a name raises
+an error that says so.
 
-What differs from its neighbours in collshim:
+Differences from the other adapters in collshim:
 
-* A group's order is kept, and its first rank is the root; there is no argument for one.
+* A group's order is kept, and its first rank is the root; there is no argument for the root.
 * Gathers and scatters take an ``axis`` and join along it; nothing is stacked. Axes are counted from the front.
 * ``reduce_sum`` and ``gather`` return None off the root, ``remote_send`` everywhere. ``broadcast`` and ``scatter`` do
-  not read what the others give.
-* Every call returns when it has its result, but ``remote_send``, which returns at once.
+  not read the inputs of other ranks.
+* Every call returns when it has its result, except ``remote_send``, which returns at once.
 * ``all_reduce_max`` and ``all_reduce_min`` give every tied rank the whole gradient.
-* Without ``init_process_group`` nothing communicates, also on a rank that ``collshim.launch`` started: there is no
-  world of one rank to fall back to.
+* Without ``init_process_group`` nothing communicates, even on a rank that ``collshim.launch`` started: there is no
+  fallback to a world of one rank.
 
-What differs from MegEngine:
+Differences from MegEngine:
 
-* Every dtype that torch moves is taken; MegEngine takes int8, uint8, int32, float16 and float32 and fails on others.
-* An array without elements is refused with RuntimeError, where MegEngine has an error of its own, later.
-* NumPy arrays are taken, and come back as such.
-* Where MegEngine returns wrong data (negative axes of ``reduce_scatter_sum``, ``scatter`` and ``all_to_all``) or
-  hangs (a rank that does not join a backward), there is an error. A group with a rank twice is refused.
+* Every dtype that torch moves is accepted; MegEngine accepts int8, uint8, int32, float16, float32 and fails on others.
+* An array without elements is refused with RuntimeError; MegEngine raises an error of its own, later.
+* NumPy arrays are accepted, and come back as NumPy arrays.
+* If MegEngine returns wrong data (negative axes of ``reduce_scatter_sum``, ``scatter`` and ``all_to_all``) or
+  hangs (a rank that does not join a backward), an error is raised. A group with a rank twice is refused.
 * A ``scatter`` that cannot be cut is refused on the root, which alone has its shape; MegEngine informs all ranks first.
-* A refused ``init_process_group`` leaves no trace; MegEngine then calls itself distributed.
-* Names of GPUs stand for the CPU where ``COLLSHIM_DEVICE=cpu`` says so; "xpu" does where there is no GPU.
-* In a world that this rank has already, ``get_client`` needs a ``Server`` that the user started.
-* Streams in device names are accepted and left to torch; ``backend`` is a name.
-* A tensor with a gradient of its own is a leaf as long as a manager records; outside of that nothing is recorded.
+* A refused ``init_process_group`` leaves no trace; MegEngine considers itself distributed afterwards.
+* Names of GPUs stand for the CPU if ``COLLSHIM_DEVICE=cpu`` is set; "xpu" does if there is no GPU.
+* In a world that this rank has already joined, ``get_client`` needs a ``Server`` that the user started.
+* Streams in device names are accepted and left to torch; ``backend`` is only a name.
+* A tensor with its own gradient is a leaf while a manager records; at other times nothing is recorded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Whether this rank's program computes with MegEngine's tensors, for results that no array says the kind of.
+"""Whether this rank's program computes with MegEngine's tensors, for results whose kind no input array determines.
 
-It does where ``launcher`` or a ``Server`` brought the rank into its world, and where it has made such a tensor. Else it
-gives torch tensors, or NumPy arrays, to the collectives, and gets torch's where it gives none.
+It does if ``launcher`` or a ``Server`` brought the rank into its world, or if it has made such a tensor. Otherwise it
+passes torch tensors, or NumPy arrays, to the collectives, and gets torch tensors if it passes no array.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 
 
 class _Native(threading.local):
-    """Each rank's own, also where ranks are threads."""
+    """The state of each rank, also of ranks that are threads."""
 
     def __init__(self) -> None:
         self.is_native = False
@@ -20,10 +20,10 @@ _native = _Native()
 
 
 def become_native() -> None:
-    """From now on this rank's program computes with MegEngine's tensors."""
+    """Record that this rank's program computes with MegEngine's tensors from now on."""
     _native.is_native = True
 
 
 def is_native() -> bool:
-    """Whether it does."""
+    """Check whether this rank's program computes with MegEngine's tensors."""
     return _native.is_native

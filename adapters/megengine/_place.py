@@ -1,4 +1,4 @@
-"""MegEngine's device names ("xpu0:1", "gpux", "cpu0") and where they put a result."""
+"""MegEngine's device names ("xpu0:1", "gpux", "cpu0") and the devices that they select for a result."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from collshim.megengine.device import parsed, torch_device
 
 
 def placing(device: str | None) -> Callable[[Tensor], Tensor]:
-    """What moves a result to ``device``; the name is validated now.
+    """Return a function that moves a result to ``device``; the name is validated at once.
 
     ``cpu``, ``gpu``, ``cuda`` and ``rocm`` name torch's devices; ``xpu`` is whatever kind of device the result is on,
-    ``x`` whatever number. The stream after the colon is accepted and left alone: torch's current stream is used.
+    ``x`` whatever number. The stream after the colon is accepted and ignored: torch's current stream is used.
 
     Raises:
-        RuntimeError: no such device, and none that stands for it (``COLLSHIM_DEVICE``).
+        RuntimeError: there is no such device, and none that stands for it (``COLLSHIM_DEVICE``).
     """
     if device is None:
         return _unmoved

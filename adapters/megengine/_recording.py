@@ -1,4 +1,4 @@
-"""Who records on this thread, which is this rank's; known to whatever computes, which needs no graph otherwise."""
+"""The managers that record on this thread, which is one rank's; without any, computations need no graph."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ recording = _Recording()
 
 
 def records() -> bool:
-    """Whether any manager records on this rank."""
+    """Check whether any manager records on this rank."""
     return bool(recording.managers)

@@ -1,7 +1,7 @@
 """Devices by MegEngine's names: "xpux", "gpu0", "cpu1", "xpu0:1" (source: MegEngine 1.13.0, ``megengine.device``).
 
-A number may be "x", any; what follows the colon is a stream, which is accepted and left to torch. "xpu" is a GPU where
-there is one, else the CPU; "gpu" and "rocm" are GPUs, for which the CPU stands where ``COLLSHIM_DEVICE=cpu`` says so.
+A number may be "x", for any; after the colon comes a stream, which is accepted and left to torch. "xpu" is a GPU if
+there is one, else the CPU; "gpu" and "rocm" are GPUs, for which the CPU stands if ``COLLSHIM_DEVICE=cpu`` is set.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _KINDS = ("cpu", "gpu", "xpu", "rocm")
 
 
 class CompNode(str):
-    """A device's name as tensors give it back, with its stream: ``"xpux:0"``; equal to the name without one too."""
+    """A device name as tensors report it, with its stream: ``"xpux:0"``; it also equals the name without the stream."""
 
     __slots__ = ()
 
     def __new__(cls, name: str) -> CompNode:
-        """Complete a name by the stream that it leaves out."""
+        """Add the stream to a name that leaves it out."""
         return super().__new__(cls, _with_stream(name))
 
     def __eq__(self, other: object) -> bool:
@@ -69,19 +69,19 @@ class CompNode(str):
 
     @property
     def logical_name(self) -> str:
-        """The name as it was given."""
+        """The name as it was passed."""
         return str(self)
 
     @property
     def physical_name(self) -> str:
-        """The name of what is there: ``"cpu0:0"``."""
+        """The name of the actual device: ``"cpu0:0"``."""
         kind, number, stream = parsed(self)
         kind = what_is_xpu() if kind == "xpu" else kind
         return f"{kind}{0 if number is None else number}:{stream}"
 
 
 class _Default(threading.local):
-    """Each rank's own, also where ranks are threads."""
+    """The default of each rank, also of ranks that are threads."""
 
     def __init__(self) -> None:
         self.name = os.environ.get("MGE_DEFAULT_DEVICE", "xpux")
@@ -91,10 +91,10 @@ _default = _Default()
 
 
 def parsed(name: str) -> tuple[str, int | None, int]:
-    """Kind, number (None for any) and stream that a name says.
+    """Return the kind, number (None for any) and stream of a name.
 
     Raises:
-        RuntimeError: no such name; also ValueError.
+        RuntimeError: not a device name; also ValueError.
     """
     match = _NAME.fullmatch(name) if isinstance(name, str) else None
     if match is None:
@@ -104,15 +104,15 @@ def parsed(name: str) -> tuple[str, int | None, int]:
 
 
 def is_valid(name: object) -> bool:
-    """Whether this is a device's name."""
+    """Check whether ``name`` is a device name."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def torch_device(name: str) -> torch.device:
-    """Where tensors on the device of this name lie.
+    """Return the torch device for this name.
 
     Raises:
-        RuntimeError: no such name; a GPU that is not there, where no other device stands for it.
+        RuntimeError: not a device name, or a GPU that does not exist and that no other device stands for.
     """
     kind = parsed(name)[0]
     if kind in ("cpu", "multithread") or (kind == "xpu" and not torch.cuda.is_available()):
@@ -124,7 +124,7 @@ def torch_device(name: str) -> torch.device:
 
 
 def get_device_count(device_type: str) -> int:
-    """How many devices of a kind there are: "cpu", "gpu", "rocm", or "xpu": GPUs where there are any, else CPUs.
+    """Return the number of devices of a kind: "cpu", "gpu", "rocm", or "xpu": GPUs if there are any, else CPUs.
 
     GPUs are those of this machine, or those that the CPU stands for (``COLLSHIM_DEVICE``, ``COLLSHIM_DEVICES``).
 
@@ -140,71 +140,71 @@ def get_device_count(device_type: str) -> int:
 
 
 def is_cuda_available() -> bool:
-    """Whether there are GPUs, real or pretended."""
+    """Check whether there are GPUs, real or pretended."""
     return devices.is_available()
 
 
 def is_rocm_available() -> bool:
-    """Whether there are GPUs of AMD's."""
+    """Check whether there are GPUs from AMD."""
     return get_device_count("rocm") > 0
 
 
 def is_cambricon_available() -> bool:
-    """False: torch has no such devices."""
+    """Return False: torch has no such devices."""
     return False
 
 
 def is_atlas_available() -> bool:
-    """False: torch has no such devices."""
+    """Return False: torch has no such devices."""
     return False
 
 
 def set_default_device(device: str = "xpux") -> None:
-    """Where this rank's new tensors are to be; AssertionError for what is no device's name."""
+    """Set the device of this rank's new tensors; AssertionError for an invalid name."""
     if not is_valid(device):
         raise also(ArgumentValueError, AssertionError)(f"Invalid device name {device}")
     _default.name = device
 
 
 def get_default_device() -> str:
-    """Where this rank's new tensors are: "xpux" where nothing was set, or ``MGE_DEFAULT_DEVICE``."""
+    """Return the device of this rank's new tensors: ``MGE_DEFAULT_DEVICE`` or "xpux" by default."""
     return _default.name
 
 
 def what_is_xpu() -> str:
-    """The kind of device that "xpu" is here: "gpu" or "cpu"."""
+    """Return the kind of device that "xpu" is here: "gpu" or "cpu"."""
     return "gpu" if torch.cuda.is_available() else "cpu"
 
 
 def get_allocated_memory(device: str | None = None) -> int:
-    """Bytes that tensors take on a GPU; 0 on the CPU."""
+    """Return the bytes that tensors occupy on a GPU; 0 on the CPU."""
     return _statistic(torch.cuda.memory_allocated, device)
 
 
 def get_reserved_memory(device: str | None = None) -> int:
-    """Bytes that torch keeps of a GPU; 0 on the CPU."""
+    """Return the bytes that torch reserves on a GPU; 0 on the CPU."""
     return _statistic(torch.cuda.memory_reserved, device)
 
 
 def get_max_allocated_memory(device: str | None = None) -> int:
-    """The most bytes that tensors took on a GPU; 0 on the CPU."""
+    """Return the most bytes that tensors have occupied on a GPU; 0 on the CPU."""
     return _statistic(torch.cuda.max_memory_allocated, device)
 
 
 def get_max_reserved_memory(device: str | None = None) -> int:
-    """The most bytes that torch kept of a GPU; 0 on the CPU."""
+    """Return the most bytes that torch has reserved on a GPU; 0 on the CPU."""
     return _statistic(torch.cuda.max_memory_reserved, device)
 
 
 def reset_max_memory_stats(device: str | None = None) -> None:
-    """Begin anew to look for the most."""
+    """Reset the maxima."""
     place = torch_device(device or get_default_device())
     if place.type == "cuda":
         torch.cuda.reset_peak_memory_stats(place)
 
 
 def get_mem_status_bytes(device: str | None = None) -> tuple[int, int]:
-    """Total and free bytes of a GPU, or of this machine where the device is the CPU."""
+    """Return the total and free bytes of a GPU, or of this machine if the device is the CPU."""
     place = torch_device(device or get_default_device())
     if place.type == "cuda":
         free, total = torch.cuda.mem_get_info(place)
@@ -214,7 +214,7 @@ def get_mem_status_bytes(device: str | None = None) -> tuple[int, int]:
 
 
 def coalesce_free_memory() -> None:
-    """Give back what torch keeps of the GPUs."""
+    """Release the GPU memory that torch keeps unused."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
@@ -226,40 +226,40 @@ def set_prealloc_config(
     growth_factor: float = 2.0,
     device_type: str = "cuda",
 ) -> None:
-    """Accepted: torch's allocator has no such knobs, and grows by itself."""
+    """Do nothing: torch's allocator has no such settings, and grows by itself."""
 
 
 def get_cuda_compute_capability(device: int, device_type: str = "cuda") -> int:
-    """Of a GPU: 80 for 8.0."""
+    """Return the compute capability of a GPU: 80 for 8.0."""
     _require_gpu("get_cuda_compute_capability")
     major, minor = torch.cuda.get_device_capability(device)
     return major * 10 + minor
 
 
 def get_cuda_device_property(device: int, device_type: str = "cuda") -> object:
-    """What torch says of a GPU."""
+    """Return torch's properties of a GPU."""
     _require_gpu("get_cuda_device_property")
     return torch.cuda.get_device_properties(device)
 
 
 def get_cuda_version() -> int:
-    """Of the CUDA that torch was built for: 12010 for 12.1."""
+    """Return the version of the CUDA that torch was built for: 12010 for 12.1."""
     numbers = [int(part) for part in (_cuda_of_torch() or "0.0").split(".")[:2]]
     return numbers[0] * 1000 + numbers[1] * 10
 
 
 def get_cudnn_version() -> int:
-    """Of the cuDNN that torch uses; 0 without one."""
+    """Return the version of the cuDNN that torch uses; 0 without one."""
     return torch.backends.cudnn.version() or 0 if torch.cuda.is_available() else 0
 
 
 def get_cuda_driver_version() -> NoReturn:
-    """Not known: RuntimeError."""
+    """Raise RuntimeError, because torch does not report the version."""
     raise also(CollshimError, RuntimeError)("get_cuda_driver_version: torch does not tell it: ask nvidia-smi")
 
 
 def get_tensorrt_version() -> int:
-    """0: there is none."""
+    """Return 0: TensorRT is not used."""
     return 0
 
 

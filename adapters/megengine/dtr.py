@@ -8,8 +8,8 @@ enable_sqrt_sampling = False
 
 
 def enable() -> None:
-    """Accepted: torch keeps what a backward needs."""
+    """Do nothing: torch keeps what a backward needs."""
 
 
 def disable() -> None:
-    """Accepted."""
+    """Do nothing."""

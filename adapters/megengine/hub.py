@@ -1,4 +1,4 @@
-"""``megengine.hub``: nothing is fetched here (MegEngine 1.13.0)."""
+"""``megengine.hub``: nothing is downloaded here (MegEngine 1.13.0)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["pretrained"]
 
 
 class pretrained:
-    """Marks a function that makes a model, whose weights are at an address; calling it with them is refused."""
+    """Marks a function that makes a model with weights at a URL; calling it with ``pretrained=True`` is refused."""
 
     def __init__(self, url: str) -> None:
         self.url = url
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """The function; with ``pretrained=True`` it raises."""
+        """Return the function; called with ``pretrained=True`` it raises an error."""
 
         def made(pretrained: bool = False, **kwargs: Any) -> Any:
             if pretrained:

@@ -12,7 +12,7 @@ _loggers: list[logging.Logger] = []
 
 
 def get_logger(name: str | None = None, formatter: Any = None) -> logging.Logger:
-    """Python's logger of this name, at the level that ``set_log_level`` gave."""
+    """Return Python's logger of this name, at the level set by ``set_log_level``."""
     found = logging.getLogger(name or "megengine")
     if found not in _loggers:
         found.setLevel(_level)
@@ -21,7 +21,7 @@ def get_logger(name: str | None = None, formatter: Any = None) -> logging.Logger
 
 
 def set_log_level(level: int | str, update_existing: bool = True) -> int:
-    """What is logged from now on; the level before."""
+    """Set the log level, and return the old one."""
     global _level
     earlier = _level
     _level = logging.getLevelName(level) if isinstance(level, str) else level
@@ -31,7 +31,7 @@ def set_log_level(level: int | str, update_existing: bool = True) -> int:
 
 
 def set_log_file(fout: Any, mode: str = "a") -> None:
-    """Log to a file too, by its name or as an open one."""
+    """Also log to a file, given by name or open."""
     handler = logging.FileHandler(fout, mode) if isinstance(fout, str) else logging.StreamHandler(fout)
     for logger in _loggers or [get_logger()]:
         logger.addHandler(handler)

@@ -23,9 +23,9 @@ __all__ = ["Parameter", "Tensor", "tensor"]
 
 
 def computes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make of a function of torch's tensors one of ``Tensor``: its arguments, and what it returns.
+    """Convert a function of torch's tensors to one of ``Tensor``: its arguments and its result.
 
-    What it does is a part of the graph while a ``GradManager`` of this rank records, not otherwise.
+    Its computation is part of the graph only while a ``GradManager`` of this rank records.
     """
 
     @functools.wraps(function)
@@ -49,7 +49,7 @@ def _unwrapped(argument: Any) -> Any:
 
 
 def wrapped(result: Any, device: str | None = None) -> Any:
-    """A ``Tensor`` of each of torch's tensors, on the device of this name; the default one for None."""
+    """Wrap each of torch's tensors in a ``Tensor`` on the device of this name; the default device for None."""
     if isinstance(result, torch.Tensor):
         return Tensor._of(narrowed(result), device or get_default_device())
     if isinstance(result, list | tuple):
@@ -79,24 +79,24 @@ _got, _set = computes(array_method.get_item), computes(array_method.set_item)
 
 
 class Tensor(Valued):
-    """Numbers in a shape, on a device; what is computed of it is new, and nothing else shares its memory.
+    """An array on a device; results computed from it are new tensors, which share no memory with it.
 
-    ``x += y`` and ``x[...] = y`` give this object another value: whoever holds it sees that, whoever computed with it
-    does not.
+    ``x += y`` and ``x[...] = y`` give this object another value. Every holder of the object sees it, but results
+    computed before do not change.
 
     Args:
-        data: a tensor, array, number or list. 64 bits become 32; unsigned integers have 16 at most.
-        dtype: NumPy's, or its name; RuntimeError for one that MegEngine lacks, or another one than the tensor's that
-            ``data`` is.
-        device: the name of one; the default device for None.
-        is_const: accepted, as ``no_cache`` and ``format`` are.
-        name: what ``name`` gives back.
+        data: a tensor, array, number or list. 64 bits become 32; unsigned integers may have at most 16.
+        dtype: NumPy's dtype, or its name; RuntimeError for one that MegEngine lacks, or that differs from the dtype of
+            a tensor ``data``.
+        device: the name of a device; the default device for None.
+        is_const: accepted without effect, as are ``no_cache`` and ``format``.
+        name: the value of ``name``.
     """
 
     grad: Tensor | None = None
     dmap_callback: Any = None
     _short_name: str | None = None
-    __array_priority__ = 1000  # NumPy's arrays leave arithmetic to it
+    __array_priority__ = 1000  # NumPy's arrays leave arithmetic to this class
 
     def __init__(
         self,
@@ -128,77 +128,77 @@ class Tensor(Valued):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of its axes."""
+        """The lengths of the axes."""
         return tuple(self._value.shape)
 
     _tuple_shape = shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's dtype."""
+        """The dtype, as NumPy's."""
         dtype: np.dtype[Any] = numpy_dtype(self._value.dtype)
         return dtype
 
     @property
     def device(self) -> CompNode:
-        """The name of its device, with the stream: ``"xpux:0"``."""
+        """The name of the device, with the stream: ``"xpux:0"``."""
         return CompNode(self._device)
 
     @property
     def ndim(self) -> int:
-        """How many axes it has."""
+        """The number of axes."""
         return self._value.dim()
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return self._value.numel()
 
     @property
     def T(self) -> Tensor:
-        """Its axes in opposite order."""
+        """The tensor with its axes in reverse order."""
         return self.transpose()
 
     @property
     def format(self) -> str:
-        """``"default"``: axes lie as their order says."""
+        """``"default"``: axes are in their usual order."""
         return "default"
 
     @property
     def requires_grad(self) -> NoReturn:
-        """AttributeError, as in MegEngine: ``GradManager.attach`` says what gets a gradient."""
+        """AttributeError, as in MegEngine: ``GradManager.attach`` selects the tensors that get a gradient."""
         raise also(CollshimError, AttributeError)("requires_grad is reserved for future use: attach to a GradManager")
 
     @property
     def qparams(self) -> NoReturn:
-        """AttributeError: there is no quantization here."""
+        """AttributeError: quantization does not exist here."""
         raise also(CollshimError, AttributeError)("qparams: collshim.megengine has no quantization")
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The numbers as an array that cannot be written."""
+        """Return the numbers as a read-only array."""
         array = to_numpy(self._value)
         array.flags.writeable = False
         return array
 
     def item(self, *args: Any) -> Any:
-        """One element as a Python number; AssertionError where there are several and no index says which."""
+        """Return one element as a Python number; AssertionError if there are several and no index selects one."""
         return self.numpy().item(*args) if args else array_method.only_element(self._value)
 
     def tolist(self) -> Any:
-        """The numbers in lists."""
+        """Return the numbers in lists."""
         return self._value.tolist()
 
     def detach(self) -> Tensor:
-        """The same numbers, without a gradient."""
+        """Return the same numbers without a gradient."""
         return Tensor._of(self._value.detach(), self._device)
 
     def astype(self, dtype: Any) -> Tensor:
-        """The numbers in another dtype; RuntimeError for one that MegEngine lacks."""
+        """Convert the numbers to another dtype; RuntimeError for one that MegEngine lacks."""
         result: Tensor = _cast(self, torch_dtype(dtype))
         return result
 
     def to(self, device: str) -> Tensor:
-        """The numbers on the device of this name; ValueError for what is none."""
+        """Move the numbers to the device of this name; ValueError for an invalid name."""
         if not is_valid(device):
             raise ArgumentValueError(f"invalid device name {device}: should be such as 'xpux', 'gpu0' or 'cpu0'")
         result: Tensor = _cast(self, torch_device(device))
@@ -206,12 +206,12 @@ class Tensor(Valued):
         return result
 
     def reshape(self, *shape: Any) -> Tensor:
-        """See ``functional.reshape``; the lengths as one list, or one by one."""
+        """Reshape, see ``functional.reshape``; the lengths are one list, or separate arguments."""
         result: Tensor = _reshaped(self, shape[0] if len(shape) == 1 else shape)
         return result
 
     def transpose(self, *pattern: Any) -> Tensor:
-        """See ``functional.transpose``; without a pattern the axes in opposite order."""
+        """Permute the axes, see ``functional.transpose``; without a pattern into reverse order."""
         given = pattern[0] if len(pattern) == 1 and not isinstance(pattern[0], int) else pattern
         result: Tensor = _transposed(self, given or range(self.ndim - 1, -1, -1))
         return result
@@ -225,14 +225,14 @@ class Tensor(Valued):
     _broadcast = computes(array_method.broadcast_to)
 
     def _reset(self, other: Any) -> None:
-        """Take the value of another tensor, or of an array in this one's dtype."""
+        """Replace the value by that of another tensor, or by an array converted to this dtype."""
         found = other if isinstance(other, Tensor) else Tensor(other, dtype=self.dtype, device=self._device)
         self._value, self._device = found._value, found._device
 
     set_value = _reset
 
     def reset_zero(self) -> None:
-        """Take zeros."""
+        """Set the value to zeros."""
         self._value = torch.zeros_like(self._value)
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -317,7 +317,7 @@ tensor = Tensor
 
 
 class Parameter(Tensor):
-    """A tensor that modules find and optimizers change; what is computed of it is a ``Tensor``."""
+    """A tensor that modules find and optimizers update; results computed from it are of class ``Tensor``."""
 
 
 def _restored(kind: type[Tensor], array: np.ndarray[Any, Any], device: str, name: str) -> Tensor:

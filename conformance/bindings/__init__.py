@@ -1,6 +1,6 @@
-"""How the suite calls each spelling of a collective, and what it expects of it: see ``spellings`` for these.
+"""Bindings: how the suite calls each spelling of a collective, and the answer it expects. They are in ``spellings``.
 
-This folder imports the standard library and NumPy only, so that it can run on the real framework under that
+This folder imports only the standard library and NumPy, so that it can run on the real framework under that
 framework's own interpreter as well as on collshim's adapter.
 """
 
@@ -15,13 +15,13 @@ from collshim.frameworks import FRAMEWORKS, known
 
 @cache
 def bindings() -> tuple[Binding, ...]:
-    """Every binding of collshim's own frameworks, framework by framework."""
+    """Return every binding of collshim's own frameworks, framework by framework."""
     return tuple(binding for framework in FRAMEWORKS for binding in bindings_of(framework))
 
 
 @cache
 def bindings_of(framework: str) -> tuple[Binding, ...]:
-    """A framework's, of those that are known."""
+    """Return the bindings of a known framework."""
     module = known()[framework].spellings or f"collshim.conformance.spellings.{framework}"
     found: tuple[Binding, ...] = import_module(module).SPELLINGS
     return found
@@ -29,10 +29,10 @@ def bindings_of(framework: str) -> tuple[Binding, ...]:
 
 @cache
 def find(name: str) -> Binding:
-    """The binding of this name.
+    """Return the binding of this name.
 
     Raises:
-        LookupError: there is none.
+        LookupError: no binding has this name.
     """
     framework = name.partition(".")[0]
     for binding in bindings_of(framework) if framework in known() else ():

@@ -17,19 +17,19 @@ DIFFERENTIATED = ("float32", "float64")
 
 @dataclass(frozen=True, kw_only=True)
 class Admits:
-    """What the real framework's convention admits: the limits within which cases are drawn.
+    """The limits within which cases are drawn, as the real framework's convention sets them.
 
     Attributes:
-        dtypes, reduce_ops, kinds, layouts: by name, as in ``Case``.
-        groups: None where there is the world only; "sorted" where a group's ranks are; else "ordered".
-        axes, split_axes: whether parts are joined, or cut, along any axis, not 0 only.
+        dtypes, reduce_ops, kinds, layouts: the admitted names, as in ``Case``.
+        groups: None if only the world is admitted; "sorted" if a group's ranks must be sorted; else "ordered".
+        axes, split_axes: whether parts may be joined, or cut, along any axis, not only 0.
         ragged: whether parts may be unequal along ``axis``.
-        least_ndim: 1 where 0-d parts are not admitted.
+        least_ndim: 1 if 0-d parts are not admitted.
         empty: whether an array may have no elements.
         integer_avg: whether integers may be averaged.
-        roots: whether any rank of the group may be the root, not the first alone.
+        roots: whether any rank of the group may be the root, not only the first.
         gradient: whether the results of arrays that require a gradient may be differentiated.
-        least_size: 2 where there is no world of a single rank.
+        least_size: 2 if a world of a single rank is not admitted.
     """
 
     dtypes: tuple[str, ...]
@@ -48,7 +48,7 @@ class Admits:
     least_size: int = 1
 
     def case(self, case: Any) -> bool:
-        """Whether ``case`` lies within the limits."""
+        """Check whether ``case`` lies within the limits."""
         there = not case.fault and case.size >= self.least_size and self._array(case) and self._shape(case)
         return there and self._group(case) and self._reduction(case) and self._differentiable(case)
 
@@ -75,7 +75,7 @@ class Admits:
         return self.groups == "ordered" or list(case.group) == sorted(case.group)
 
     def _reduction(self, case: Any) -> bool:
-        """Whether the reduction is among those admitted, and means something for numbers of this kind."""
+        """Check whether the reduction is admitted, and is defined for numbers of this kind."""
         op, inexact = case.reduce_op, case.dtype in INEXACT
         if op not in self.reduce_ops or not (inexact or case.family == "exact"):
             return False

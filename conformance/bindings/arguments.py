@@ -1,4 +1,4 @@
-"""What a spelling's parameters are given, by their roles."""
+"""The arguments for a spelling's parameters, by their roles."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from collshim.conformance.bindings.binding import Framework, blank_values
 from collshim.conformance.bindings.rank_context import RankContext
 
 Arrangement: TypeAlias = Literal["list", "joined", "stacked", "flat"]
-"""Of one part per rank: a list; one array with the parts end to end along an axis, on a new first axis, or flat."""
+"""The form of one part per rank: a list, or one array: with the parts along an axis, on a new axis 0, or flat."""
 
 
 class Asker(NamedTuple):
-    """Who calls: ``rank`` of the group of a case; ``group`` is in the framework's terms."""
+    """The rank that calls, as its ``rank`` in the group of a case; ``group`` is in the framework's terms."""
 
     context: RankContext
     framework: Framework
@@ -27,7 +27,7 @@ class Asker(NamedTuple):
 
 
 class Invocation(NamedTuple):
-    """What a call is made from."""
+    """A call: the function and its arguments."""
 
     function: Any
     positional: tuple[Any, ...]
@@ -36,17 +36,17 @@ class Invocation(NamedTuple):
 
 
 def role_of(role: str) -> str:
-    """A role without the ranks that judge it."""
+    """Return the role without the ranks that judge it."""
     return role.partition("@")[0]
 
 
 def is_array(role: str) -> bool:
-    """Whether it is that of arrays."""
+    """Check whether the role is one of arrays."""
     return role_of(role) not in _VALUES
 
 
 def value_of(role: str, asker: Asker) -> Any:
-    """What is given for a role that is not one of arrays; ``LEFT_OUT`` where nothing is."""
+    """Return the value for a role that is not one of arrays; ``LEFT_OUT`` if the parameter is left out."""
     return _VALUES[role_of(role)](asker)
 
 
@@ -54,7 +54,7 @@ LEFT_OUT = object()
 
 
 def said(takes: Mapping[str, str], asker: Asker) -> dict[str, Any]:
-    """What is given for parameters of roles that are not those of arrays, by name; those left out are not there."""
+    """Return the values for the parameters that are not arrays, by name, without those that are left out."""
     values = {name: value_of(role, asker) for name, role in takes.items()}
     return {name: value for name, value in values.items() if value is not LEFT_OUT}
 
@@ -121,11 +121,11 @@ ROLES = frozenset(
         *("list of inouts", "lists of outs", "nest", "nest to reduce", "nest to gather", "nest of arrays with axes"),
     ]
 )
-"""All; the ones of arrays tell apart what a function makes of them, and refuses (``tests/robustness/roles.py``)."""
+"""All roles; those of arrays differ in how a function uses and refuses them (``tests/robustness/roles.py``)."""
 
 
-def arranged(parts: Sequence[Any], arrangement: Arrangement, axis: int = 0) -> Tree:
-    """One part per rank, in NumPy's terms; 0-d ones are joined to ``(size,)``."""
+def arrange(parts: Sequence[Any], arrangement: Arrangement, axis: int = 0) -> Tree:
+    """Arrange one part per rank, as NumPy arrays; 0-d parts are joined to ``(size,)``."""
     if arrangement == "list":
         return list(parts)
     if arrangement == "stacked":
@@ -136,7 +136,7 @@ def arranged(parts: Sequence[Any], arrangement: Arrangement, axis: int = 0) -> T
 
 
 def blanks(collective: str, case: Any, rank: int) -> Any:
-    """The blank values of what a rank of the group gets: one array, or one per rank."""
+    """Return blank values for the result of a rank of the group: one array, or one per rank."""
     ranks = range(len(case.ranks))
     if collective == "scatter":
         return blank_values(case, case.part_shape(case.root, rank))

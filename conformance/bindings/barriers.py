@@ -1,4 +1,4 @@
-"""Barriers: no rank leaves before every rank has come."""
+"""Barriers: no rank leaves before every rank has entered."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from collshim.conformance.bindings.arguments import Asker, said
 from collshim.conformance.bindings.binding import Binding, place_in
 from collshim.conformance.bindings.rank_context import RankContext
 
-APART_SECONDS = 0.002  # between the ranks' coming, so that one who does not wait is seen to leave first
+APART_SECONDS = 0.002  # between the ranks' calls, so that a rank that does not wait is seen to leave first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Barrier(Binding):
-    """``barrier()``; the ranks' moments are compared, which one machine's clock permits.
+    """``barrier()``; the times at which ranks enter and leave are compared, since all read one machine's clock.
 
     Attributes:
-        takes: the parameter that says the group, with its role, where there is one.
-        done: what ``wait()`` of a handle returns, on calls whose options ask for one.
-        made: whether the function makes what is called, as MindSpore's primitives do.
+        takes: the parameter for the group, with its role, if there is one.
+        done: the value that a handle's ``wait()`` returns, if the options ask for a handle.
+        made: whether the function makes the object to call, as MindSpore's primitives do.
     """
 
     collective: str = "barrier"
@@ -31,7 +31,7 @@ class Barrier(Binding):
     made: bool = False
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
-        """Call later the higher the rank, and return when."""
+        """Call later the higher the rank, and record the times."""
         function = context.function(self.path)
         rank = place_in(case, context)
         time.sleep(APART_SECONDS * rank)
@@ -41,5 +41,5 @@ class Barrier(Binding):
         return Answer(returned, stay=(came, time.monotonic()))
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """Nothing, or a handle."""
+        """Expect None, or a handle."""
         return Answer(Handle(self.done) if self.options.get("async_op") else None)

@@ -1,8 +1,8 @@
-"""What a binding is: one spelling of one collective, and how its answer is read.
+"""A binding: one spelling of one collective, and how to read its answer.
 
-A binding serves the real framework and collshim's adapter alike: a ``RankContext`` finds functions by import path
-under a prefix, "" for the framework and "collshim." for the adapter. This folder imports the standard library
-and NumPy only.
+A binding serves both the real framework and collshim's adapter: a ``RankContext`` finds functions by import path under
+a prefix, "" for the framework and "collshim." for the adapter. This folder imports only the standard library and
+NumPy.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from collshim.conformance.dtypes import full
 
 @dataclass(frozen=True)
 class Framework:
-    """What is common to a framework's bindings.
+    """The parts that a framework's bindings share.
 
     Attributes:
-        name: its package.
-        enter: makes a rank ready, once; most frameworks have a function that must be called first.
-        group: the group of a case in the framework's terms; called on every rank of the world, as some demand it.
-        differentiate: computes a loss and its gradients, see ``differentiation.by_backward``.
-        op: a reduction in the framework's terms.
-        needs: the functions that ``enter`` and ``group`` call, and operations that are said: no case goes without them.
+        name: the name of the package.
+        enter: prepares a rank, once; most frameworks have a function that must be called first.
+        group: returns a case's group in the framework's terms; every rank of the world calls it, as some demand.
+        differentiate: computes a loss and its gradients; see ``differentiation.by_backward``.
+        op: returns a reduction in the framework's terms.
+        needs: the functions that ``enter``, ``group`` and reductions call; every case needs them.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Framework:
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """A case that the framework refuses on every rank: changes to the default case, and what is raised."""
+    """A case that the framework refuses on every rank: changes to the default case, and the exception."""
 
     changes: Mapping[str, Any]
     error: str
     match: str = ""
-    least_size: int = 1  # of the world; some frameworks do not look at what a lone rank gives
+    least_size: int = 1  # of the world; some frameworks do not check the arguments of a lone rank
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,19 +59,19 @@ class Binding(ABC):
     """One spelling of one collective.
 
     Attributes:
-        framework: whose spelling it is.
-        path: dotted path of the function, from the framework's name on.
-        collective: its name, as in ``Case``.
-        result: where the result lies: "returned", or a parameter's name.
-        form: tells apart the spellings of one function.
+        framework: the framework that the spelling belongs to.
+        path: dotted path of the function, beginning with the framework's name.
+        collective: the name of the collective, as in ``Case``.
+        result: where the result is: "returned", or a parameter's name.
+        form: distinguishes the spellings of one function.
         options: keyword arguments of every call.
-        admits: the limits of what is asked.
-        refused: what the framework refuses, one case for each reason.
-        flushes: why zero may stand in a result for a subnormal number; empty where it may not.
-        alone: why a peer that speaks another dialect does not meet this call; empty where it does.
-        example: what the page of its collective shows, where this spelling stands there for its framework: statements,
-            and an expression at the end, see ``conventions.starts``.
-        notes: what is said there for who leaves the framework or comes to it.
+        admits: the limits of the cases.
+        refused: the cases that the framework refuses, one for each reason.
+        flushes: why a result may hold zero instead of a subnormal number; empty if it may not.
+        alone: why this call does not match a peer's in another dialect; empty if it does.
+        example: the code on the collective's page, if this spelling represents its framework there: statements, and an
+            expression at the end; see ``conventions.starts``.
+        notes: advice on that page for users who leave the framework or move to it.
     """
 
     framework: Framework
@@ -89,19 +89,19 @@ class Binding(ABC):
 
     @property
     def name(self) -> str:
-        """The path, and the form in brackets where there is one."""
+        """The path, followed by the form in brackets if there is one."""
         return f"{self.path}[{self.form}]" if self.form else self.path
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """How hypothesis prints it."""
+        """Print the binding for hypothesis."""
         printer.text(self.name)
 
     def supports(self, case: Any) -> bool:
-        """Whether the real framework admits ``case``."""
+        """Check whether the real framework admits ``case``."""
         return case.collective == self.collective and self.admits.case(case)
 
     def answer(self, context: RankContext, case: Any) -> Answer:
-        """What the rank at ``place`` holds after the call, read; every rank of the world runs this."""
+        """Make the call on this rank and read its result; every rank of the world runs this."""
         context.once(("entered", self.framework.name), lambda: self.framework.enter(context))
         group = self.framework.group(context, case)
         if context.rank not in case.ranks:
@@ -110,7 +110,7 @@ class Binding(ABC):
         return replace(given, returned=seen(given.returned), arguments=seen(dict(given.arguments)))
 
     def refusal(self, case: Any) -> Refusal | None:
-        """What should be raised for a refused case; None for any other."""
+        """Return the expected exception of a refused case; None for any other."""
         if self.supports(case):
             return None
         for refused in self.refused:
@@ -120,41 +120,41 @@ class Binding(ABC):
         return None
 
     def held(self, answer: Answer) -> Tree:
-        """The result in an answer: where this spelling leaves it, with what it is wrapped in."""
+        """Return the result in an answer, from where this spelling leaves it, with its wrapping."""
         return answer.returned if self.result == "returned" else answer.arguments[self.result]
 
     @abstractmethod
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
-        """Make the arguments, call the function, and return what is held then; on ranks of the group only."""
+        """Make the arguments, call the function, and return what the rank then holds; only on ranks of the group."""
 
     @abstractmethod
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """What rank ``rank`` of the group should hold, by the functions of ``reference``."""
+        """Return the answer expected from rank ``rank`` of the group, by the functions of ``reference``."""
 
 
 def refuses(fault: str, error: str, match: str = "") -> Refused:
-    """The refusal of calls with a fault."""
+    """Return the refusal of calls with a fault."""
     return Refused(changes={"fault": fault}, error=error, match=match)
 
 
 def own(context: RankContext, case: Any) -> Any:
-    """This rank's array, of the case's kind and layout."""
+    """Return this rank's array, of the case's kind and layout."""
     return made(case, case.array_of(place_in(case, context)))
 
 
 def place_in(case: Any, context: RankContext) -> int:
-    """The rank that this place has in the case's group."""
+    """Return the rank of ``context`` in the case's group."""
     rank: int = case.ranks.index(context.rank)
     return rank
 
 
 def made(case: Any, values: NDArray[Any]) -> Any:
-    """``values`` as an array of the case's kind."""
+    """Convert ``values`` to an array of the case's kind."""
     return KINDS[case.kind].make(values)
 
 
 def with_arrays(case: Any, tree: Tree) -> Tree:
-    """``tree`` with NumPy's arrays exchanged for arrays of the case's kind."""
+    """Convert NumPy's arrays in ``tree`` to arrays of the case's kind."""
     if isinstance(tree, dict):
         return {key: with_arrays(case, value) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
@@ -163,15 +163,15 @@ def with_arrays(case: Any, tree: Tree) -> Tree:
 
 
 def blank(case: Any, shape: Sequence[int]) -> Any:
-    """An array to write into, full of values that no answer has by chance."""
+    """Return an array to write into, full of values that no answer has by chance."""
     return made(case, blank_values(case, shape))
 
 
 def blank_values(case: Any, shape: Sequence[int]) -> NDArray[Any]:
-    """What ``blank`` is full of."""
+    """Return the values of ``blank``."""
     return full(shape, case.dtype == "bool" or 99, case.dtype)
 
 
 def address(array: Any, case: Any) -> int:
-    """Where ``array`` lies in memory."""
+    """Return the address of ``array`` in memory."""
     return KINDS[case.kind].address(array)

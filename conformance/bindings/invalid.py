@@ -1,4 +1,4 @@
-"""Calls that are wrong in one respect, alike on every rank, made from right ones."""
+"""Calls with one fault, the same on every rank, made from valid calls."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TUPLE = "a tuple for a list"
 TOO_SHORT = "a list without its last array"
 
 
-def invalidated(fault: str, arguments: tuple[Tree, ...]) -> tuple[Tree, ...]:
-    """``arguments`` with the fault in the last of them that it can be in; a case's ``fault`` is "" for none."""
+def invalidate(fault: str, arguments: tuple[Tree, ...]) -> tuple[Tree, ...]:
+    """Put the fault into the last of ``arguments`` that can have it; a valid case's ``fault`` is ""."""
     if not fault:
         return arguments
     fits, change = _CHANGES[fault]

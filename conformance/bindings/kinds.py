@@ -1,7 +1,7 @@
-"""Kinds of array: how one is made from NumPy, read back, and distinguished from another.
+"""Kinds of array: how to make one from NumPy, read it back, and distinguish it from another kind.
 
-Here and nowhere else does a binding depend on what the arrays are; to run it on a real framework, add that
-framework's own kind. A package is imported when an array of its kind is first made.
+Bindings depend on the kind of arrays only here; to run them on a real framework, add that framework's own kind. A
+package is imported when an array of its kind is first made.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from collshim.conformance.dtypes import BFLOAT16, bits_of
 
 
 class Kind(Protocol):
-    """What a binding needs of a kind of array."""
+    """The operations that a binding needs of a kind of array."""
 
     name: str
 
     def make(self, values: NDArray[Any]) -> Any:
-        """An array of these values and, where the kind permits, of the same strides."""
+        """Make an array of these values and, if the kind permits, with the same strides."""
 
     def read(self, array: Any) -> NDArray[Any]:
-        """The values of ``array`` in memory of their own."""
+        """Copy the values of ``array`` into separate memory."""
         ...
 
     def holds(self, value: object) -> bool:
-        """Whether ``value`` is an array of this kind."""
+        """Check whether ``value`` is an array of this kind."""
         ...
 
     def address(self, array: Any) -> int:
-        """Where in memory the first element of ``array`` lies."""
+        """Return the address of the first element of ``array``."""
         ...
 
 
 class NumPy:
-    """``numpy.ndarray``; a NumPy scalar is none."""
+    """``numpy.ndarray``, without NumPy's scalars."""
 
     name = "numpy"
 
     def make(self, values: NDArray[Any]) -> Any:
-        """``values`` itself: each case's arrays are fresh."""
+        """Return ``values`` itself, because each case's arrays are fresh."""
         return values
 
     def read(self, array: Any) -> NDArray[Any]:
-        """A copy."""
+        """Copy the array."""
         return np.array(array, order="C")
 
     def holds(self, value: object) -> bool:
-        """Whether ``value`` is an ``ndarray``."""
+        """Check whether ``value`` is an ``ndarray``."""
         return isinstance(value, np.ndarray)
 
     def address(self, array: Any) -> int:
-        """Where the first element lies."""
+        """Return the address of the first element."""
         return int(array.__array_interface__["data"][0])
 
 
@@ -65,26 +65,26 @@ class Torch:
     name = "torch"
 
     def make(self, values: NDArray[Any]) -> Any:
-        """A tensor over the memory of ``values``, with its strides."""
+        """Make a tensor over the memory of ``values``, with its strides."""
         torch = import_module("torch")
         if values.dtype == BFLOAT16:
             return torch.from_numpy(bits_of(values)).view(torch.bfloat16)
         return torch.from_numpy(values)
 
     def read(self, array: Any) -> NDArray[Any]:
-        """A copy in NumPy's terms."""
+        """Copy the tensor into a NumPy array."""
         plain = array.detach().cpu().resolve_conj().resolve_neg()
         if plain.dtype is import_module("torch").bfloat16:
             return np.array(plain.view(import_module("torch").uint16).numpy(), order="C").view(BFLOAT16)
         return np.array(plain.numpy(), order="C")
 
     def holds(self, value: object) -> bool:
-        """Whether ``value`` is a tensor; nothing is one before torch is imported."""
+        """Check whether ``value`` is a tensor; before torch is imported nothing is."""
         torch = sys.modules.get("torch")
         return torch is not None and isinstance(value, torch.Tensor)
 
     def address(self, array: Any) -> int:
-        """Where the first element lies."""
+        """Return the address of the first element."""
         return int(array.data_ptr())
 
 
@@ -92,5 +92,5 @@ KINDS: dict[str, Kind] = {kind.name: kind for kind in (Torch(), NumPy())}
 
 
 def kind_of(value: object) -> Kind | None:
-    """The kind of ``value``, or None where it is no array."""
+    """Return the kind of ``value``, or None if it is not an array."""
     return next((kind for kind in KINDS.values() if kind.holds(value)), None)

@@ -1,4 +1,4 @@
-"""What a call did to the memory of its arguments: facts that values do not show."""
+"""The effects of a call on the memory of its arguments: facts that values do not show."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ SHARES = {
     "scatter": "the root's output shares memory with its part",
     "all_to_all": "this rank's own output shares memory with its input",
 }
-"""By collective: of what comes from a rank itself, where it gives a list."""
+"""By collective: the fact about a rank's part from itself, if it gives a list."""
 
 
 class Before(NamedTuple):
-    """What is looked at again after a call.
+    """The state before a call that is checked again after it.
 
     Attributes:
-        output: what the result is written to.
-        entries: of the output where it is a list, as they are before the call.
-        address: of the output where it is an array.
-        own: the part that this rank has for itself, where it gives a list.
+        output: the argument that the result is written to.
+        entries: the entries of the output before the call, if it is a list.
+        address: the address of the output, if it is an array.
+        own: the part that this rank has for itself, if it gives a list.
     """
 
     output: Tree
@@ -35,14 +35,14 @@ class Before(NamedTuple):
 
     @classmethod
     def of(cls, case: Any, rank: int, output: Tree, given: Tree) -> Before:
-        """Before the call of a rank of the group."""
+        """Record the state before the call of a rank of the group."""
         entries = list(output) if isinstance(output, list) else None
         place = None if output is None or entries is not None else address(output, case)
         own = given[rank] if case.collective in SHARES and isinstance(given, list) else None
         return cls(output, entries, place, own)
 
     def facts(self, case: Any, name: str, rank: int) -> dict[str, bool]:
-        """After the call: what holds of the output, the parameter ``name``."""
+        """Return the facts about the output, the parameter ``name``, after the call."""
         if self.output is None:
             return {}
         if self.entries is None:

@@ -1,4 +1,4 @@
-"""Sends and receives: every rank sends to the rank ``shift`` further on, and receives from as far behind."""
+"""Sends and receives: every rank sends ``shift`` ranks forward and receives from ``shift`` ranks behind."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from collshim.conformance.bindings.binding import Binding, blank, blank_values, 
 from collshim.conformance.bindings.rank_context import RankContext
 
 PEERS = ("rank", "rank of another", "optional rank")
-"""Roles of the other rank; what is no tag and no group besides is what is sent, or received into."""
+"""Roles of the other rank; a parameter that is neither this nor a tag or a group is the message, or its buffer."""
 BLANK = "nobody wrote here"
 _GROUPS = ("group", "optional group")
 
 
 class Neighbours(NamedTuple):
-    """What a rank's calls are made from.
+    """The arguments of a rank's calls.
 
     Attributes:
-        place, case, group: as for any binding.
-        given: what it sends.
-        buffer: what it receives into, or tells the shape of what comes by.
+        place, case, group: the same as for any binding.
+        given: the message to send.
+        buffer: the buffer to receive into, or an array that gives the message's shape.
         to, source: the global ranks that it sends to and receives from.
-        first: "send" or "recv": what to call first, so that calls that wait for each other meet.
+        first: "send" or "recv": the call to make first, so that blocking calls meet.
     """
 
     place: RankContext
@@ -40,11 +40,11 @@ class Neighbours(NamedTuple):
 
     @property
     def within(self) -> Mapping[str, Any]:
-        """The keyword argument that says the group."""
+        """The keyword argument for the group."""
         return {} if self.group is None else {"group": self.group}
 
     def in_turn(self, send: Callable[[], Tree], recv: Callable[[], Tree]) -> Tree:
-        """What the two calls return, made in the order that lets them meet."""
+        """Make the two calls in the order that lets them meet, and return their results."""
         calls = {"send": send, "recv": recv}
         order = sorted(calls, key=lambda name: name != self.first)
         made = {name: calls[name]() for name in order}
@@ -58,7 +58,7 @@ class Half(NamedTuple):
     takes: Mapping[str, str]
 
     def called(self, asked: Neighbours, home: str, message: Any, peer: int) -> Tree:
-        """Call it, with all but its first argument by name; a tag is not said."""
+        """Call the function, with all but its first argument by name and without a tag."""
         roles = {name: role for name, role in self.takes.items() if role not in (*_GROUPS, "tag")}
         first, *others = ((name, peer if role in PEERS else message) for name, role in roles.items())
         return asked.place.function(home + self.name)(first[1], **dict(others), **asked.within)
@@ -66,13 +66,13 @@ class Half(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Messages(Binding):
-    """A function that sends and one that receives, of the same module as the one that the spelling is of.
+    """A sending and a receiving function; both are in the spelling's module.
 
     Attributes:
-        sends, receives: the two.
-        in_turn: whether a call waits for the other rank's, so that they are made in an order that lets them meet.
-        speak: makes a rank's calls, where these are not one of each; what they return is waited for.
-        returns: from what comes, and the global rank that it comes from, to what the calls should return.
+        sends, receives: the two functions.
+        in_turn: whether a call waits for the other rank's, so that the order must let them meet.
+        speak: makes a rank's calls, if they are not one of each; handles that they return are waited for.
+        returns: from the received message and its source's global rank, what the calls should return.
     """
 
     result: str = "received"
@@ -84,17 +84,17 @@ class Messages(Binding):
 
     @property
     def home(self) -> str:
-        """The module, with a dot behind."""
+        """The module's path, ending with a dot."""
         return self.path.removesuffix(self.path.rpartition(".")[2])
 
     @property
     def halves(self) -> tuple[str, ...]:
-        """The paths of the two, the spelling's own first; that alone where it makes its own of them."""
+        """The paths of the two functions, the spelling's own first; only that if it combines the two itself."""
         both = (self.home + self.sends.name, self.home + self.receives.name)
         return tuple(sorted(both, key=lambda path: path != self.path)) if self.path in both else (self.path,)
 
     def supports(self, case: Any) -> bool:
-        """Whether the real framework admits ``case``; no rank sends to itself."""
+        """Check whether the real framework admits ``case``; no rank sends to itself."""
         return super().supports(case) and case.shift % len(case.ranks) != 0
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
@@ -109,11 +109,11 @@ class Messages(Binding):
 
     @abstractmethod
     def arguments(self, context: RankContext, case: Any) -> tuple[Any, Any]:
-        """What a rank sends, and what it receives into."""
+        """Return a rank's message, and its buffer to receive into."""
 
     @property
     def buffer(self) -> str:
-        """What an answer knows the latter by."""
+        """The name of the receive buffer in an answer."""
         return "received"
 
     def _both(self, asked: Neighbours) -> Tree:
@@ -124,51 +124,51 @@ class Messages(Binding):
 
 @dataclass(frozen=True, kw_only=True)
 class Ring(Messages):
-    """Each rank's array, one ``shift`` on.
+    """A ring of arrays: each rank's array moves ``shift`` ranks forward.
 
     Attributes:
-        fills: whether what comes is written into the buffer; else that stays blank.
+        fills: whether the message is written into the buffer; otherwise the buffer stays blank.
     """
 
     collective: str = "ring"
     fills: bool = True
 
     def arguments(self, context: RankContext, case: Any) -> tuple[Any, Any]:
-        """This rank's array, and a blank one."""
+        """Return this rank's array and a blank one."""
         return own(context, case), blank(case, case.shape)
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """The array of the rank behind."""
+        """Expect the array of the rank ``shift`` behind."""
         received = reference.ring(case.arrays(), case.shift)[rank]
         source = case.ranks[(rank - case.shift) % len(case.ranks)]
         buffer = received if self.fills else blank_values(case, received.shape)
         return Answer(self.returns(received, source), {"sent": case.array_of(rank), self.buffer: buffer})
 
     def held(self, answer: Answer) -> Tree:
-        """What came."""
+        """Return the received array."""
         if self.fills:
             return answer.arguments["received"]
         return answer.returned["recv"] if isinstance(answer.returned, dict) else answer.returned[-1]
 
     @property
     def buffer(self) -> str:
-        """What an answer knows what is received into by."""
+        """The name of the receive buffer in an answer."""
         return "received" if self.fills else "the buffer"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RingObjects(Messages):
-    """Two objects in one call."""
+    """A ring of objects, two in each call."""
 
     collective: str = "ring_object"
 
     def arguments(self, context: RankContext, case: Any) -> tuple[Any, Any]:
-        """This rank's objects, and blanks."""
+        """Return this rank's objects and blanks."""
         rank = place_in(case, context)
         return [with_arrays(case, case.objects()[rank]), rank], [BLANK, BLANK]
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """The objects of the rank behind."""
+        """Expect the objects of the rank ``shift`` behind."""
         behind, objects = (rank - case.shift) % len(case.ranks), case.objects()
         received = [objects[behind], behind]
         held = {"sent": [objects[rank], rank], "received": received}

@@ -1,4 +1,4 @@
-"""Collectives of Python objects: torch's spelling, which others follow. Lists are filled in place."""
+"""Collectives of Python objects, in torch's spelling, which others follow; lists are filled in place."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _HELD: dict[str, tuple[Callable[[Any, int], Tree], Callable[[Any, int], Tree]]] 
         lambda case, rank: [case.object_parts()[case.root][rank], BLANK],
     ),
 }
-"""By role, what a rank gives, and what that is afterwards."""
+"""By role, a rank's argument before the call and after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +52,13 @@ class OfObjects(Binding):
     """A call that returns None and leaves its result in an argument.
 
     Attributes:
-        takes: the parameters that are given, in order, with the role of each: of ``_HELD``, or of what is no array.
+        takes: the parameters in order, with the role of each: one of ``_HELD``, or one that is not of arrays.
     """
 
     takes: Mapping[str, str]
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
-        """Give what the roles say."""
+        """Call with the arguments for the roles."""
         rank = place_in(case, context)
         given = {name: _HELD[role][0](case, rank) for name, role in self.takes.items() if role in _HELD}
         held = {name: with_arrays(case, tree) for name, tree in given.items()}
@@ -67,5 +67,5 @@ class OfObjects(Binding):
         return Answer(context.function(self.path)(*held.values(), **values), held)
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """What the roles say of it."""
+        """Expect the arguments as the roles define them."""
         return Answer(None, {name: _HELD[role][1](case, rank) for name, role in self.takes.items() if role in _HELD})

@@ -1,4 +1,4 @@
-"""Where a rank stands while it answers, and how it finds functions by import path."""
+"""The state of a rank while it answers, and how it finds functions by import path."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ class MissingFunctionError(LookupError):
 
 @dataclass(frozen=True)
 class RankContext:
-    """What a rank knows while it answers: its rank, the prefix of its imports, its state.
+    """The state of a rank while it answers: its rank, the prefix of its imports, its memory.
 
-    A prefix "torch.distributed=mypkg.dist" puts the module mypkg.dist in the place of torch.distributed. ``backend`` is
-    what torch's ``init_process_group`` is given.
+    The prefix "torch.distributed=mypkg.dist" replaces torch.distributed by the module mypkg.dist. ``backend`` is passed
+    to torch's ``init_process_group``.
     """
 
     rank: int
     size: int
     prefix: str = "collshim."
     address: str = "127.0.0.1"
-    port: int = 29500  # torchrun's default; where ranks are threads nothing listens
+    port: int = 29500  # torchrun's default; if ranks are threads, nothing listens on it
     backend: str = "gloo"
     memory: dict[Hashable, Any] = field(default_factory=dict)
 
     def function(self, path: str) -> Any:
-        """What the dotted ``path`` names, see ``resolve``.
+        """Return the object that the dotted ``path`` names; see ``resolve``.
 
         Raises:
-            MissingFunctionError: the path does not resolve. What an import raises otherwise passes through.
+            MissingFunctionError: the path does not resolve. Other exceptions of an import propagate.
         """
         return self.once(("function", path), lambda: resolve(placed(self.prefix, path)))
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What ``make`` returned when this rank first asked for ``key``."""
+        """Return what ``make`` returned when this rank first asked for ``key``."""
         if key not in self.memory:
             self.memory[key] = make()
         return self.memory[key]
 
 
 def placed(prefix: str, path: str) -> str:
-    """The dotted ``path`` under ``prefix``, or with one module in the place of another."""
+    """Return the dotted ``path`` under ``prefix``, or with one module replaced by another."""
     home, other, module = prefix.partition("=")
     if not other:
         return prefix + path
@@ -53,26 +53,27 @@ def placed(prefix: str, path: str) -> str:
 
 
 def resolve(path: str) -> Any:
-    """What the dotted ``path`` names: attribute by attribute, as a program writes it; what is not there is imported.
+    """Return the object that the dotted ``path`` names, attribute by attribute; import a submodule if there is none.
 
-    A submodule may have the path of another object: TensorFlow's ``tf.distribute`` is no module of that path.
+    Attributes come first because a submodule may share its path with another object: TensorFlow's ``tf.distribute`` is
+    not the module of that path.
 
     Raises:
-        MissingFunctionError: it does not resolve. What an import raises otherwise passes through.
+        MissingFunctionError: the path does not resolve. Other exceptions of an import propagate.
     """
     names = path.split(".")
-    found = _imported(names[0])
+    found = _import(names[0])
     for place, name in enumerate(names[1:], 1):
         try:
             found = getattr(found, name)
         except AttributeError as error:
             if not isinstance(found, ModuleType):
                 raise MissingFunctionError(path) from error
-            found = _imported(".".join(names[: place + 1]))
+            found = _import(".".join(names[: place + 1]))
     return found
 
 
-def _imported(path: str) -> Any:
+def _import(path: str) -> Any:
     try:
         return import_module(path)
     except ModuleNotFoundError as error:

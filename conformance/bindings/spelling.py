@@ -1,4 +1,4 @@
-"""A spelling told once: a function's parameters by their roles, and where its result is, in what form, on which ranks.
+"""A spelling: a function's parameters by their roles, and where its result is, in what form, on which ranks.
 
     Spelling(
         framework=FRAMEWORK,
@@ -10,7 +10,7 @@
         admits=Admits(dtypes=DTYPES, least_ndim=1, gradient=True),
     )
 
-The arguments of its call follow from that, and what every rank holds afterwards.
+The arguments of its call and what every rank holds afterwards follow from this record.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from collshim.conformance.bindings.arguments import (
     Arrangement,
     Asker,
     Invocation,
-    arranged,
+    arrange,
     blanks,
     is_array,
     role_of,
@@ -34,17 +34,17 @@ from collshim.conformance.bindings.arguments import (
 )
 from collshim.conformance.bindings.binding import Binding, made, place_in
 from collshim.conformance.bindings.differentiation import Rule, Weighing, expected_gradient, weights_of
-from collshim.conformance.bindings.invalid import invalidated
+from collshim.conformance.bindings.invalid import invalidate
 from collshim.conformance.bindings.memory import FIRST, HOLDS, KEEPS, SHARES, Before
 from collshim.conformance.bindings.rank_context import RankContext
 
-IN_PLACE = ("all_reduce", "reduce", "broadcast")  # where the result is written, one array is given and got
+IN_PLACE = ("all_reduce", "reduce", "broadcast")  # one array is both the input and the result, if it is written
 PART_PER_RANK = ("scatter", "reduce_scatter", "all_to_all")
 BUFFERS = ("buffer", "list of buffers")
 
 
 def nothing(case: Any) -> Tree:
-    """What the other ranks get where the root alone has a result: None."""
+    """Return None, which the other ranks get if only the root has a result."""
     return None
 
 
@@ -57,25 +57,25 @@ class Spelling(Binding):
     """One function, or one way to call it, for a collective of arrays.
 
     Attributes:
-        takes: the parameters that are given, in order, with the role of each; behind "@" the ranks that judge it,
-            "root" or "first" of the group. Those that are no arrays are in ``arguments``. Of those that are, one
-            may hold the result, those of ``BUFFERS`` are the function's to use, and one is what the rank gives.
-        arrangement: of what has one part per rank.
-        holders: of the result of a gather: the root, or all ranks that give a place for it.
-        only_root: the parameters that the root alone gives; the others give None.
-        off_root: what is returned to the ranks that the result does not go to.
-        memory: "replaced" where what the result is written to gets other memory, or a list other entries.
-        shares_own: whether what comes from this rank itself shares memory with what it gave; NumPy's never does.
-        loose: whether outputs need not be contiguous.
-        coalesced: whether there is a list of two in the place of every array.
-        wrap: from the result to what is returned; else that is the result itself, or None where it is written.
+        takes: the parameters that are passed, in order, with the role of each. After "@" stand the ranks that judge
+            it, "root" or "first" of the group. Roles other than of arrays are in ``arguments``. Of the arrays, one may
+            hold the result, those of ``BUFFERS`` are scratch memory for the function, and one is the input.
+        arrangement: the form of values with one part per rank.
+        holders: the ranks that get the result of a gather: the root, or all ranks that pass an output for it.
+        only_root: the parameters that only the root passes; the others pass None.
+        off_root: what is returned to the ranks without a result.
+        memory: "replaced" if the output gets new memory, or an output list new entries.
+        shares_own: whether this rank's part from itself shares memory with its input; NumPy's never does.
+        loose: whether outputs may be non-contiguous.
+        coalesced: whether every array is replaced by a list of two.
+        wrap: turns the result into the returned value; else that is the result itself, or None if it is written.
         speak: makes the call.
-        peculiar: the result, from case, rank and reference, where it is not the reference's.
-        rule: what the gradient is, of calls that admit one.
-        elsewhere: what a rank finds whose input is not looked at.
+        peculiar: the result by case, rank and reference, if it differs from the reference's.
+        rule: the rule of the gradient, for calls that admit one.
+        elsewhere: the gradient of a rank whose input is ignored.
 
     Raises:
-        ValueError: there is no such role, or the result is in no parameter of arrays.
+        ValueError: a role does not exist, or the result is not in a parameter of arrays.
     """
 
     takes: Mapping[str, str]
@@ -107,7 +107,7 @@ class Spelling(Binding):
 
     @property
     def input(self) -> str:
-        """The parameter of what a rank gives."""
+        """The parameter that holds a rank's input."""
         inputs = [name for name in self.arrays if name != self.result and role_of(self.takes[name]) not in BUFFERS]
         return inputs[0] if inputs else self.result
 
@@ -127,71 +127,71 @@ class Spelling(Binding):
             returned = waited(self.speak(asked))
             return [returned, before.output] if self.is_written else returned
 
-        found = self._differentiated(asker, held, forward) if case.gradient else forward()
-        seen = self._seen(held, before.entries)
+        found = self._differentiate(asker, held, forward) if case.gradient else forward()
+        seen = self._select(held, before.entries)
         if case.gradient:
             seen[self._gradient] = mapped(held[self.input], lambda array: array.grad)
         return Answer(found[0] if self.is_written else found, seen, before.facts(case, self.result, asker.rank))
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:
-        """The result where this spelling leaves it, and what was given, unchanged."""
+        """Expect the result where this spelling leaves it, and the inputs unchanged."""
         value = self.value(case, rank, reference)
         held = {name: self.source(case, rank, name) for name in self.arrays}
         entries = held.get(self.result)
         facts = self._expected_facts(case, rank, entries, comes=value is not None)
         if value is not None and entries is not None:
             held[self.result], entries = value, entries if self.memory == "replaced" else value
-        seen = self._seen(held, entries)
+        seen = self._select(held, entries)
         if case.gradient:
             seen[self._gradient] = expected_gradient(case, rank, self.rule, self.elsewhere, self.source)
         return Answer(self.returned(case, value), seen, facts)
 
     def value(self, case: Any, rank: int, reference: Any) -> Tree:
-        """The result of a rank of the group; None where it has none."""
+        """Return the result of a rank of the group, or None if it has none."""
         if self.peculiar is not None:
             return self.peculiar(case, rank, reference)
         sent = replace(case, collective="all_gather") if self.holders == "all" else case
         found = reference.of(sent)[rank]
-        return self._doubled(arranged(found, self.arrangement, case.axis) if isinstance(found, list) else found)
+        return self._double(arrange(found, self.arrangement, case.axis) if isinstance(found, list) else found)
 
     def returned(self, case: Any, value: Tree) -> Tree:
-        """What comes back with this result."""
+        """Return the value that a call with this result returns."""
         if self.is_written:
             return None if self.wrap is None else self.wrap(value)
         result = self.off_root(case) if value is None else value
         return result if self.wrap is None else self.wrap(result)
 
     def source(self, case: Any, rank: int, name: str = "") -> Tree:
-        """What a parameter of arrays, else the one of what a rank gives, is given by a rank, in NumPy's terms."""
+        """Return the NumPy values of a rank's argument for an array parameter, by default for the input."""
         name = name or self.input
         if name in self.only_root and rank != case.root:
             return None
         is_output = name == self.result and self.collective not in IN_PLACE
         if is_output or role_of(self.takes[name]) in BUFFERS:
-            return self._doubled(self._blank(case, rank))
+            return self._double(self._blank(case, rank))
         if name == self.result and self.collective == "broadcast" and rank != case.root:
             return case.laid_out(blanks(self.collective, case, rank))
-        return self._doubled(self._given(case, rank))
+        return self._double(self._input_values(case, rank))
 
     def arguments(self, asker: Asker) -> dict[str, Any]:
-        """What the parameters are given, by name; those that are left out are not there."""
+        """Return the arguments by name, without those that are left out."""
         arrays = {name: self.source(asker.case, asker.rank, name) for name in self.arrays}
         made_arrays = {name: mapped(array, partial(made, asker.case)) for name, array in arrays.items()}
         return made_arrays | said({name: role for name, role in self.takes.items() if name not in arrays}, asker)
 
     def invocation(self, asker: Asker, arguments: Mapping[str, Any]) -> Invocation:
-        """The call with these: what comes after the last parameter of arrays is given by name."""
+        """Make the call with these arguments; those after the last array are passed by name."""
         count = list(self.takes).index(self.arrays[-1]) + 1
         positional = tuple(arguments[name] for name in list(self.takes)[:count])
         named = {name: arguments[name] for name in list(self.takes)[count:] if name in arguments}
         function = asker.context.function(self.path)
-        return Invocation(function, invalidated(asker.case.fault, positional), {**named, **self.options}, asker)
+        return Invocation(function, invalidate(asker.case.fault, positional), {**named, **self.options}, asker)
 
     @property
     def _gradient(self) -> str:
         return f"the gradient of {self.input if self.is_written else 'input'}"
 
-    def _seen(self, held: Mapping[str, Tree], entries: Tree) -> dict[str, Tree]:
+    def _select(self, held: Mapping[str, Tree], entries: Tree) -> dict[str, Tree]:
         if not self.is_written:
             return {"input": held[self.input]}
         seen = {name: held[name] for name in self.arrays}
@@ -203,15 +203,17 @@ class Spelling(Binding):
         if isinstance(output, list):
             facts = {HOLDS.format(self.result): not (self.memory == "replaced" and comes)}
         else:
-            facts = self._kept(case, rank) if comes else {}  # where the others' arrays lie is not said
+            facts = (
+                self._written_facts(case, rank) if comes else {}
+            )  # the memory of the other ranks' arrays is unspecified
         shares = SHARES.get(self.collective, "")
         gives_itself = self.arrangement == "list" and 0 not in case.part_shape(rank, rank)
         if shares and gives_itself and (self.collective != "scatter" or rank == case.root):
             facts[shares] = self.shares_own and case.kind != "numpy"
         return facts
 
-    def _kept(self, case: Any, rank: int) -> dict[str, bool]:
-        """Of the one array that is written; where it is the rank's own part, ``SHARES`` has more to say."""
+    def _written_facts(self, case: Any, rank: int) -> dict[str, bool]:
+        """Return the fact about the one written array, unless it is the rank's own part, which ``SHARES`` covers."""
         is_replaced = self.memory == "replaced"
         is_nowhere = is_replaced and 0 in case.part_shape(rank, rank)
         if is_nowhere or (self.shares_own and rank == case.root):
@@ -220,20 +222,20 @@ class Spelling(Binding):
 
     def _blank(self, case: Any, rank: int) -> Tree:
         found = blanks(self.collective, case, rank)
-        whole = arranged(found, self.arrangement, case.axis) if isinstance(found, list) else found
+        whole = arrange(found, self.arrangement, case.axis) if isinstance(found, list) else found
         return mapped(whole, case.laid_out) if self.loose else whole
 
-    def _given(self, case: Any, rank: int) -> Tree:
+    def _input_values(self, case: Any, rank: int) -> Tree:
         if self.collective not in PART_PER_RANK:
             return case.array_of(rank)
-        parts = arranged(case.parts_of(rank), self.arrangement, case.split_axis)
+        parts = arrange(case.parts_of(rank), self.arrangement, case.split_axis)
         return parts if self.arrangement == "list" else case.laid_out(parts)
 
-    def _doubled(self, tree: Tree) -> Tree:
+    def _double(self, tree: Tree) -> Tree:
         return mapped(tree, lambda array: [array, array.copy()]) if self.coalesced else tree
 
-    def _differentiated(self, asker: Asker, held: Mapping[str, Tree], forward: Callable[[], Tree]) -> Tree:
-        """What ``forward`` returned, after a backward through it."""
+    def _differentiate(self, asker: Asker, held: Mapping[str, Tree], forward: Callable[[], Tree]) -> Tree:
+        """Return the result of ``forward`` after a backward through it."""
 
         def weigh() -> Any:
             value = self.value(asker.case, asker.rank, Weighing())

@@ -13,7 +13,7 @@ from collshim.conformance.conventions.side_by_side import NOTHING, calls, compar
 from collshim.conformance.reporting.markdown import bullets, table
 from collshim.frameworks import FRAMEWORKS
 
-SHOWN = 4  # names of recorded calls
+SHOWN = 4  # the number of recorded calls that are named
 TITLES = {
     "ring": "send and recv",
     "all_gather_object": "all_gather of objects",
@@ -25,7 +25,7 @@ TITLES = {
 
 
 def page(sheet: Sheet) -> str:
-    """The page's text."""
+    """Return the page's text."""
     parts = [
         f"# {sheet.title or sheet.name}\n\n{sheet.says}\n\n",
         *(_side_by_side(sheet, name) for name in sheet.collectives),
@@ -45,7 +45,7 @@ def _speaks(sheet: Sheet, framework: str) -> bool:
 
 
 def _section(sheet: Sheet, framework: str) -> str:
-    """One framework: its example, what its user must know, all its spellings, and their evidence."""
+    """Return the section of one framework: its example, notes for its users, all its spellings, and their evidence."""
     own = [one for one in _all(sheet) if one.framework == framework]
     parts = [f"## {FRAMEWORKS[framework].title}\n"]
     if framework in sheet.examples:
@@ -53,10 +53,10 @@ def _section(sheet: Sheet, framework: str) -> str:
         parts += [f"```python\n{code}```\n", outcome(framework, code)]
     if framework in sheet.notes:
         parts.append(bullets(sheet.notes[framework]))
-    return "\n".join(parts + (_spelled(framework, own) if own else [])) + "\n"
+    return "\n".join(parts + (_all_spellings(framework, own) if own else [])) + "\n"
 
 
-def _spelled(framework: str, own: Sequence[Facts]) -> list[str]:
+def _all_spellings(framework: str, own: Sequence[Facts]) -> list[str]:
     rows = list(dict.fromkeys(tuple(_row(framework, one)) for one in own if not one.missing))
     parts = []
     if len(rows) > 1:
@@ -78,7 +78,7 @@ def _row(framework: str, one: Facts) -> list[str]:
 
 
 def _without_blanks(rows: Sequence[Sequence[str]]) -> str:
-    """The table of spellings without the columns in which there is nothing."""
+    """Return the table of spellings without empty columns."""
     kept = [place for place in range(len(_COLUMNS)) if any(row[place] != NOTHING for row in rows)]
     return table([_COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows])
 
@@ -97,7 +97,7 @@ def _evidence(framework: str, own: Sequence[Facts]) -> list[str]:
 
 
 def _reason(reason: str, names: Sequence[str]) -> str:
-    """A reason, with the names of the first calls."""
+    """Return a reason followed by the names of the first calls."""
     shown = [f"*{name}*" for name in dict.fromkeys(names)]
     more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
     return f"{reason} ({', '.join(shown[:SHOWN])}{more})"

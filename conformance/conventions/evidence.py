@@ -1,4 +1,4 @@
-"""What was recorded of a function of a real framework, and where collshim is declared to differ from it."""
+"""The recordings of a function of a real framework, and the declared differences of collshim from them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Evidence:
     """The recorded calls of one function.
 
     Attributes:
-        version: of the framework.
-        calls: how many there are; a call in worlds of three sizes counts three times.
-        converted: whether they were converted from an earlier record and not run by the recorder.
-        beyond: how many the backend that recorded cannot do, so that documentation and source are followed.
+        version: the framework's version.
+        calls: the number of calls; a call in worlds of three sizes counts three times.
+        converted: whether they were converted from an earlier record instead of run by the recorder.
+        beyond: how many the recorded backend cannot do, so that collshim follows documentation and source.
         accidents: how many hung or ended the process; here they are errors, or are answered.
-        deviations: reasons why collshim differs, each with the recorded calls.
+        deviations: the reasons why collshim differs, each with the recorded calls.
     """
 
     version: str
@@ -32,7 +32,7 @@ class Evidence:
     deviations: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, recording: Recording, reason: str | None) -> None:
-        """Count one."""
+        """Count one recording."""
         self.calls += 1
         self.beyond += any("limit" in answer for answer in recording.answers)
         self.accidents += recording.accident
@@ -41,25 +41,25 @@ class Evidence:
 
     @property
     def short(self) -> str:
-        """``2.13.0: 73``."""
+        """The version and the number of calls: ``2.13.0: 73``."""
         return f"{self.version}: {self.calls or 'none'}{' converted' * (self.converted and self.calls > 0)}"
 
     @property
     def sentence(self) -> str:
-        """How many calls, and what became of those that cannot simply be compared."""
+        """The number of calls, and how collshim treats those that cannot simply be compared."""
         if not self.calls:
             return "no recorded call; documentation and source are followed."
         how = "converted from an earlier record" if self.converted else "recorded"
         parts = [f"{counted(self.calls)} {how}"]
         if self.beyond:
-            parts.append(f"{self.beyond} of them beyond the backend that recorded, so that documentation is followed")
+            parts.append(f"{self.beyond} of them beyond the recorded backend, so collshim follows the documentation")
         if self.accidents:
             parts.append(f"{self.accidents} that hung or ended the process, which are errors or answered here")
         return "; ".join(parts) + "."
 
 
 def of_paths(framework: str, *paths: str) -> Evidence:
-    """What was recorded of these functions, taken together."""
+    """Return the recordings of these functions, taken together."""
     total = Evidence(version(framework), _is_converted(framework))
     for recording in (one for path in paths for one in _by_path(framework).get(path, ())):
         total.add(recording, declared(framework).get(recording.name))
@@ -67,12 +67,12 @@ def of_paths(framework: str, *paths: str) -> Evidence:
 
 
 def counted(calls: int) -> str:
-    """``1 call``, ``2 calls``."""
+    """Return ``1 call``, ``2 calls``."""
     return f"{calls} call{'s' * (calls != 1)}"
 
 
 def version(framework: str) -> str:
-    """The version that was recorded."""
+    """Return the recorded version."""
     return str(_provenance(framework)["version"])
 
 

@@ -1,4 +1,4 @@
-"""An example of a page: run on ranks that are threads, with what each rank gave, got back and holds."""
+"""An example on a page: run on ranks that are threads, with each rank's input, result and variables afterwards."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from collshim.frameworks import FRAMEWORKS
 
 SIZE = 2
 SECONDS = 30.0
-GIVEN = ("x", "parts")  # what an example calls its input
+GIVEN = ("x", "parts")  # the names of an example's input
 _FILE = "<an example of collshim.conformance.spellings>"
 
 
 class Seen(NamedTuple):
-    """What one rank saw: its names before the last line, what that gave back, and its names then."""
+    """The view of one rank: its variables before the last line, the value of that line, and its variables after it."""
 
     before: dict[str, str]
     returned: str
@@ -28,14 +28,14 @@ class Seen(NamedTuple):
 
 
 def outcome(framework: str, code: str) -> str:
-    """The table of what each rank gave, got back and holds afterwards.
+    """Return the table of each rank's input, result and variables afterwards.
 
     Raises:
         RankError: the example fails.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        by_rank: list[Seen] = collshim.launch(_seen, SIZE, args=_compiled(framework, code), timeout=SECONDS)
+        by_rank: list[Seen] = collshim.launch(_run_on_rank, SIZE, args=_compile(framework, code), timeout=SECONDS)
     changed = [name for name in by_rank[0].before if any(seen.before[name] != seen.after[name] for seen in by_rank)]
     given = [name for name in by_rank[0].before if name in GIVEN]
     titles = [f"`{name}` before" if name in changed else f"`{name}`" for name in given]
@@ -45,10 +45,10 @@ def outcome(framework: str, code: str) -> str:
     return table(["rank", *titles, "comes back", *(f"`{name}` after" for name in changed)], lines)
 
 
-def _compiled(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:
-    """The start, the statements, and the expression at the end, of which the value is shown.
+def _compile(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:
+    """Compile the start, the statements, and the final expression, whose value is shown.
 
-    Compiled before the ranks are there: ``ast.parse`` in several threads at once fails in Python 3.11.
+    This happens before the ranks exist, because in Python 3.11 ``ast.parse`` fails in several threads at once.
     """
     body = ast.parse(code).body
     start, made = ast.parse(FRAMEWORKS[framework].start), ast.Module(body[:-1], [])
@@ -56,8 +56,8 @@ def _compiled(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:
     return compile(start, _FILE, "exec"), compile(made, _FILE, "exec"), last
 
 
-def _seen(start: CodeType, made: CodeType, last: CodeType) -> Seen:
-    """On one rank."""
+def _run_on_rank(start: CodeType, made: CodeType, last: CodeType) -> Seen:
+    """Run the example on one rank."""
     names: dict[str, Any] = {}
     exec(start, names)
     there = set(names)
@@ -69,16 +69,16 @@ def _seen(start: CodeType, made: CodeType, last: CodeType) -> Seen:
 
 
 def _short(value: Any) -> str:
-    """``[1, 2]`` is a tensor; a list or a tuple of tensors is written as such, a handle by the name of its type."""
+    """Return ``[1, 2]`` for a tensor, a list or a tuple of those for several, and the name of its type for a handle."""
     kind = kind_of(value)
     if kind is not None:
         return str(kind.read(value).astype(int).tolist())
     if isinstance(value, list | tuple):
-        return _joined(value)
+        return _join(value)
     plain = value is None or isinstance(value, int | float | str | Mapping)
     return str(value) if plain else type(value).__name__
 
 
-def _joined(value: list[Any] | tuple[Any, ...]) -> str:
+def _join(value: list[Any] | tuple[Any, ...]) -> str:
     inner = ", ".join(map(_short, value))
     return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"

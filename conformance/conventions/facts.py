@@ -1,4 +1,4 @@
-"""What one spelling of a collective does: read off what its binding expects, which the adapter is seen to do first."""
+"""The behaviour of one spelling of a collective, read from its binding after the adapter is checked against that."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Facts:
     Attributes:
         binding: the spelling.
         missing: whether collshim does not have it yet, so that it was not run.
-        call: the call as text; the bare name where it is missing.
-        evidence: what was recorded of it.
-        rows: what it does, a few words for each subject, in the order in which they are shown.
+        call: the call as text; only the name if it is missing.
+        evidence: its recordings.
+        rows: a few words on each subject, in the order in which they are shown.
     """
 
     binding: Binding
@@ -57,12 +57,12 @@ class Facts:
 
     @property
     def framework(self) -> str:
-        """Whose spelling it is."""
+        """The framework of the spelling."""
         return self.binding.framework.name
 
 
 def of_collective(collective: str) -> list[Facts]:
-    """Every spelling of a collective but the asynchronous ones, which are described with the others."""
+    """Return every spelling of a collective, except asynchronous ones, which are described with the others."""
     return [_facts(one) for one in bindings() if one.collective == collective and "async" not in one.form]
 
 
@@ -78,12 +78,12 @@ def _rows(binding: Binding, call: str) -> dict[str, str]:
     answers = [binding.expected(asked, rank, reference) for rank in range(asked.size)]
     rows = {}
     if binding.collective not in (*OBJECTS, "barrier"):
-        rows["each rank gives"] = shape_of(_given(binding, asked, answers[asked.root]))
-    rows["comes back"] = _by_rank(asked, [_returned(answer) for answer in answers])
+        rows["each rank gives"] = shape_of(_input_of(binding, asked, answers[asked.root]))
+    rows["comes back"] = _by_rank(asked, [_returned_text(answer) for answer in answers])
     if binding.collective != "barrier":
         rows["the result is"] = _place(binding, call)
         if binding.collective not in OBJECTS:
-            _tell_of_arrays(rows, binding, answers, call)
+            _add_array_rows(rows, binding, answers, call)
     if binding.collective in ROOTED:
         rows["the root is"] = _root(binding)
     rows["groups"] = GROUPS[binding.admits.groups]
@@ -91,7 +91,7 @@ def _rows(binding: Binding, call: str) -> dict[str, str]:
     return rows | _refusal(binding)
 
 
-def _tell_of_arrays(rows: dict[str, str], binding: Binding, answers: Sequence[Answer], call: str) -> None:
+def _add_array_rows(rows: dict[str, str], binding: Binding, answers: Sequence[Answer], call: str) -> None:
     asked, admits = plain(binding), binding.admits
     held = [binding.held(answer) for answer in answers]
     rows["its shape"] = shape_of(held[asked.root])
@@ -109,8 +109,8 @@ def _tell_of_arrays(rows: dict[str, str], binding: Binding, answers: Sequence[An
         rows["axis"] = "any" if admits.axes or admits.split_axes else "none: a list" if listed else "0"
 
 
-def _given(binding: Binding, asked: Case, answer: Answer) -> Tree:
-    """What a rank, the root where there is one, gives."""
+def _input_of(binding: Binding, asked: Case, answer: Answer) -> Tree:
+    """Return the input of a rank; of the root, if there is one."""
     if isinstance(binding, Spelling):
         return binding.source(asked, asked.root)
     others = {name: held for name, held in answer.arguments.items() if not name.startswith("the ")}
@@ -118,7 +118,7 @@ def _given(binding: Binding, asked: Case, answer: Answer) -> Tree:
     return inputs[0] if inputs else answer.arguments.get(binding.result)
 
 
-def _returned(answer: Answer) -> str:
+def _returned_text(answer: Answer) -> str:
     if not (isinstance(answer.returned, dict) and answer.returned.keys() == {"send", "recv"}):
         return kind_of_tree(answer.returned)
     sent, received = (_of_one(answer.returned[name]) for name in ("send", "recv"))
@@ -127,12 +127,12 @@ def _returned(answer: Answer) -> str:
 
 
 def _of_one(returned: Tree) -> Tree:
-    """Of one call, where a rank makes several."""
+    """Return the value of one call if a rank makes several."""
     return returned[0] if isinstance(returned, list) else returned
 
 
 def _by_rank(asked: Case, texts: Sequence[str]) -> str:
-    """One text, or the root's and the others'; in a ring, that of a rank whose sender is not rank 0."""
+    """Return one text, or the root's and the others'; in a ring, the text of a rank whose sender is not rank 0."""
     if asked.collective in RINGS or len(set(texts)) == 1:
         return texts[0]
     return f"root: {texts[asked.root]}; others: {texts[_other(asked)]}"
@@ -151,13 +151,13 @@ def _place(binding: Binding, call: str) -> str:
 
 
 def _output(binding: Binding, call: str) -> str:
-    """The parameter that the result is written to, which the binding may know by another name: it comes first."""
+    """Return the parameter that the result is written to: the first, if the binding knows it by another name."""
     parameters = call.partition("(")[2].rstrip(")").split(", ")
     return f"`{binding.result if binding.result in parameters or not parameters[0] else parameters[0]}`"
 
 
 def _off_root(held: Sequence[Tree], asked: Case) -> str:
-    """What a rank holds that the result does not go to."""
+    """Return what a rank without a result holds."""
     other = held[_other(asked)]
     arrays = [leaf for leaf in leaves(other) if is_array(leaf)]
     if not arrays:
@@ -167,7 +167,7 @@ def _off_root(held: Sequence[Tree], asked: Case) -> str:
     if all(np.all(array == 0) for array in arrays):
         return f"zeros, {shape_of(other)}"
     same = np.array_equal(arrays[0], leaves(held[asked.root])[0])
-    return "the same as on the root" if same else "as it was given"
+    return "the same as on the root" if same else "unchanged"
 
 
 def _memory(binding: Binding, answer: Answer, call: str) -> str:
@@ -182,7 +182,7 @@ def _memory(binding: Binding, answer: Answer, call: str) -> str:
 
 
 def _root(binding: Binding) -> str:
-    """How a root is said: as a rank of what."""
+    """Return how a root is passed: as a rank of which group."""
     if not binding.admits.roots:
         return "the group's first rank"
     is_in_group = isinstance(binding, Spelling) and "root in the group" in binding.takes.values()

@@ -1,4 +1,4 @@
-"""What an input gets where every rank's loss is the sum of what that rank holds afterwards."""
+"""The gradient of an input if every rank's loss is the sum of what that rank holds afterwards."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collshim.conformance import gradients, reference
 from collshim.conformance.bindings.answers import Tree, leaves
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import ROOTED, Case
-from collshim.conformance.conventions.shapes import lettered
+from collshim.conformance.conventions.shapes import in_letters
 
 
 def gradient(binding: Binding, case: Case) -> str:
-    """The number, on the root and on the others where these differ; "no" where nothing flows back."""
+    """Return the gradient of each element, on the root and on others if they differ; "no" if there is no backward."""
     if not binding.admits.gradient:
         return "not checked" if binding.result == "returned" else "no"
     if case.reduce_op not in ("sum", "avg"):
@@ -39,4 +39,4 @@ def _number(found: Tree, binding: Binding) -> str:
     if found is None:
         return "0" if getattr(binding, "elsewhere", "none") == "zeros" else "None"
     (number,) = {float(value) for leaf in leaves(found) for value in np.unique(leaf)}
-    return lettered(int(number))
+    return in_letters(int(number))

@@ -1,4 +1,4 @@
-"""What a group is in each framework, and which ranks roots and peers are."""
+"""Groups in each framework, and the ranks that roots and peers are given as."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _TITLES = ("", "a group is", "its order", "roots and peers are")
 
 
 def shared(frameworks: Iterable[str] = FRAMEWORKS) -> str:
-    """The section of these frameworks."""
+    """Return the section about these frameworks."""
     rows = [(FRAMEWORKS[framework].title, *FRAMEWORKS[framework].group) for framework in frameworks]
     return f"## Groups and ranks\n\n{table(_TITLES, rows)}"

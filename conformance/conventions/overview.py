@@ -15,7 +15,7 @@ from collshim.frameworks import FRAMEWORKS
 
 
 def conventions_page() -> str:
-    """The text of ``docs/conventions.md``."""
+    """Return the text of ``docs/conventions.md``."""
     versions = ", ".join(f"{entry.title} {version(entry.name)}" for entry in FRAMEWORKS.values())
     starts = "\n".join(f"{entry.title}:\n\n```python\n{entry.start}```\n" for entry in FRAMEWORKS.values())
     sections = "\n".join(_returns(sheet) for sheet in sheets())
@@ -23,7 +23,7 @@ def conventions_page() -> str:
 
 
 def index_page() -> str:
-    """The text of ``docs/differences/index.md``."""
+    """Return the text of ``docs/differences/index.md``."""
     rows = [
         [f"[{TITLES.get(collective, collective)}]({sheet.name}.md)", *_names(collective)]
         for sheet in sheets()
@@ -35,17 +35,17 @@ def index_page() -> str:
 
 
 def _returns(sheet: Sheet) -> str:
-    """What the usual spelling of each framework returns; of several collectives, the first."""
+    """Return the results of each framework's usual spelling; of several collectives, the first."""
     every = first(sheet.collectives[0])
     rows = [
-        [f"`{one.call}`{', not yet here' * one.missing}", one.rows["comes back"], _written(one)]
+        [f"`{one.call}`{', not yet here' * one.missing}", one.rows["comes back"], _result_cell(one)]
         for one in every.values()
     ]
     heading = f"### [{sheet.title or sheet.name}](differences/{sheet.name}.md)"
     return f"{heading}\n\n{sheet.says}\n\n{table(['call', 'comes back', 'the result'], rows)}"
 
 
-def _written(one: Facts) -> str:
+def _result_cell(one: Facts) -> str:
     place, shape, memory = (one.rows.get(subject, "") for subject in ("the result is", "its shape", "memory"))
     if not place:
         return NOTHING
@@ -54,7 +54,7 @@ def _written(one: Facts) -> str:
 
 
 def _names(collective: str) -> list[str]:
-    """The usual spelling of each framework, by its last name."""
+    """Return the last name of each framework's usual spelling."""
     every = first(collective)
     cells = []
     for framework in FRAMEWORKS:
@@ -74,8 +74,10 @@ def _link(one: str, other: str) -> str:
 def _provenance() -> str:
     lines = []
     for entry in FRAMEWORKS.values():
-        told = recordings.provenance(recordings.folders(entry.name)[-1])
-        lines.append(f"{entry.title} {told['version']}: {told['cases']} calls, {told['provenance']}: {told['how']}")
+        source = recordings.provenance(recordings.folders(entry.name)[-1])
+        lines.append(
+            f"{entry.title} {source['version']}: {source['cases']} calls, {source['provenance']}: {source['how']}"
+        )
     return bullets([line if line.endswith(".") else f"{line}." for line in lines])
 
 
@@ -90,33 +92,33 @@ Both are made from the bindings and recordings of the conformance suite; every e
 ## By collective
 
 {collectives}
-The table has one function of each framework, by its last name. [Conventions](../conventions.md) says how to read the
-pages, how a rank gets ready, and where the frameworks' documents contradict themselves.
+The table has one function of each framework, by its last name. [Conventions](../conventions.md) explains the pages, how
+a rank is initialized, and where the frameworks' documents contradict themselves.
 """
 
 _PAGE = """# Conventions
 
 What each framework returns, on which rank, in which shape. The tables are made from the bindings of the conformance
-suite, each of which is run on collshim's adapter and compared while this page is made; what stands behind an adapter is
-what the real framework was recorded to do: {versions}.
+suite, which are run on collshim's adapters and compared while this page is made. An adapter follows what the real
+framework was recorded to do: {versions}.
 
 More: [from one framework to another, and by collective](differences/index.md); [gradients](gradients.md);
 [mixed worlds](mixed-worlds.md).
 
 ## How to read the tables
 
-- There are `n` ranks. A rank's tensor is `(a, b)`; where it gives one part for each rank, a part is `(a, b)`, and in
-  one tensor they are `(n*a, b)`. `n × (a, b)` are `n` tensors of that shape in a list or tuple.
+- There are `n` ranks. A rank's tensor is `(a, b)`; if it gives one part for each rank, a part is `(a, b)`, and all
+  parts in one tensor are `(n*a, b)`. `n × (a, b)` are `n` tensors of that shape in a list or tuple.
 - *comes back* is what the plain call returns. With `async_op=True` a handle comes back in place of None, or as the
   second of the pair. *handle* is a `Work` in PyTorch, a `CommHandle` in MindSpore.
 - *memory*: "is written" means in place, in the memory that was given.
-- *gradient*: what every element of a rank's input gets where each rank's loss is the sum of all that the rank holds
-  afterwards: `n` if all ranks' losses come back to it, 1 if one does; None where autograd leaves nothing, 0 where it
+- *gradient*: the gradient of every element of a rank's input if each rank's loss is the sum of all that the rank holds
+  afterwards: `n` if all ranks' losses come back to it, 1 if one does; None if autograd leaves no gradient, 0 if it
   leaves zeros. "no": the call is unseen by autograd. "not checked": the suite does not differentiate that function.
-- *axis*: along which parts are joined or cut; lists have none.
-- *groups*: none where there is the world only. *The root is* a global rank, or a rank in the group.
-- *error for a non-tensor*: what is raised where the first tensor argument is something else; "–" where the suite
-  does not ask.
+- *axis*: the axis along which parts are joined or cut; lists have none.
+- *groups*: "none" if only the world is supported. *The root is* a global rank, or a rank in the group.
+- *error for a non-tensor*: the exception if the first tensor argument is something else; "–" if the suite does not
+  ask.
 - *recorded calls*: the framework's version, and how many calls of this function were recorded of it; a call in worlds
   of three sizes counts three times. collshim's tests make all of them again on its adapter.
 
@@ -124,7 +126,7 @@ More: [from one framework to another, and by collective](differences/index.md); 
 
 Every example on these pages runs on two ranks, after these lines; the tensors are always torch's.
 When the examples were written, those of PyTorch (over gloo), OneFlow and TensorFlow were also run without `collshim.`,
-on the frameworks themselves: what is shown is what came back. MindSpore's and MegEngine's need devices for that.
+on the frameworks themselves, and the results shown are theirs. MindSpore's and MegEngine's need devices for that.
 
 {starts}
 ## What comes back
@@ -137,8 +139,8 @@ on the frameworks themselves: what is shown is what came back. MindSpore's and M
   the manual's own example and the upstream test have `(N*x1, x2, ...)`, and so has collshim. The manual's form is
   `collshim.options(mindspore_gather="stacked")`, or `COLLSHIM_MINDSPORE_GATHER=stacked`. The manual also gives
   `group=None` as the default: the real default is the world group's name, and None is refused.
-- **OneFlow, `all_gather_into_tensor`.** The "stack" form of the manual, `(2, 3, 2)` for inputs of `(2, 3)`, is no
-  stack of the inputs. It works because OneFlow asks only for the number of elements, and so does collshim.
+- **OneFlow, `all_gather_into_tensor`.** The "stack" form of the manual, `(2, 3, 2)` for inputs of `(2, 3)`, is not a
+  stack of the inputs. It works because OneFlow checks only the number of elements, and so does collshim.
 - **PyTorch, `all_to_all`.** The manual's complex example gathers into int64 tensors, which PyTorch itself refuses.
   Its ragged example is refused by gloo; here it works.
 - **TensorFlow, `all_gather`.** The manual's nested example, gathered from `[0]` and `[1]`, prints `[1, 2]`; the real

@@ -1,4 +1,4 @@
-"""Every page that is made here, by its path from the root of the repository."""
+"""Every page made by this package, by its path from the root of the repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FOLDER = "docs/differences"
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """What makes each page's text."""
+    """Return the function that makes each page's text."""
     collectives = {f"{FOLDER}/{sheet.name}.md": partial(collective.page, sheet) for sheet in sheets()}
     pairs = {f"{FOLDER}/{pair.name(one)}.md": partial(pair.page, one) for one in pair.PAIRS}
     heads = {"docs/conventions.md": overview.conventions_page, f"{FOLDER}/index.md": overview.index_page}

@@ -1,4 +1,4 @@
-"""``docs/differences/<one>-<other>.md``: what changes from one framework to another, either way."""
+"""``docs/differences/<one>-<other>.md``: the changes from one framework to another, either way."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from collshim.conformance.reporting.markdown import bullets, table
 from collshim.frameworks import FRAMEWORKS
 
 Pair = tuple[str, str]
-EVERYWHERE = ("groups", "asynchronous", "error for a non-tensor")  # told of once
+EVERYWHERE = ("groups", "asynchronous", "error for a non-tensor")  # stated once for all collectives
 PAIRS: tuple[Pair, ...] = tuple(combinations(FRAMEWORKS, 2))
 
 
 def name(pair: Pair) -> str:
-    """The page's name."""
+    """Return the page's name."""
     return "-".join(pair)
 
 
 def title(pair: Pair) -> str:
-    """The page's title."""
+    """Return the page's title."""
     return " and ".join(FRAMEWORKS[framework].title for framework in pair)
 
 
 def page(pair: Pair) -> str:
-    """The page's text."""
+    """Return the page's text."""
     head = (
-        f"# {title(pair)}\n\nWhat changes when a program goes from one to the other, in either direction. What a table "
+        f"# {title(pair)}\n\nThe changes when a program moves from one to the other, in either direction. What a table "
         "does not mention is the same in both. [How to read the tables.](../conventions.md#how-to-read-the-tables)\n"
     )
     collectives = [(sheet, collective) for sheet in sheets() for collective in sheet.collectives]
@@ -46,7 +46,7 @@ def _start(pair: Pair) -> str:
 
 
 def _everywhere(pair: Pair, both: Sequence[tuple[Sheet, str]]) -> str:
-    """What every section would have otherwise."""
+    """Return the section that applies to all collectives."""
     every = [[first(collective)[framework] for _, collective in both] for framework in pair]
     rows = [
         ["*asynchronous*", *(_asynchronous(own) for own in every)],
@@ -67,7 +67,7 @@ def _refusals(own: Sequence[Facts]) -> str:
 def _section(pair: Pair, sheet: Sheet, collective: str) -> str:
     every = [first(collective)[framework] for framework in pair]
     blocks = [_code(sheet, collective, one) for one in every]
-    rows = [[f"*{subject}*", *(one.rows[subject] for one in every)] for subject in _differing(every)]
+    rows = [[f"*{subject}*", *(one.rows[subject] for one in every)] for subject in _differences(every)]
     titles = [FRAMEWORKS[framework].title for framework in pair]
     told = table(["", *titles], rows) if rows else "The same, but for the names.\n"
     notes = [f"{FRAMEWORKS[framework].title}: {note}" for framework in pair for note in sheet.notes.get(framework, ())]
@@ -78,14 +78,14 @@ def _section(pair: Pair, sheet: Sheet, collective: str) -> str:
 
 
 def _code(sheet: Sheet, collective: str, one: Facts) -> str:
-    """The call, and the example where it is of this collective."""
+    """Return the call, and the example if it belongs to this collective."""
     code = sheet.examples.get(one.framework) if collective == sheet.collectives[0] else None
     missing = ", not in collshim yet" * one.missing
     return f"{FRAMEWORKS[one.framework].title}: `{one.call}`{missing}\n" + (f"\n```python\n{code}```\n" if code else "")
 
 
-def _differing(every: Sequence[Facts]) -> list[str]:
-    """The subjects that both have, with different texts."""
+def _differences(every: Sequence[Facts]) -> list[str]:
+    """Return the subjects that both frameworks have, with different texts."""
     told = [subject for subject in subjects(every) if all(one.rows.get(subject) for one in every)]
     return [one for one in told if one not in EVERYWHERE and every[0].rows[one] != every[1].rows[one]]
 

@@ -1,4 +1,4 @@
-"""Every spelling that is there, run on ranks that are threads: its answers compared, its calls noted."""
+"""Every available spelling, run on ranks that are threads; the answers are compared and the calls recorded."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SECONDS = 60.0  # for all spellings on all ranks
 
 
 def plain(binding: Binding) -> Case:
-    """The case that facts are read off: the plainest that the spelling admits."""
+    """Return the case that facts are read from: the plainest that the spelling admits."""
     return case(binding.collective, binding.admits.reduce_ops[0])
 
 
 def telling(binding: Binding) -> Case:
-    """The case in which the call says all that it can: no argument has its default."""
+    """Return the case in which the call shows most: no argument has its default."""
     admits, asked = binding.admits, plain(binding)
     if admits.axes or admits.split_axes:
         asked = replace(asked, axis=int(admits.axes), split_axis=int(admits.split_axes))
@@ -38,7 +38,7 @@ def telling(binding: Binding) -> Case:
 
 @cache
 def calls() -> dict[str, Notes]:
-    """How every spelling that is there makes its call, by the binding's name.
+    """Return how every available spelling makes its call, by the binding's name.
 
     Raises:
         AssertionError: an adapter does not do what its binding says.
@@ -53,12 +53,12 @@ def calls() -> dict[str, Notes]:
 
 
 def _run_every() -> tuple[list[str], dict[str, Notes]]:
-    """On one rank: what differs from what is expected, and how the calls were made."""
+    """Run every spelling on one rank; return the differences from the expected answers, and the calls."""
     wrong, notes, memory = list[str](), dict[str, Notes](), dict[Any, Any]()
     for binding in _there():
         for asked in (plain(binding), telling(binding)):
             place = _place(binding, memory)
-            wrong += _differing(binding, asked, place)
+            wrong += _compare(binding, asked, place)
             notes[binding.name] = place.notes
     return wrong, notes
 
@@ -72,6 +72,6 @@ def _place(binding: Binding, memory: dict[Any, Any]) -> Noting:
     return Noting(here.rank, here.size, PREFIX, memory=memory, watched=watched(binding))
 
 
-def _differing(binding: Binding, asked: Case, place: Noting) -> Iterator[str]:
+def _compare(binding: Binding, asked: Case, place: Noting) -> Iterator[str]:
     answer = binding.answer(place, asked)
     return (sentence(binding, asked, place.rank, one) for one in differences(binding, asked, place.rank, answer))

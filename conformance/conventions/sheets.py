@@ -1,4 +1,4 @@
-"""The pages of ``docs/differences/``: what they are about. Examples and notes are the spellings' own."""
+"""The subjects of the pages of ``docs/differences/``; examples and notes belong to the spellings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Sheet:
     """One page.
 
     Attributes:
-        name: of the page's file.
-        collectives: the collectives that it is about, by the suite's names.
+        name: the name of the page's file.
+        collectives: the collectives that the page describes, by the suite's names.
         says: what the collective does, in a sentence or two.
-        title: of the page, where it is not its name.
-        lacking: for frameworks that have none of these, what is said of that.
+        title: the title of the page, if it is not its name.
+        lacking: a note for each framework that has none of these collectives.
     """
 
     name: str
@@ -30,18 +30,18 @@ class Sheet:
 
     @property
     def examples(self) -> dict[str, str]:
-        """By framework; those that have none are not there."""
-        return {one.framework.name: one.example for one in self._shown() if one.example}
+        """The examples by framework, for frameworks that have one."""
+        return {one.framework.name: one.example for one in self._representatives() if one.example}
 
     @property
     def notes(self) -> dict[str, tuple[str, ...]]:
-        """By framework, what its user must know who leaves it or comes to it."""
-        notes = {one.framework.name: one.notes for one in self._shown() if one.notes}
+        """The notes by framework, for users who leave it or move to it."""
+        notes = {one.framework.name: one.notes for one in self._representatives() if one.notes}
         notes |= {framework: (note,) for framework, note in self.lacking.items()}
         return {framework: notes[framework] for framework in FRAMEWORKS if framework in notes}
 
-    def _shown(self) -> list[Binding]:
-        """The first spelling of each framework that has an example or notes; others are forms of it."""
+    def _representatives(self) -> list[Binding]:
+        """Return the first spelling of each framework that has an example or notes; others are forms of it."""
         spellings = [one for one in bindings() if one.collective in self.collectives and (one.example or one.notes)]
         return list({one.framework.name: one for one in reversed(spellings)}.values())[::-1]
 
@@ -104,5 +104,5 @@ _SHEETS = (
 
 
 def sheets() -> tuple[Sheet, ...]:
-    """Every page's, in the order in which they are listed."""
+    """Return the sheets of all pages, in the order in which they are listed."""
     return _SHEETS

@@ -30,12 +30,12 @@ NOTHING = "–"
 
 @cache
 def spellings(collective: str) -> tuple[Facts, ...]:
-    """Every spelling of a collective."""
+    """Return every spelling of a collective."""
     return tuple(of_collective(collective))
 
 
 def first(collective: str) -> dict[str, Facts]:
-    """Each framework's spelling that represents its others: the first that is implemented, else the first of all."""
+    """Return the spelling that represents each framework: its first that is implemented, else its first of all."""
     found = {}
     for framework in FRAMEWORKS:
         own = sorted((one for one in spellings(collective) if one.framework == framework), key=lambda one: one.missing)
@@ -45,13 +45,13 @@ def first(collective: str) -> dict[str, Facts]:
 
 
 def calls(collective: str) -> str:
-    """The table of the frameworks' calls."""
+    """Return the table of the frameworks' calls."""
     every = first(collective)
-    return table(["", "call"], [[FRAMEWORKS[framework].title, _said(one)] for framework, one in every.items()])
+    return table(["", "call"], [[FRAMEWORKS[framework].title, _call_cell(one)] for framework, one in every.items()])
 
 
 def compared(collective: str) -> str:
-    """The table of what the frameworks' calls do: a column for each, a row for each subject."""
+    """Return the table that compares the frameworks' calls: a column for each, a row for each subject."""
     every = list(first(collective).values())
     rows = [[f"*{subject}*", *(one.rows.get(subject) or NOTHING for one in every)] for subject in subjects(every)]
     recorded = ["*recorded calls*", *(one.evidence.short for one in every)]
@@ -59,9 +59,9 @@ def compared(collective: str) -> str:
 
 
 def subjects(every: Sequence[Facts]) -> list[str]:
-    """The subjects that have a text, in their order."""
+    """Return the subjects that have a text, in their order."""
     return [subject for subject in ORDER if any(one.rows.get(subject) for one in every)]
 
 
-def _said(one: Facts) -> str:
+def _call_cell(one: Facts) -> str:
     return f"`{one.call}`" + (", which collshim does not have yet" if one.missing else "")

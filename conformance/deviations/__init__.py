@@ -1,12 +1,12 @@
-"""Where an adapter is known to differ from what was recorded: one file per framework, a reason for each.
+"""The known differences of adapters from the recordings: one file per framework, with a reason for each.
 
     [[deviation]]
     reason = "gloo leaves partial sums in the buffers of ranks other than dst; here they are left alone"
     cases = ["reduce/to 0@2", "reduce/to 0@3"]
 
-A case is named by its id and the sizes of its worlds, without wildcards: "reduce/to 0@2,3". One that agrees after all
-fails the run, and so does a name that no recording has. "Not implemented" is no deviation: what does not resolve is
-missing, and counted apart.
+A case is named by its id and the sizes of its worlds, without wildcards: "reduce/to 0@2,3". The run fails if a declared
+case agrees after all, or names no recording. A function that is not implemented is not a deviation: a path that does
+not resolve is missing, and is counted separately.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ FOLDER = Path(__file__).parent
 
 @cache
 def declared(framework: str) -> dict[str, str]:
-    """The reason of each declared deviation, by the name of its recording.
+    """Return the reason of each declared deviation, by the name of its recording.
 
     Raises:
-        ValueError: a recording is named twice, or without a reason.
+        ValueError: a recording is declared twice or without a reason.
     """
     path = FOLDER / f"{framework}.toml"
     found: dict[str, str] = {}
@@ -49,7 +49,7 @@ def _entries(path: Path) -> list[dict[str, Any]]:
 
 
 def _names(cases: list[str]) -> list[str]:
-    """One name for each size: "a/b@2,3" is "a/b@2" and "a/b@3"."""
+    """Return one name for each size: "a/b@2,3" is "a/b@2" and "a/b@3"."""
     names = []
     for case in cases:
         id, _, sizes = case.rpartition("@")

@@ -1,7 +1,7 @@
-"""``collshim faults``: score collshim, torch beside it, or another module or backend.
+"""``collshim faults``: score collshim, torch for comparison, or another module or backend.
 
-With names of programs, those alone. The exit code is 1 where what is asked misses a class of faults, fails a twin or
-loses a rank to a signal; torch's own ways, which are there to be compared with, are left out of it.
+With names of programs, only those are run. The exit code is 1 if the subject misses a class of faults, fails a twin or
+loses a rank to a signal; torch's own ways of running, which serve as a comparison, do not count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from collshim import ArgumentError, ArgumentValueError
 from collshim.conformance.faults.job import NotStartedError
-from collshim.conformance.faults.page import merged, page
+from collshim.conformance.faults.page import merge, page
 from collshim.conformance.faults.program import Program, programs
 from collshim.conformance.faults.rank import FACES, face_of
 from collshim.conformance.faults.report import record, show
@@ -23,7 +23,7 @@ from collshim.conformance.subject import over
 
 
 def start(options: argparse.Namespace) -> int:
-    """Run what is asked; the exit code."""
+    """Run the programs; return the exit code."""
     programs_by_name = {program.name: program for program in programs()}
     unknown = [name for name in options.names if name not in programs_by_name]
     if unknown:
@@ -33,10 +33,10 @@ def start(options: argparse.Namespace) -> int:
     ]
     faces = _faces(options)
     try:
-        results = _scored(selection, faces, options.jobs)
+        results = _score(selection, faces, options.jobs)
     except NotStartedError as error:
         first, *_, last = str(error).strip().splitlines()
-        raise ArgumentError(f"nothing can be asked: {first} {last}") from error
+        raise ArgumentError(f"no program can be run: {first} {last}") from error
     if options.texts:
         _print_texts(results)
     show(results, faces)
@@ -44,15 +44,15 @@ def start(options: argparse.Namespace) -> int:
         write_json(options.json, list(map(record, results)))
     if options.write is not None:
         before = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
-        write(options.write, merged(page(results, faces), before))
+        write(options.write, merge(page(results, faces), before))
     return 0 if reached(results, faces) else 1
 
 
 def _faces(options: argparse.Namespace) -> Sequence[str]:
-    """The ways of running the programs: those that are named, and the module's or the backend's."""
+    """Return the ways of running the programs: those that are named, and the module's or the backend's."""
     if not (options.adapter or options.backend):
         if options.registers:
-            raise ArgumentError(f"--import is {options.registers}, and there is no --backend that it would register")
+            raise ArgumentError(f"--import is {options.registers}, and there is no --backend for it to register")
         return options.faces or list(FACES)
     subject = over(options.backend or "gloo", options.adapter, options.registers)
     readiness.find_modules_here()
@@ -60,7 +60,7 @@ def _faces(options: argparse.Namespace) -> Sequence[str]:
     return [*(options.faces or ()), face_of(subject.module, subject.backend, options.registers or "")]
 
 
-def _scored(selection: Sequence[Program], faces: Sequence[str], jobs: int) -> list[Result]:
+def _score(selection: Sequence[Program], faces: Sequence[str], jobs: int) -> list[Result]:
     total = sum(program.runs_on(face) for program in selection for face in faces)
     count = 0
 

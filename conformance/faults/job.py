@@ -1,4 +1,4 @@
-"""All ranks of one run of a program: started, read until they have ended or their time is over, and ended."""
+"""All ranks of one run of a program: started, read until they end or run out of time, and ended."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from collshim.conformance.forkserver import context
 from collshim.transports.rendezvous.serving import serve_store
 
 _LEAVING = 5.0
-"""Seconds that a process gets to end after its ranks have reported how they ended."""
+"""Seconds that a process may take to end after its ranks have reported how they ended."""
 
 _STARTS = 4
-"""How often a run is begun whose ranks cannot make their world."""
+"""How often a run is started if its ranks cannot make their world."""
 
 _CHILDREN = threading.Lock()
-"""Held where a process starts or is closed: in Python 3.10 the one looks at what the other takes apart."""
+"""Held while a process is started or closed: in Python 3.10 a start inspects what a close takes apart."""
 
 
 class NotStartedError(RuntimeError):
@@ -28,12 +28,12 @@ class NotStartedError(RuntimeError):
 
 
 class Run(NamedTuple):
-    """What became of a run.
+    """The outcome of a run.
 
     Attributes:
-        endings: how the program ended, by rank; a rank that died or hung has none.
-        signals: the signal that ended a rank's process, by rank; ours are not counted.
-        lingering: ranks whose program had ended and whose process had not, seconds later.
+        endings: how the program ended, by rank; a rank that died or hung has no entry.
+        signals: the signal that ended a rank's process, by rank, except signals from this process.
+        lingering: ranks whose program had ended but whose process was still running seconds later.
     """
 
     endings: dict[int, Ending]
@@ -45,14 +45,14 @@ def run(face: str, name: str, part: str, *, deadline: float, patience: float) ->
     """Run one part of a program on all ranks.
 
     Args:
-        face: the way of running it, of ``rank.FACES``.
-        name: the program.
+        face: the way of running it, one of ``rank.FACES``.
+        name: the name of the program.
         part: "fault" or "twin".
         deadline: seconds that a wait in a collective may take.
-        patience: seconds after the start of its last rank at which what has not ended counts as hung.
+        patience: seconds after the start of the last rank at which a rank that has not ended counts as hung.
 
     Raises:
-        NotStartedError: ranks could not make a world, several times.
+        NotStartedError: ranks failed several times to make a world.
     """
     failures = 0
     while True:
@@ -114,7 +114,7 @@ class _Processes:
         return self._result()
 
     def _receives(self, end: Connection) -> bool:
-        """Whether more may come from this end."""
+        """Receive a message; return whether more may come from this end."""
         try:
             rank, ending = end.recv()
         except (EOFError, ConnectionError):

@@ -1,4 +1,4 @@
-"""The options of ``collshim faults``, apart from what it needs to run."""
+"""The options of ``collshim faults``, in a module that does not import what the command needs to run."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_backend(parser)
     parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 1), help="programs at once")
     parser.add_argument("--texts", action="store_true", help="print every rank's error")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what came of every program to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result of every program to this file")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables to this page, docs/faults.md")

@@ -18,7 +18,7 @@ from collshim.conformance.reporting.markdown import bullets, table
 EXAMPLE = "op_other_collective"
 
 INJECTED = "## Faults at any moment"
-"""What the part of the page opens with that tests/robustness/injection writes."""
+"""The heading of the part of the page that tests/robustness/injection writes."""
 
 _HEAD = f"""# Faults
 
@@ -26,7 +26,7 @@ _HEAD = f"""# Faults
 written once against the names of `torch.distributed`. `make faults` runs each of them through collshim, with ranks
 as threads and as processes, and on `torch.distributed` over gloo with and without `TORCH_DISTRIBUTED_DEBUG=DETAIL`;
 `collshim faults NAME ...` runs some, `--texts` prints every rank's error. `make faults`
-fails where collshim misses its goal: every class caught on both transports, no twin that fails, no rank killed by a
+fails if collshim misses its goal: every class caught on both transports, no twin that fails, no rank killed by a
 signal, every rank informed within {SLACK:g} s after the deadline. `--adapter MODULE` and `--backend NAME` score a
 module or a backend of your own: see [conformance](conformance.md#9-programs-that-are-wrong).
 
@@ -35,20 +35,21 @@ module or a backend of your own: see [conformance](conformance.md#9-programs-tha
 A program's header names the class of the fault, the ranks to blame and the ranks that must learn of it, and marks the
 wrong line. Only the scorer reads it. A wait may take {DEADLINE:g} s in every program.
 
-- *Detected*: every rank that must learn of it got an error from the library. Not so: one went on with what it had
-  (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal, which is named.
+- *Detected*: every rank that must learn of it got an error from the library. A fault is not detected if a rank went on
+  with what it had (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal, which is
+  named.
 - *Ranks named*: who is wrong cannot always be known from within, so the error's text on each rank that is not itself
-  to blame must name every rank that is; where two calls contradict each other, it may name both.
-- *Line shown*: file and line of the wrong call stand in an error's text; or, where the ranks are named, in the
-  traceback of a rank that is to blame.
+  to blame must name every rank that is; if two calls contradict each other, it may name both.
+- *Line shown*: file and line of the wrong call are in an error's text; or, if the ranks are named, in the traceback of
+  a rank that is to blame.
 - *False alarms*: twins that did not end well on every rank.
 
-A tick stands for all of the first three in time. Where it is missing, *no rank* and *no line* say what was.
+A tick means that all of the first three were met in time. Otherwise *no rank* and *no line* say which was not.
 """
 
 
 def page(results: Sequence[Result], faces: Sequence[str]) -> str:
-    """The page's text."""
+    """Return the page's text."""
     titles = ("", *faces)
     parts = [
         _HEAD,
@@ -66,8 +67,8 @@ def page(results: Sequence[Result], faces: Sequence[str]) -> str:
     return "\n".join(parts)
 
 
-def merged(text: str, before: str) -> str:
-    """This text, and what the page that was there ``before`` has of faults at any moment."""
+def merge(text: str, before: str) -> str:
+    """Append to ``text`` what the page ``before`` says of faults at any moment."""
     _, heading, rest = before.partition(INJECTED)
     return f"{text}\n{heading}{rest}" if heading else text
 

@@ -1,10 +1,10 @@
 """A program of ``programs/``: its header, which only the scorer reads, and its two functions, which ranks run.
 
 A program is a function that is wrong, and its twin, the function of that name and ``_twin``. The first one's docstring
-opens with ``class: what is wrong``, then one field a line: ``blame``, the ranks that are wrong; and where they differ
-from the usual ``told``, the ranks that must get an error (all that live); ``dead``, those that end themselves;
+opens with ``class: what is wrong``, followed by one field per line: ``blame``, the ranks that are wrong; if they differ
+from the default, ``told``, the ranks that must get an error (all that live), and ``dead``, those that end themselves;
 ``options``, collshim's options that are switched on; ``on``, the only ways of running it; ``limit``, why no check can
-see it; ``twin``, the twin where it is another program's too. The wrong lines carry a mark.
+see it; ``twin``, the twin if it belongs to another program too. The wrong lines carry a mark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parent / "programs"
 SIZE = 3
-"""Ranks of every program: the fewest of which one is in the minority."""
+"""The number of ranks of every program: the fewest in which one rank is in the minority."""
 
 PARTS = ("fault", "twin")
 _MARK = "# <- here"
@@ -30,17 +30,17 @@ class Program:
     """One fault and its corrected twin.
 
     Attributes:
-        name: the name of the function that is wrong.
+        name: the name of the faulty function.
         twin: the name of the corrected one.
-        file: the name under which error texts and tracebacks know the file of both.
+        file: the name of their file in error texts and tracebacks.
         fault: the class of the fault.
         summary: what is wrong, in words.
         blame: the ranks that are wrong.
         told: the ranks that must get an error.
         dead: the ranks that end themselves.
         options: names of collshim's options that the program runs with.
-        on: the ways of running it that mean something; none for all.
-        limit: why no check of calls can see it; empty where one can.
+        on: the ways of running it that make sense; empty for all.
+        limit: why no check of calls can see it; empty if one can.
         lines: the numbers of the wrong lines.
     """
 
@@ -58,14 +58,14 @@ class Program:
     lines: tuple[int, ...]
 
     def runs_on(self, face: str) -> bool:
-        """Whether the program means something where ranks are ``face``."""
+        """Check whether the program makes sense if ranks are ``face``."""
         return not self.on or face in self.on
 
     def function(self, part: str) -> Callable[[Any], None]:
-        """Its ``fault`` or ``twin``, which takes ``torch.distributed`` or what stands in for it.
+        """Return its ``fault`` or ``twin``, which takes ``torch.distributed`` or its replacement.
 
-        Compiled under the file's bare name: installed, the file lies within collshim, whose own lines error texts
-        leave out; a user's script does not.
+        It is compiled under the file's bare name: once installed, the file lies within collshim, whose own lines are
+        left out of error texts, unlike those of a user's script.
         """
         namespace: dict[str, Any] = {"__name__": self.file.removesuffix(".py")}
         exec(compile((FOLDER / self.file).read_text(encoding="utf-8"), self.file, "exec"), namespace)
@@ -74,12 +74,12 @@ class Program:
 
 
 def read(name: str) -> Program:
-    """The program of this name."""
+    """Return the program of this name."""
     return next(program for program in programs() if program.name == name)
 
 
 def programs() -> list[Program]:
-    """Every program, class by class in the order of names."""
+    """Return every program, class by class in the order of names."""
     return sorted((program for path in FOLDER.glob("*.py") for program in _of_file(path)), key=place)
 
 
@@ -88,7 +88,7 @@ def _of_file(path: Path) -> Iterator[Program]:
     marked = [number for number, line in enumerate(source.splitlines(), 1) if line.endswith(_MARK)]
     functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     for name, function in functions.items():
-        if not name.endswith(_TWIN) and not name.startswith("_"):  # a helper of several programs
+        if not name.endswith(_TWIN) and not name.startswith("_"):  # skip helpers of several programs
             lines = range(function.lineno, (function.end_lineno or 0) + 1)
             program = _program(path.name, function, tuple(number for number in marked if number in lines))
             if program.twin not in functions:
@@ -97,7 +97,7 @@ def _of_file(path: Path) -> Iterator[Program]:
 
 
 def _program(file: str, function: ast.FunctionDef, lines: tuple[int, ...]) -> Program:
-    """What the function's header says of it."""
+    """Read the function's header."""
     name = function.name
     head, *rest = (ast.get_docstring(function) or "").splitlines() or [""]
     fault, _, summary = head.rstrip(".").partition(": ")
@@ -122,7 +122,7 @@ def _program(file: str, function: ast.FunctionDef, lines: tuple[int, ...]) -> Pr
 
 
 def place(program: Program) -> tuple[bool, str, str]:
-    """The place of a program among the others: those that no check can see come last."""
+    """Return the sort key of a program: those that no check can see come last."""
     return bool(program.limit), program.fault, program.name
 
 

@@ -1,4 +1,4 @@
-"""One rank of a run: the program's function, in a world that is made as a script would make it, and how it ended."""
+"""One rank of a run: executes the program's function in a world made as a script would make it, and reports its end."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _REGISTERING = "collshim.torch.distributed"
 
 
 def face_of(module: str, backend: str, registers: str = "") -> str:
-    """The way of running a program on another module, over a backend, with what registers it."""
+    """Return the way of running a program on another module, over a backend, with the module that registers it."""
     return _PARTS.join([module, backend, registers]).rstrip(_PARTS)
 
 
 def is_judged(face: str) -> bool:
-    """Whether misses count: torch's own ways are there to be compared with."""
+    """Check whether misses count: torch's own ways serve only as a comparison."""
     return face not in _OF_TORCH
 
 
@@ -50,7 +50,7 @@ PATIENCE = timedelta(seconds=60)
 
 
 class Task(NamedTuple):
-    """What one process runs: for threads all ranks, else one."""
+    """The work of one process: all ranks as threads, or one rank."""
 
     face: str
     name: str
@@ -64,11 +64,11 @@ class Ending(NamedTuple):
     """How the program ended on a rank.
 
     Attributes:
-        error: the name of what it raised; empty where it returned.
-        text: what the error says.
-        told: whether a library raised it, not the program itself; collshim's own errors alone where collshim runs.
-        lines: lines of the program that its traceback passes.
-        started, ended: when, in seconds of the machine's monotonic clock.
+        error: the name of the exception's class; empty if it returned.
+        text: the text of the exception.
+        told: whether a library raised it, not the program itself; if collshim runs, whether collshim raised it.
+        lines: lines of the program in its traceback.
+        started, ended: times in seconds of the machine's monotonic clock.
     """
 
     error: str
@@ -80,13 +80,13 @@ class Ending(NamedTuple):
 
 
 Message = tuple[int, Ending | str | None]
-"""A rank, and None when the program starts on it, its ending when it has ended, a text where it never started."""
+"""A rank, with None when the program starts on it, its ending when it has ended, or a text if it never started."""
 
 Send = Callable[[Message], None]
 
 
 def main(task: Task, end: Connection) -> None:
-    """One process of a run."""
+    """Run one process of a run."""
     _mute()
     torch.set_num_threads(1)
     lock = threading.Lock()
@@ -100,7 +100,7 @@ def main(task: Task, end: Connection) -> None:
     except Exception:
         send((task.rank, traceback.format_exc()))
         raise
-    atexit._run_exitfuncs()  # a script's end runs them, an end of multiprocessing's does not in every Python
+    atexit._run_exitfuncs()  # a script's end runs them; in some Pythons the end of a multiprocessing child does not
     os._exit(code)
 
 
@@ -111,7 +111,7 @@ def _run(task: Task, send: Send) -> int:
 
 
 def _mute() -> None:
-    """Discard what ranks print: their errors are sent to the scorer."""
+    """Discard the output of ranks; their errors are sent to the scorer."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout.fileno(), sys.stderr.fileno()):
         os.dup2(nowhere, stream)
@@ -142,17 +142,17 @@ def _run_process(task: Task, program: Program, send: Send) -> int:
     prefix_store = PrefixStore("world", store)
     dist.init_process_group(backend, store=prefix_store, rank=task.rank, world_size=SIZE, timeout=deadline)
     function = program.function(task.part)
-    _barrier(store, "started")  # behind the program's imports, which may take seconds
+    _barrier(store, "started")  # after the program's imports, which may take seconds
     try:
         _execute(dist, function, program, task, task.rank, send)
     except BaseException as error:  # sent already
-        sys.last_value = error  # as the interpreter keeps what nobody caught
+        sys.last_value = error  # as the interpreter does for an uncaught exception
         return 1
     return 0
 
 
 def _library(face: str) -> tuple[Any, str]:
-    """The module with the functions, and the backend that it is started with."""
+    """Return the module with the functions, and the backend that it is started with."""
     if face == PROCESSES:
         return import_module(_REGISTERING), "gloo"
     if face in _OF_TORCH:
@@ -178,7 +178,7 @@ def _barrier(store: Store, name: str) -> None:
 
 
 def _execute(dist: Any, function: Callable[[Any], None], program: Program, task: Task, rank: int, send: Send) -> None:
-    """Run the function; an exception is sent to the scorer and goes on its way, as out of a script."""
+    """Run the function; an exception is sent to the scorer and propagates, as out of a script."""
     send((rank, None))
     start = time.monotonic()
     try:
@@ -201,7 +201,7 @@ def _ending(error: BaseException, program: Program, task: Task, start: float) ->
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether collshim raised it; torch's C++ hands an error on as a RuntimeError with its class in the text."""
+    """Check whether collshim raised it; torch's C++ converts an error to a RuntimeError with its class in the text."""
     if isinstance(error, collshim.CollshimError):
         return True
     kinds = (collshim.MismatchError, collshim.DeadlineError, collshim.PeerError, collshim.BrokenCommunicatorError)

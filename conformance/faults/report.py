@@ -1,4 +1,4 @@
-"""What the scorer reports: rows of words, for a terminal and for a page."""
+"""The scorer's results as rows of words, for a terminal and for a page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from collshim.conformance.reporting.terminal import print_table
 NOT_THERE = "·"
 
 _LONG = 300
-"""Characters after which a line about a miss is cut; ``--texts`` prints all."""
+"""The number of characters after which a line about a miss is cut; ``--texts`` prints all."""
 
 
 def show(results: Sequence[Result], faces: Sequence[str]) -> None:
-    """Print both tables, what was missed, and the line of counts."""
+    """Print both tables, the misses, and the line of counts."""
     print_table(("", *faces), fault_rows(results, faces))
     print_table(("", *faces), count_rows(results, faces))
     for line in [*misses(results), summary(results, faces)]:
@@ -27,7 +27,7 @@ def show(results: Sequence[Result], faces: Sequence[str]) -> None:
 
 
 def fault_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
-    """A row per program, under a row with its class alone; a column per way of running."""
+    """Return a row per program, under a row with only its class; a column per way of running."""
     results_by_cell = {(result.program.name, result.face): result for result in results}
     programs = sorted({result.program for result in results}, key=place)
     rows: list[Row] = []
@@ -53,7 +53,7 @@ def _text(result: Result) -> str:
 
 
 def count_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
-    """A row per thing that is counted, a column per way of running."""
+    """Return a row per count, a column per way of running."""
     tallies = [tally(results, face) for face in faces]
     return [
         ("fault detected", *(f"{counts.detected} of {counts.programs}" for counts in tallies)),
@@ -68,7 +68,7 @@ def count_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
 
 
 def summary(results: Sequence[Result], faces: Sequence[str]) -> str:
-    """One line: what collshim, or the module that is asked, reached."""
+    """Return one line on what collshim, or the module under test, achieved."""
     judged = [face for face in faces if is_judged(face)]
     if not judged:
         return f"{len(results)} runs, all of torch itself"
@@ -86,7 +86,7 @@ def summary(results: Sequence[Result], faces: Sequence[str]) -> str:
 
 
 def misses(results: Sequence[Result]) -> Iterator[str]:
-    """What it missed, with what it said instead."""
+    """Yield the misses, each with the error that was raised instead."""
     for result in results:
         is_fair = result.caught or (result.program.limit and not result.score.killed)
         if is_judged(result.face) and not (is_fair and not result.alarm):
@@ -100,7 +100,7 @@ def _cut(line: str) -> str:
 
 
 def record(result: Result) -> dict[str, object]:
-    """What came of a program, for other programs to read."""
+    """Return the result of a program as plain data."""
     score = result.score
     return {
         "program": result.program.name,

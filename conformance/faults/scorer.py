@@ -1,4 +1,4 @@
-"""Runs every program and its twin in every way of running, and counts."""
+"""Runs every program and its twin in every way of running, and counts the results."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Result:
     """One program in one way of running it.
 
     Attributes:
-        score: what the fault was worth.
-        alarm: what went wrong with its twin; empty where it passed.
+        score: the score of the fault.
+        alarm: what went wrong with its twin; empty if it passed.
     """
 
     program: Program
@@ -34,7 +34,7 @@ class Result:
 
     @property
     def caught(self) -> bool:
-        """Whether the fault was reported as it should be."""
+        """Whether the fault was reported as required."""
         return self.score.caught(DEADLINE)
 
 
@@ -43,14 +43,14 @@ class Tally:
     """The counts of one way of running; programs whose fault no check can see are left out.
 
     Attributes:
-        programs: how many programs mean something there.
-        detected, named, shown: of how many the fault was detected, the ranks named, the line shown.
-        in_text: of how many the line is in the error's text.
-        classes: how many classes there are.
-        caught: of how many classes every program was caught.
-        slowest: seconds until every rank knew, at most, among those detected.
-        killed: ranks that a signal ended.
-        alarms: twins that failed.
+        programs: the number of programs that make sense there.
+        detected, named, shown: the numbers with the fault detected, the ranks named, the line shown.
+        in_text: the number with the line in the error's text.
+        classes: the number of classes.
+        caught: the number of classes of which every program was caught.
+        slowest: the most seconds until every rank knew, among detected faults.
+        killed: the number of ranks that a signal ended.
+        alarms: the number of twins that failed.
     """
 
     programs: int
@@ -78,7 +78,7 @@ def score(
     patience: float = PATIENCE,
     report: Callable[[Result], None] = lambda result: None,
 ) -> list[Result]:
-    """Run the programs in these ways, ``jobs`` at once; ``report`` gets each result as it comes."""
+    """Run the programs in these ways, ``jobs`` at once; call ``report`` with each result."""
 
     def result_of(program: Program, face: str) -> Result:
         fault_score = judge(program, run(face, program.name, "fault", deadline=DEADLINE, patience=patience))
@@ -93,7 +93,7 @@ def score(
 
 
 def tally(results: Sequence[Result], face: str) -> Tally:
-    """Count what came of the programs that ran in this way."""
+    """Count the results of the programs that ran in this way."""
     results_of_face = [result for result in results if result.face == face]
     scored_results = [result for result in results_of_face if not result.program.limit]
     scores = [result.score for result in scored_results]
@@ -114,5 +114,5 @@ def tally(results: Sequence[Result], face: str) -> Tally:
 
 
 def reached(results: Sequence[Result], faces: Sequence[str]) -> bool:
-    """Whether the goal was reached in every way of running the programs that is judged."""
+    """Check whether the goal was reached in every way of running that counts."""
     return all(tally(results, face).perfect for face in faces if is_judged(face))

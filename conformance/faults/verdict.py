@@ -1,12 +1,12 @@
-"""What a run is worth: was the fault detected, were the right ranks named and the right line shown, and how soon.
+"""The score of a run: whether the fault was detected, the right ranks named and the right line shown, and how soon.
 
-Who is wrong cannot always be known from within, so a score counts what leads a reader there:
+Who is wrong cannot always be known from within, so a score counts what helps a reader to find out:
 
 - *detected*: every rank that must learn of the fault got an error from the library; none went on with what it had,
   hung, or was ended by a signal;
 - *named*: the error's text on each of them that is not itself to blame names every rank that is;
-- *line*: "text" where an error's text shows file and line of every wrong call; "traceback" where only the traceback
-  does that a blamed rank leaves, and the ranks are named, so that a reader knows which one to open.
+- *line*: "text" if an error's text shows file and line of every wrong call; "traceback" if only the traceback of a
+  blamed rank does, and the ranks are named, so that a reader knows which traceback to open.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _RANKS = re.compile(r"\branks?[ :]*\[?(\d+(?:(?:, | and |,)\d+)*)", re.IGNORECAS
 
 @dataclass(frozen=True)
 class Score:
-    """What one fault was worth in one way of running it.
+    """The score of one fault in one way of running it.
 
     Attributes:
-        outcome: "told"; else what happened instead: "silent", "hang", "SIGABRT", ...
+        outcome: "told", or what happened instead: "silent", "hang", "SIGABRT", ...
         named: whether the right ranks were named.
-        line: "text", "traceback", or "" where the wrong line was not shown.
-        seconds: until every rank knew; None where not all did.
-        killed: ranks' processes that a signal ended, those aside that ended themselves.
-        texts: each rank's error text, with the class of the error before it.
+        line: "text", "traceback", or "" if the wrong line was not shown.
+        seconds: the time until every rank knew; None if some did not.
+        killed: the number of ranks' processes that a signal ended, except those that ended themselves.
+        texts: each rank's error text, preceded by the class of the error.
     """
 
     outcome: str
@@ -56,7 +56,7 @@ class Score:
         return self.outcome == "told"
 
     def caught(self, deadline: float) -> bool:
-        """Whether the error says all that a user needs."""
+        """Check whether the error says all that a user needs."""
         in_time = self.seconds is not None and self.seconds <= deadline + SLACK
         return self.detected and self.named and bool(self.line) and in_time and not self.killed
 
@@ -73,13 +73,13 @@ def judge(program: Program, run: Run) -> Score:
 
 
 def passed(run: Run) -> bool:
-    """Whether a twin ended well on every rank."""
+    """Check whether a twin ended well on every rank."""
     endings = [ending for ending in run.endings.values() if not ending.error]
     return len(endings) == SIZE and not run.signals and not run.lingering
 
 
 def why_not(run: Run) -> str:
-    """Why a twin did not end well, in words."""
+    """Return why a twin did not end well, in words."""
     for rank, ending in sorted(run.endings.items()):
         if ending.error:
             return f"rank {rank}: {ending.error}: {ending.text}"
@@ -88,7 +88,7 @@ def why_not(run: Run) -> str:
 
 
 def ranks_named(text: str) -> set[int]:
-    """The ranks that a text names, as in "rank 1", "Ranks 1, 2" and "ranks [0, 1]"."""
+    """Return the ranks that a text names, as in "rank 1", "Ranks 1, 2" and "ranks [0, 1]"."""
     return {int(number) for match in _RANKS.finditer(text) for number in re.findall(r"\d+", match[1])}
 
 

@@ -1,4 +1,4 @@
-"""A real framework's own arrays, as the kind that bindings call a tensor. Its name is torch's, as in every ``Case``."""
+"""A real framework's own arrays, as the kind that bindings call a tensor. It is named torch, as in every ``Case``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collshim.conformance.recorder.trees import Arrays
 
 
 class Native:
-    """The arrays that the recorder knows a framework by."""
+    """A framework's arrays, through the recorder's ``Arrays``."""
 
     name = "torch"
 
@@ -22,25 +22,25 @@ class Native:
         self._arrays = arrays
 
     def make(self, values: NDArray[Any]) -> Any:
-        """An array of these values and, where the framework has such and there are two axes, of these strides."""
+        """Make an array of these values; with two axes it has their strides too, if the framework supports strides."""
         return self._arrays.make(computable(values), name_of(values.dtype), _layout(values), False)
 
     def read(self, array: Any) -> NDArray[Any]:
-        """The values of ``array`` in memory of their own."""
+        """Copy the values of ``array`` into separate memory."""
         dtype, values = self._arrays.read(array)
         return typed(values, dtype) if dtype == "bfloat16" else np.array(values, order="C")
 
     def holds(self, value: object) -> bool:
-        """Whether ``value`` is an array of the framework's."""
+        """Check whether ``value`` is one of the framework's arrays."""
         return self._arrays.kind(value) == "tensor"
 
     def address(self, array: Any) -> Any:
-        """The memory of ``array``, which equals another where both overlap; some frameworks have no addresses."""
+        """Return the memory of ``array``, equal to any that overlaps it; some frameworks have no addresses."""
         return Memory(array, self._arrays)
 
 
 class Memory:
-    """Where an array lies now; it may be given other memory later."""
+    """The memory of an array now; the array may get other memory later."""
 
     def __init__(self, array: Any, arrays: Arrays) -> None:
         self._array = array.detach() if hasattr(array, "detach") else array
@@ -57,7 +57,7 @@ class Memory:
 
 
 def native(framework: str) -> Kind:
-    """The kind of a framework's own arrays."""
+    """Return the kind of a framework's own arrays."""
     return Torch() if framework == "torch" else Native(dialect(framework).arrays)
 
 

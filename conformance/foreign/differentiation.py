@@ -1,4 +1,4 @@
-"""How a real framework is asked for gradients, where that is not torch's way."""
+"""How a real framework computes gradients, if it does not do so as torch does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.conformance.bindings.differentiation import Weights, outputs
 
 
 def by_tape(place: Any, inputs: Sequence[Any], forward: Callable[[], Tree], weigh: Callable[[], Weights]) -> Tree:
-    """TensorFlow's way, inside a replica: inputs are watched; what is found is put where bindings look for it."""
+    """Differentiate as TensorFlow does, with a tape in a replica; store the gradients where bindings expect them."""
     tf = import_module("tensorflow")
 
     def step() -> Any:
@@ -36,7 +36,7 @@ def by_tape(place: Any, inputs: Sequence[Any], forward: Callable[[], Tree], weig
 def by_transformation(
     place: Any, inputs: Sequence[Any], forward: Callable[[], Tree], weigh: Callable[[], Weights]
 ) -> Tree:
-    """MindSpore's way: the gradient of a function of the inputs, which are the very tensors that ``forward`` uses."""
+    """Differentiate as MindSpore does: a function of the inputs, which are the very tensors that ``forward`` uses."""
     ms = import_module("mindspore")
     held: list[Tree] = []
 
@@ -56,7 +56,7 @@ _WAYS = {"tensorflow": by_tape, "mindspore": by_transformation}
 
 @cache
 def spoken(name: str, prefix: str) -> Binding:
-    """The binding of this name, which differentiates as its framework does."""
+    """Return the binding of this name, which differentiates as its framework does."""
     binding = find(name)
     way = None if prefix else _WAYS.get(binding.framework.name)
     return replace(binding, framework=replace(binding.framework, differentiate=way)) if way else binding

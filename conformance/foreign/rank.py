@@ -1,9 +1,9 @@
 """The main program of a rank: ``rank.py FRAMEWORK PREFIX ADDRESS BACKEND MODULE``.
 
-ADDRESS is the socket where it is asked; PREFIX is where the framework's functions are found, see ``places``, and empty
-where they are the framework's own. BACKEND is torch's, MODULE what registers it; both
-may be empty. Run by its path, under an interpreter that has the framework and no collshim, it
-imports nothing of collshim but the modules that stand alone.
+ADDRESS is the socket on which it receives requests. PREFIX is where the framework's functions are found (see
+``places``), or empty for the framework's own. BACKEND is torch's, and MODULE registers it; both may be empty. Run by
+its path, under an interpreter that has the framework but not collshim, it imports of collshim only the modules that
+stand alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 _NEEDED = ("bindings.rank_context", "cases", "foreign.differentiation", "foreign.wire")
-"""What answering takes of the suite, which takes seconds to import on a busy machine."""
+"""The modules that answering needs; importing them takes seconds on a busy machine."""
 
 
 def alone() -> None:
@@ -37,31 +37,31 @@ def alone() -> None:
 
 
 def main(framework: str, prefix: str, address: str, backend: str, module: str) -> None:
-    """Answer until told to end or the asking process is gone."""
+    """Answer until asked to end or until the asking process is gone."""
     if prefix:
-        with suppress(Exception):  # raised again, and told, where a case asks for it
+        with suppress(Exception):  # raised again, and reported, if a case needs it
             import_module(prefix.partition("=")[2] or "torch")
     else:
-        import_module(framework)  # before calling in, as all that takes long: from then on it is to answer soon
+        import_module(framework)  # slow, so done before connecting: once connected, a rank must answer soon
     if os.environ.get("MS_ROLE") == "MS_SCHED":
-        import_module(framework).communication.init()  # the process that lets MindSpore's ranks meet, and is none
+        import_module(framework).communication.init()  # MindSpore's scheduler, which connects the ranks but is not one
         return
     if module:
         import_module(module)
     for needed in _NEEDED:
         import_module(f"collshim.conformance.{needed}")
     rank, size = _place(framework, prefix)
-    with _connected(address) as pipe:
+    with _connect(address) as pipe:
         threading.Thread(target=_end_with, args=(pipe.fileno(),), daemon=True).start()
         pipe.send(rank)
         with suppress(EOFError, ConnectionResetError, BrokenPipeError):  # the asking process is gone
             _serve(framework, prefix, backend, rank, size, pipe)
     sys.stdout.flush()
-    os._exit(0)  # what a framework does on exit is not what is asked
+    os._exit(0)  # skip what a framework does on exit
 
 
 def _end_with(asker: int) -> None:
-    """End when the asking process is gone, though the framework may wait in its own code for a rank that is gone."""
+    """End this process when the asking one is gone, even if the framework waits in its own code for a lost rank."""
     there = select.poll()
     there.register(asker, getattr(select, "POLLRDHUP", select.POLLHUP))
     there.poll()
@@ -70,7 +70,7 @@ def _end_with(asker: int) -> None:
 
 def _serve(framework: str, prefix: str, backend: str, rank: int, size: int, pipe: Connection) -> None:
     from collshim.conformance.bindings.rank_context import RankContext
-    from collshim.conformance.foreign.wire import packed
+    from collshim.conformance.foreign.wire import pack
 
     if not prefix:
         _speak_natively(framework)
@@ -78,7 +78,7 @@ def _serve(framework: str, prefix: str, backend: str, rank: int, size: int, pipe
     place = RankContext(rank, size, prefix, address, port, backend or "gloo")
     request = pipe.recv()
     while request is not None:
-        pipe.send_bytes(packed(_reply(place, *request)))
+        pipe.send_bytes(pack(_reply(place, *request)))
         request = pipe.recv()
 
 
@@ -94,7 +94,7 @@ def _reply(place: Any, name: str, line: str) -> Any:
 
 
 def _speak_natively(framework: str) -> None:
-    """Let the framework's own tensors be what bindings call a tensor."""
+    """Use the framework's own tensors as the kind that bindings call a tensor."""
     from collshim.conformance.bindings.kinds import KINDS
     from collshim.conformance.foreign.arrays import native
 
@@ -102,7 +102,7 @@ def _speak_natively(framework: str) -> None:
 
 
 def _place(framework: str, prefix: str) -> tuple[int, int]:
-    """The rank of this process and the size of its world, from its launcher's environment."""
+    """Return this process's rank and the size of its world, from its launcher's environment."""
     if prefix:
         return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     from collshim.conformance.recorder.dialects import dialect
@@ -110,7 +110,7 @@ def _place(framework: str, prefix: str) -> tuple[int, int]:
     return dialect(framework).place()
 
 
-def _connected(address: str) -> Connection:
+def _connect(address: str) -> Connection:
     caller = socket.socket(socket.AF_UNIX)
     caller.connect(address)
     return Connection(caller.detach())

@@ -1,7 +1,7 @@
 """Starts the ranks of a real framework, or of another module, and asks them through a socket.
 
-A real framework's ranks are started by its own launcher under any interpreter; a module's by torchrun's variables,
-under this one. They are started again after an answer that leaves a world unusable.
+A real framework's ranks are started by its own launcher, under any interpreter; a module's ranks with torchrun's
+variables, under this one. They are restarted after an answer that leaves a world unusable.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from time import monotonic
 from typing import Any
 
 from collshim.conformance.bindings.answers import Answer, Failure
-from collshim.conformance.foreign.wire import unpacked
+from collshim.conformance.foreign.wire import unpack
 from collshim.conformance.recorder.dialects import Started, dialect
 from collshim.conformance.recorder.jobs import free_port
 
 SCRIPT = Path(__file__).with_name("rank.py")
-START_SECONDS = 120.0  # for all ranks to call in; a framework may take long to import
+START_SECONDS = 120.0  # for all ranks to connect; a framework may take long to import
 _POLL_SECONDS = 0.2
-_EXIT_SECONDS = 1.0  # from the end of a rank's socket to that of its process
-_PEERS_SECONDS = 5.0  # for the others to answer after one has failed
+_EXIT_SECONDS = 1.0  # from the end of a rank's socket to the end of its process
+_PEERS_SECONDS = 5.0  # for the other ranks to answer after one has failed
 _SENT_NOTHING = ("TypeError", "ValueError", "AssertionError", "IndexError", "AttributeError", "MissingFunctionError")
-_NO_KERNEL = "unregistered|Kernel select failed|Create kernelmod|only support"  # found by MindSpore before it sends
+_NO_KERNEL = "unregistered|Kernel select failed|Create kernelmod|only support"  # MindSpore checks these before it sends
 _LOG_CHARACTERS = 1500
 
 Reply = Any  # Answer or Failure
@@ -41,14 +41,14 @@ Request = Any  # a binding's name and a case, or None
 
 @dataclass(frozen=True)
 class Foreign:
-    """What is not collshim's: a real framework, or a module that imitates one.
+    """A subject outside collshim: a real framework, or a module that imitates one.
 
     Attributes:
-        framework: whose dialect is spoken.
-        prefix: where its functions are found, see ``places``; empty for the real framework.
+        framework: the framework whose dialect is spoken.
+        prefix: where its functions are found (see ``places``); empty for the real framework.
         python: the interpreter of the real framework's ranks.
-        backend: what torch's ``init_process_group`` is given; "" for gloo.
-        registers: the module that registers the backend; "" where that needs none.
+        backend: the backend passed to torch's ``init_process_group``; "" for gloo.
+        registers: the module that registers the backend; "" if that needs none.
     """
 
     framework: str
@@ -58,11 +58,11 @@ class Foreign:
     registers: str = ""
 
     def ranks(self, size: int, prefix: str = "") -> ForeignRanks:
-        """Live ranks."""
+        """Return live ranks."""
         return ForeignRanks(size, self)
 
     def started(self, size: int, folder: Path) -> list[Started]:
-        """What is to be started for a world of ``size``."""
+        """Return the processes to start for a world of ``size``."""
         if not self.prefix:
             return dialect(self.framework).command(self.python, size, _WORLDS.get(self.framework, ""), _port(), folder)
         shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_port()), "WORLD_SIZE": str(size)}
@@ -76,7 +76,7 @@ class Foreign:
 
     @property
     def program(self) -> list[str]:
-        """What is run: a file, where there is no collshim to import."""
+        """The program to run: a file, if collshim cannot be imported."""
         return ["-m", f"{__package__}.rank"] if self.prefix else [str(SCRIPT)]
 
 
@@ -85,14 +85,14 @@ _port = free_port
 
 
 def _spoils(framework: str, reply: Reply) -> bool:
-    """Whether a world is not to be used again after such an answer."""
+    """Check whether the world is unusable after such an answer."""
     if not isinstance(reply, Failure) or reply.classes[0] in _SENT_NOTHING:
         return False
     return framework != "mindspore" or re.search(_NO_KERNEL, reply.message) is None
 
 
 class ForeignRanks:
-    """``size`` processes, each with its end of a socket."""
+    """A number of processes, each with its end of a socket."""
 
     def __init__(self, size: int, foreign: Foreign) -> None:
         self._size, self._foreign = size, foreign
@@ -102,7 +102,7 @@ class ForeignRanks:
         self._spoilt = True
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Hand each rank its request; ranks that are not there, or not fit, are started first."""
+        """Send each rank its request; start ranks first if there are none or their world is unusable."""
         if requests[0] is None:
             self._tell(dict.fromkeys(self._pipes))
             return
@@ -113,11 +113,11 @@ class ForeignRanks:
         self._tell({rank: (name, str(case)) for rank, (name, case) in enumerate(requests)})
 
     def replies(self, seconds: float) -> list[tuple[int, Reply]]:
-        """The replies that there are, each with its rank; waits ``seconds`` for the first."""
+        """Return the replies received so far, each with its rank; wait up to ``seconds`` for the first."""
         live = {pipe: rank for rank, pipe in self._pipes.items() if not pipe.closed}
         lost = [rank for rank in range(self._size) if rank not in self._pipes]
         if lost:
-            return [(rank, self._failure("NoAnswer", "did not call in", rank)) for rank in lost]
+            return [(rank, self._failure("NoAnswer", "did not connect", rank)) for rank in lost]
         found = self._read_all(live, seconds)
         if any(isinstance(reply, Failure) for _, reply in found):
             found += self._read_rest(live, {rank for rank, _ in found})
@@ -125,10 +125,10 @@ class ForeignRanks:
         return found
 
     def abandon(self, rank: int, why: str) -> None:
-        """Nothing: a launcher does not name the process of a rank, and the pool replaces ranks that do not answer."""
+        """Do nothing: a launcher does not name a rank's process, and the pool replaces ranks that do not answer."""
 
     def close(self, seconds: float) -> list[str]:
-        """End the processes, and all that they started; none are left."""
+        """End the processes and all that they started; return no names, since none survive."""
         self._end()
         return []
 
@@ -146,7 +146,7 @@ class ForeignRanks:
             listener.listen(self._size)
             for one in self._foreign.started(self._size, folder):
                 self._run(one, address, folder)
-            self._pipes = self._called_in(listener)
+            self._pipes = self._accept_all(listener)
 
     def _run(self, started: Started, address: str, folder: Path) -> None:
         foreign = self._foreign
@@ -164,8 +164,8 @@ class ForeignRanks:
                 )
             )
 
-    def _called_in(self, listener: socket.socket) -> dict[int, Connection]:
-        """The ranks that came in time; all, unless one has ended."""
+    def _accept_all(self, listener: socket.socket) -> dict[int, Connection]:
+        """Return the connections of the ranks that connected in time: of all, unless one has ended."""
         listener.settimeout(_POLL_SECONDS)
         found: dict[int, Connection] = {}
         end = monotonic() + START_SECONDS
@@ -182,7 +182,7 @@ class ForeignRanks:
         return [(live[pipe], self._read(live[pipe], pipe)) for pipe in ready]
 
     def _read_rest(self, live: dict[Connection, int], known: set[int]) -> list[tuple[int, Reply]]:
-        """What the others say after a failure; they may be far behind, in a world that has just begun."""
+        """Read the other ranks' replies after a failure; in a world that has just begun they may be far behind."""
         end = monotonic() + _PEERS_SECONDS
         found: list[tuple[int, Reply]] = []
         while len(found) + len(known) < len(live) and monotonic() < end:
@@ -192,14 +192,14 @@ class ForeignRanks:
 
     def _read(self, rank: int, pipe: Connection) -> Reply:
         try:
-            found: Answer | Failure = unpacked(pipe.recv_bytes())
+            found: Answer | Failure = unpack(pipe.recv_bytes())
         except (EOFError, ConnectionResetError):
             pipe.close()
             return self._failure("ProcessEnded", f"ended{self._exit_code(rank)}", rank)
         return found
 
     def _exit_code(self, rank: int) -> str:
-        """That of a module's rank; a real framework's launcher may start many ranks, or none itself."""
+        """Return the exit code of a module's rank; a real framework's process may be a launcher of many, or no rank."""
         if not self._foreign.prefix:
             return ""
         with suppress(subprocess.TimeoutExpired):
@@ -212,7 +212,7 @@ class ForeignRanks:
         return Failure((name,), f"rank {rank} of {self._size} {what}" + (f"; printed: {printed}" if printed else ""))
 
     def _log(self, pattern: str) -> str:
-        """The end of what was printed; of a module one rank's, of a real framework's ranks all."""
+        """Return the end of the output: one rank's for a module, all ranks' for a real framework."""
         files = sorted(Path(self._folder.name).rglob(pattern)) if self._folder else []
         texts = [path.read_text(errors="replace") for path in files if path.is_file()]
         return "\n".join(texts).strip()[-_LOG_CHARACTERS:]

@@ -1,4 +1,4 @@
-"""Answers as bytes that any two interpreters understand: NumPy's arrays as dtype, shape and memory.
+"""Answers as bytes that any two interpreters understand; NumPy's arrays travel as dtype, shape and memory.
 
 NumPy's own pickles name modules that moved between its releases.
 """
@@ -22,18 +22,18 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def packed(value: Any) -> bytes:
-    """``value`` as bytes."""
+def pack(value: Any) -> bytes:
+    """Encode ``value`` as bytes."""
     buffer = io.BytesIO()
     _Pickler(buffer, PROTOCOL).dump(value)
     return buffer.getvalue()
 
 
-def unpacked(data: bytes) -> Any:
-    """What ``packed`` was given; only for bytes of a process that this one started."""
+def unpack(data: bytes) -> Any:
+    """Decode the bytes of ``pack``; only for bytes from a process that this one started."""
     return pickle.loads(data)
 
 
 def array(dtype: Any, shape: tuple[int, ...], data: bytes) -> NDArray[Any]:
-    """An array in memory of its own."""
+    """Copy the bytes into a new array."""
     return np.frombuffer(data, dtype).reshape(shape).copy()

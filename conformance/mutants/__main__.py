@@ -1,6 +1,6 @@
-"""``python -m collshim.conformance.mutants``: run every mutant; exits with 1 where one is not caught.
+"""``python -m collshim.conformance.mutants``: run every mutant; the exit status is 1 if one is not caught.
 
-With names, or beginnings of names, those alone. ``make mutants`` runs all of them.
+With names, or beginnings of names, only those are run. ``make mutants`` runs all of them.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from collshim.conformance.reporting.files import write
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Hunt what the command line asks for; the exit status."""
-    asked = _parsed(arguments)
+    """Run the mutants that the command line names; return the exit status."""
+    asked = _parse(arguments)
     start = time.monotonic()
     try:
         mutants = _chosen(asked.names)
         if asked.list:
             print("\n".join(f"{mutant.name}: {mutant.fault}" for mutant in mutants))
             return 0
-        verdicts = run_mutants(mutants, jobs=asked.jobs, seconds=asked.seconds, said=_said)
+        verdicts = run_mutants(mutants, jobs=asked.jobs, seconds=asked.seconds, said=_print)
     except (PatchError, LookupError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -42,11 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(verdict.outcome == CAUGHT for verdict in verdicts) else 1
 
 
-def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m collshim.conformance.mutants", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="mutants, by the beginnings of their names; or all")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="mutants, by the beginnings of their names (default: all)"
+    )
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="mutants at once")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="for the suite on one mutant")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of the suite on one mutant")
     parser.add_argument("--list", action="store_true", help="print the mutants' names and faults, and run none")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the table to this page, docs/mutants.md")
     return parser.parse_args(arguments)
@@ -60,7 +62,7 @@ def _chosen(names: Sequence[str]) -> list[Mutant]:
     return [mutant for mutant in every if not names or mutant.name.startswith(tuple(names))]
 
 
-def _said(verdict: Verdict) -> None:
+def _print(verdict: Verdict) -> None:
     print(line(verdict), flush=True)
 
 

@@ -1,9 +1,9 @@
-"""Mutants made by a rule: a comparison that says the opposite, an index that is off by one, a copy that is rounded.
+"""Mutants made by a rule: a comparison is negated, an index is off by one, or a copy is rounded.
 
-Every place in the files that move or compute data is a candidate. Which are taken follows from a hash of the place, so
-that a change elsewhere in the code takes no others; from one file at most one is, and at most one copy.
+Every place in the files that move or compute data is a candidate. A hash of the place decides which are chosen, so that
+a change elsewhere in the code does not change the choice; from each file at most one place and one copy are chosen.
 ``harmless.toml`` names the places where the fault changes nothing that a caller can see, each with the reason; the next
-candidate is taken instead.
+candidate is chosen instead.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ FILES = (
 )
 
 COPYING = ("coalesced.py", "transports/threads/messages.py", "transports/threads/transport.py")
-"""Files of which copies alone are candidates."""
+"""Files in which only copies are candidates."""
 
 _TRANSPORTS = {
     "transports/processes/fingerprint.py": "processes",
@@ -66,7 +66,7 @@ _TRANSPORTS = {
     "transports/threads/messages.py": "threads",
     "transports/threads/transport.py": "threads",
 }
-"""Of the files that one transport alone uses, or one above all."""
+"""The transport of files that only one transport uses, or one more than others."""
 
 _OPPOSITE: dict[type[ast.cmpop], str] = {
     ast.Eq: "!=",
@@ -91,7 +91,7 @@ _HALVED = (
 
 @dataclass(frozen=True, kw_only=True)
 class CodeLocation(Mutant):
-    """A mechanical mutant: ``new`` in the place of ``old``, the ``count``-th such text within its function."""
+    """A mechanical mutant: ``new`` in place of ``old``, the ``count``-th occurrence in its function."""
 
     old: str
     new: str
@@ -99,19 +99,19 @@ class CodeLocation(Mutant):
 
     @property
     def is_copy(self) -> bool:
-        """Whether it is a copy that is rounded."""
+        """Whether the mutant rounds a copy."""
         return self.fault == _ROUNDED
 
-    def applied(self, source: str) -> str:
-        """The text of the file with ``new`` in the place of ``old``."""
+    def apply(self, source: str) -> str:
+        """Return the text of the file with ``new`` in place of ``old``."""
         for place, start, end in _places(self.file, source):
             if place == self:
                 return source[:start] + self.new + source[end:]
-        raise PatchError(f"{self.name}: there is no such place in {self.file}, {self.within}")
+        raise PatchError(f"{self.name}: {self.file}, {self.within} has no such place")
 
 
 def mechanical(count: int = COUNT) -> list[CodeLocation]:
-    """The mutants that are made of the code as it is here: ``count``, and the copies."""
+    """Return the mutants made from the code of this package: ``count`` of them, and the copies."""
     harmless = {entry["name"] for entry in declared_harmless()}
     chosen: dict[str, CodeLocation] = {}
     copies: dict[str, CodeLocation] = {}
@@ -122,13 +122,13 @@ def mechanical(count: int = COUNT) -> list[CodeLocation]:
 
 
 def declared_harmless() -> list[dict[str, Any]]:
-    """The places where the fault changes nothing, each with ``name`` and ``reason``."""
+    """Return the places where the fault changes nothing, each with ``name`` and ``reason``."""
     entries: list[dict[str, Any]] = tomllib.loads(HARMLESS.read_text(encoding="utf-8")).get("harmless", [])
     return entries
 
 
 def candidates() -> list[CodeLocation]:
-    """Every place that could be taken."""
+    """Return every candidate."""
     found = [
         place for file in (*FILES, *COPYING) for place, _, _ in _places(file, (tree.PACKAGE / file).read_text("utf-8"))
     ]
@@ -136,11 +136,11 @@ def candidates() -> list[CodeLocation]:
 
 
 def _places(file: str, source: str) -> Iterator[tuple[CodeLocation, int, int]]:
-    """Every place in a file, and where its text begins and ends."""
+    """Yield every place in a file, with the start and the end of its text."""
     starts = _starts_of_lines(source)
     seen: Counter[tuple[str, str]] = Counter()
     for within, node in _nodes(ast.parse(source), ""):
-        change = _changed(node, source, starts)
+        change = _change(node, source, starts)
         if change is not None:
             start, end, new, fault = change
             old = source[start:end]
@@ -163,7 +163,7 @@ def _places(file: str, source: str) -> Iterator[tuple[CodeLocation, int, int]]:
 
 
 def _nodes(node: ast.AST, within: str) -> Iterator[tuple[str, ast.AST]]:
-    """Every expression inside a function, with the function's name; annotations left out."""
+    """Yield every expression inside a function, with the function's name, except annotations."""
     for name, value in ast.iter_fields(node):
         inner = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, ast.AST)]
         for one in inner if name not in ("annotation", "returns", "decorator_list") else ():
@@ -174,8 +174,8 @@ def _nodes(node: ast.AST, within: str) -> Iterator[tuple[str, ast.AST]]:
             yield from _nodes(one, inside)
 
 
-def _changed(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
-    """Where a place begins and ends, its new text, and what is wrong then."""
+def _change(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
+    """Return the start and the end of a place, its new text, and the fault in words."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         start, end = _span(node, starts)
         left, right = _span(node.left, starts)[1], _span(node.comparators[0], starts)[0]
@@ -183,18 +183,18 @@ def _changed(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, s
         new = f"{source[start:left]} {opposite} {source[right:end]}"
         return start, end, new, f"the comparison says {opposite}"
     if isinstance(node, ast.Subscript):
-        return _shifted(node, source, starts)
-    return _rounded(node, source, starts)
+        return _shift_index(node, source, starts)
+    return _round_copy(node, source, starts)
 
 
-def _rounded(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
+def _round_copy(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "copy_"):
         return None
     (start, end), (first, last) = _span(node, starts), _span(node.args[0], starts)
     return start, end, f"{source[start:first]}{_HALVED}({source[first:last]}){source[last:end]}", _ROUNDED
 
 
-def _shifted(node: ast.Subscript, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
+def _shift_index(node: ast.Subscript, source: str, starts: list[int]) -> tuple[int, int, str, str] | None:
     bounds = [node.slice.lower, node.slice.upper] if isinstance(node.slice, ast.Slice) else [node.slice]
     for bound in bounds:
         if isinstance(bound, ast.Constant) and isinstance(bound.value, int):
@@ -210,9 +210,9 @@ def _span(node: ast.expr, starts: list[int]) -> tuple[int, int]:
 
 
 def _starts_of_lines(source: str) -> list[int]:
-    """Where each line begins, in characters; the code is ASCII, as ``ast`` counts columns in bytes."""
+    """Return the offset of each line in characters; the code is ASCII, because ``ast`` counts columns in bytes."""
     if not source.isascii():
-        raise PatchError("a file to be changed by a rule has characters beyond ASCII")
+        raise PatchError("a file that a rule changes has characters beyond ASCII")
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))

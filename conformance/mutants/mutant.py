@@ -18,13 +18,13 @@ class Mutant(ABC):
     """One fault.
 
     Attributes:
-        name: of the mutant.
-        layer: "engine", "layout", "transports" or "adapters"; "mechanical" where a rule made it.
+        name: the name of the mutant.
+        layer: "engine", "layout", "transports" or "adapters"; "mechanical" if a rule made it.
         file: the file below the package's folder: ``layout.py``, ``oneflow/comm/movement.py``.
         within: the function or method that it is in: ``split``, ``Work.then``; empty for the whole file.
         fault: what goes wrong, in words.
-        collectives: those whose comparison must tell of it; empty for any.
-        transport: the only one that shows it, "threads", "processes" or "unchecked"; empty where several do.
+        collectives: the collectives whose comparison must fail; empty for any.
+        transport: the only one that shows it, "threads", "processes" or "unchecked"; empty if several do.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Mutant(ABC):
         return ".".join(["collshim", *self.file.removesuffix(".py").split("/")]).removesuffix(".__init__")
 
     @abstractmethod
-    def applied(self, source: str) -> str:
-        """The text of the file with the fault in it.
+    def apply(self, source: str) -> str:
+        """Return the text of the file with the fault in it.
 
         Raises:
             PatchError: the fault does not fit this text.
@@ -56,10 +56,10 @@ class Mutant(ABC):
 
 
 def span(source: str, within: str) -> tuple[int, int]:
-    """Where the function, method or class of this name begins and ends in ``source``, in characters.
+    """Return the start and the end of the function, method or class ``within`` in ``source``, in characters.
 
     Raises:
-        PatchError: there is none.
+        PatchError: there is not exactly one such definition.
     """
     if not within:
         return 0, len(source)

@@ -1,4 +1,4 @@
-"""What came of the mutants, as lines for a terminal and as ``docs/mutants.md``."""
+"""The outcomes of the mutants, as lines for a terminal and as ``docs/mutants.md``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Does the conformance suite notice a mistake? Each row below is a small fault tha
 the suite was run on the copy, and the fault counts as caught when a comparison failed whose message names the
 collective. The test that failed passes without the fault, and some other test passes with it.
 
-`make mutants` does it again and fails if one survives; the run below took {minutes} minutes. The patches lie in
+`make mutants` does it again and fails if one survives; the run below took {minutes} minutes. The patches are in
 `conformance/mutants/declared/`; the faults of the table before the last are made by a rule, the places by a seed.
-The suite tells what the five frameworks do. What collshim alone promises (outputs that overlap inputs elsewhere than in
-place, ranks whose input needs no gradient) the engine's own tests hold, and no row is about it.
+The suite checks the behaviour of the five frameworks. Behaviour that collshim alone promises (outputs that overlap
+inputs elsewhere than in place, ranks whose input needs no gradient) is checked by the engine's own tests, and has no
+row here.
 
 {total}
 """
@@ -32,18 +33,18 @@ _TITLES = {
     "mechanical": "Made by a rule",
 }
 _SHOWN = 200
-"""Characters of a message that the page shows."""
+"""The number of characters of a message that the page shows."""
 
 
 def line(verdict: Verdict) -> str:
-    """One verdict for a terminal."""
+    """Return one verdict as a line for a terminal."""
     mark = "✓" if verdict.outcome == CAUGHT else "✗"
     told = _cut(verdict.message) or "no test failed"
     return f"{mark} {verdict.mutant.name}: {verdict.outcome} ({verdict.seconds:.0f} s)\n    {told}"
 
 
 def total(verdicts: Sequence[Verdict]) -> str:
-    """How many of how many, in all and by layer."""
+    """Return how many mutants were caught, in all and by layer."""
     every = Counter(verdict.mutant.layer for verdict in verdicts)
     caught = Counter(verdict.mutant.layer for verdict in verdicts if verdict.outcome == CAUGHT)
     parts = ", ".join(f"{layer} {caught[layer]} of {every[layer]}" for layer in every)
@@ -51,19 +52,19 @@ def total(verdicts: Sequence[Verdict]) -> str:
 
 
 def page(verdicts: Sequence[Verdict], minutes: float) -> str:
-    """``docs/mutants.md``."""
+    """Return the text of ``docs/mutants.md``."""
     tables = "".join(_table(layer, verdicts) for layer in (*LAYERS, "mechanical"))
     return _HEAD.format(minutes=max(1, round(minutes)), total=total(verdicts)) + tables + _left_out()
 
 
 def _table(layer: str, verdicts: Sequence[Verdict]) -> str:
     rows = [_row(verdict) for verdict in verdicts if verdict.mutant.layer == layer]
-    titles = ("mutant", "in", "what goes wrong", "what told of it")
+    titles = ("mutant", "in", "what goes wrong", "what caught it")
     return f"\n## {_TITLES[layer]}\n\n{table(titles, rows)}" if rows else ""
 
 
 def _left_out() -> str:
-    """The places that a rule may not take, see ``harmless.toml``."""
+    """Return the places that a rule may not choose; see ``harmless.toml``."""
     rows = [[f"`{entry['name']}`", entry["reason"]] for entry in declared_harmless()]
     return f"\n## Left out\n\n{table(('place', 'why no case of the suite shows a fault there'), rows)}"
 

@@ -1,7 +1,7 @@
-"""What runs inside a mutant's pytest: picks the tests to run, and writes down which of them saw the mutant, and how.
+"""The plugin in a mutant's pytest: selects the tests to run, and reports which of them noticed the mutant, and how.
 
-The tests of the collectives that must fail come first, after one of another collective; they end as soon as one has
-failed and another has passed. ``--mutant`` names a file with what is asked, written by ``runner``.
+The tests of the collectives that must fail come first, after one of another collective; the run ends as soon as one has
+failed and another has passed. ``--mutant`` names a file with the request, written by ``runner``.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 import pytest
 
 _CORNERS = "test_corner_cases_agree"
-_REFUSED = "test_what_the_framework_refuses_is_refused_alike"
+_REFUSED = "test_refused_cases_agree"
 _DRAWN = "test_drawn_cases_agree"
 _ORDER = (
     (_CORNERS, "threads"),
     (_REFUSED, "threads"),
     (_CORNERS, "processes"),
-    ("test_ranks_that_do_not_compare_their_calls_agree", "unchecked"),
+    ("test_unchecked_ranks_agree", "unchecked"),
     ("test_the_adapter_answers_as_recorded", ""),
     (_REFUSED, "processes"),
     (_DRAWN, "threads"),
     (_DRAWN, "processes"),
 )
-"""The order in which tests are asked: those first that try much in little time."""
+"""The order of the tests: those that try much in little time come first."""
 
 _SAYS = r": .+? is .+?, should be [^\n]*"  # an exception's text may have several lines
 _COMPARED = re.compile(r"^[ \t]*(?P<collective>\w+) through \S+" + _SAYS, re.DOTALL | re.MULTILINE)
@@ -38,7 +38,7 @@ _REPLAYED = re.compile(r"^[ \t]*(?:[\w.]+\.)?(?P<function>\w+)/[^\n]*@\S+" + _SA
 
 @dataclass
 class Seen:
-    """What came of a mutant; ``test`` and ``message`` are those of the comparison that failed."""
+    """The results of a mutant's run; ``test`` and ``message`` are those of the comparison that failed."""
 
     imported: bool = False
     passed: int = 0
@@ -65,7 +65,7 @@ class MutantPlugin:
         self._write()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Those that may see the mutant, with one other in front, and others behind."""
+        """Select the tests that may notice the mutant, with one other before them and the rest after them."""
         if self._controls:
             return
         relevant = sorted(filter(self._may_see, items), key=_haste)
@@ -75,12 +75,12 @@ class MutantPlugin:
         items[:] = [*others[:1], *relevant, *others[1:]]
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """End when there is no more to learn."""
+        """End the run when the outcome is decided."""
         if self._controls or not self.seen.passed:
             if self._told and self._told in _collectives(item):
-                pytest.skip("its collective has told already")
+                pytest.skip("its collective has failed already")
         elif self._told or item not in self._needed:
-            over = "the mutant was told of" if self._told else "what may see the mutant has been run"
+            over = "the mutant was caught" if self._told else "every test that may notice the mutant has run"
             item.session.shouldstop = over
             pytest.skip(over)
 
@@ -88,29 +88,29 @@ class MutantPlugin:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Write down what a test said."""
+        """Report the result of a test."""
         report = yield
         if report.passed and report.when == "call":
             self.seen.passed += 1
         elif report.failed and call.excinfo is not None:
-            self._failed(item, call.excinfo.value)
+            self._record_failure(item, call.excinfo.value)
         self._write()
         return report
 
-    def _failed(self, item: pytest.Item, error: BaseException) -> None:
-        texts = [str(one) for one in _flattened(error)]
+    def _record_failure(self, item: pytest.Item, error: BaseException) -> None:
+        texts = [str(one) for one in _flatten(error)]
         self.seen.failed[item.nodeid] = f"{type(error).__name__}: {texts[0][:300] if texts else error}"
         for named, sentence in (found for text in texts for found in self._sentences(text)):
             if not self._told:
                 self._told, self.seen.test, self.seen.message = named, item.nodeid, sentence
 
     def _sentences(self, text: str) -> Iterator[tuple[str, str]]:
-        """The sentences in which comparisons name a collective that should fail, each with that collective."""
+        """Yield the sentences in which comparisons name a collective that should fail, each with that collective."""
         for found in _COMPARED.finditer(text):
             if self._asks(found["collective"]):
                 yield found["collective"], found[0].strip()
         for found in _REPLAYED.finditer(text):
-            named = [one for one in _spoken(found["function"]) if self._asks(one)]
+            named = [one for one in _collectives_of(found["function"]) if self._asks(one)]
             if named:
                 yield named[0], found[0].strip()
 
@@ -127,12 +127,12 @@ class MutantPlugin:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The file with what is asked."""
+    """Declare the option for the file with the request."""
     parser.addoption("--mutant", type=Path, required=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Import what was changed, and look on from then."""
+    """Import the changed module, and register the plugin."""
     asked = json.loads(Path(str(config.getoption("--mutant"))).read_text(encoding="utf-8"))
     config.pluginmanager.register(MutantPlugin(asked), "mutant-plugin")
 
@@ -159,30 +159,30 @@ def _framework(item: pytest.Item) -> str:
 
 
 def _transports(item: pytest.Item) -> tuple[str, ...]:
-    """What a test's ranks are; those that do not compare their calls are processes too."""
+    """Return a test's transports; unchecked ranks are processes too."""
     transport = _parameters(item).get("transport", "threads")
     return ("unchecked", "processes") if transport == "unchecked" else (transport,)
 
 
 def _collectives(item: pytest.Item) -> set[str]:
-    """The collectives that a test asks; none where it asks all, or nothing."""
+    """Return the collectives that a test asks; an empty set if it asks all or none."""
     parameters = _parameters(item)
     if "binding" in parameters:
         return {parameters["binding"].collective}
     if "several" in parameters:
-        return set(_spoken(parameters["several"][0].asked.id.partition("/")[0].rpartition(".")[2]))
+        return set(_collectives_of(parameters["several"][0].asked.id.partition("/")[0].rpartition(".")[2]))
     if "law" in parameters:
         return {*parameters["first"], *parameters["second"]}
     return {parameters["collective"]} if "collective" in parameters else set()
 
 
-def _spoken(function: str) -> list[str]:
-    """The collectives that a function of this name computes."""
-    from collshim.conformance.bindings import bindings  # a mutant may be in what it imports
+def _collectives_of(function: str) -> list[str]:
+    """Return the collectives that a function of this name computes."""
+    from collshim.conformance.bindings import bindings  # imported late: a mutant may be in one of its imports
 
     return [one.collective for one in bindings() if one.path.rpartition(".")[2] == function]
 
 
-def _flattened(error: BaseException) -> list[BaseException]:
+def _flatten(error: BaseException) -> list[BaseException]:
     inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
-    return [found for one in inner for found in _flattened(one)] if inner else [error]
+    return [found for one in inner for found in _flatten(one)] if inner else [error]

@@ -1,4 +1,4 @@
-"""Runs the mutants: a copy of the package for each, the suite run on the copy, and what came of it."""
+"""Runs the mutants: copies the package for each, runs the suite on the copy, and returns the outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.conformance.mutants.mutant import Mutant
 from collshim.conformance.mutants.suite import Suite
 
 SECONDS = 300.0
-"""For the suite on one mutant; what hangs longer has been caught before that, or survives."""
+"""The time limit of the suite on one mutant; one that hangs longer was caught before, or survives."""
 
 CAUGHT, SURVIVED, SILENT = "caught", "survived", "seen, and no comparison names its collective"
 DEAD, LAME, VOID = "not imported", "no test passes", "the test that caught it fails without it"
@@ -23,13 +23,13 @@ DEAD, LAME, VOID = "not imported", "no test passes", "the test that caught it fa
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a mutant.
+    """The outcome of a mutant.
 
     Attributes:
         mutant: the mutant.
-        outcome: one of the above; ``CAUGHT`` is the only good one.
-        test: the id of the test that told of it, below the suite's folder.
-        message: the line that told of it; where none did, what else was seen.
+        outcome: one of the outcomes above; ``CAUGHT`` is the only good one.
+        test: the id of the test that caught it, below the suite's folder.
+        message: the line that caught it, or else what else failed.
         seconds: how long it took.
     """
 
@@ -47,33 +47,33 @@ def run_mutants(
     seconds: float = SECONDS,
     said: Callable[[Verdict], None] = lambda _: None,
 ) -> list[Verdict]:
-    """What comes of each mutant, in their order, ``jobs`` at once; ``said`` is called with each as soon as it is known.
+    """Run the mutants, ``jobs`` at once, and return their verdicts in order; call ``said`` with each as it is known.
 
-    At the end the tests that caught one are run without any: a test that fails then has caught nothing.
+    At the end the tests that caught a mutant are run without any: one that fails then has caught nothing.
 
     Raises:
         PatchError: a mutant does not fit the code.
     """
     with TemporaryDirectory(prefix="collshim-mutants-") as folder:
-        suite, baseline = Suite(), tree.copied(Path(folder) / "baseline")
+        suite, baseline = Suite(), tree.copy(Path(folder) / "baseline")
 
-        def tried(mutant: Mutant) -> Verdict:
+        def try_mutant(mutant: Mutant) -> Verdict:
             with TemporaryDirectory(dir=folder) as own:
                 verdict = _verdict(mutant, suite, baseline, Path(own), seconds)
             said(verdict)
             return verdict
 
         with ThreadPoolExecutor(jobs) as pool:
-            found = _verdicts(pool, tried, mutants, suite)
-        return _controlled(found, suite, baseline, seconds * 2)
+            found = _verdicts(pool, try_mutant, mutants, suite)
+        return _run_controls(found, suite, baseline, seconds * 2)
 
 
 def _verdicts(
-    pool: ThreadPoolExecutor, tried: Callable[[Mutant], Verdict], mutants: Sequence[Mutant], suite: Suite
+    pool: ThreadPoolExecutor, try_mutant: Callable[[Mutant], Verdict], mutants: Sequence[Mutant], suite: Suite
 ) -> list[Verdict]:
-    """The verdicts; an interrupt ends what runs, and nothing is left behind."""
+    """Return the verdicts; an interrupt ends the running suites and leaves nothing behind."""
     try:
-        return list(pool.map(tried, mutants))
+        return list(pool.map(try_mutant, mutants))
     except BaseException:
         suite.stop()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -82,7 +82,7 @@ def _verdicts(
 
 def _verdict(mutant: Mutant, suite: Suite, baseline: Path, folder: Path, seconds: float) -> Verdict:
     start = time.monotonic()
-    tree.mutated(baseline, folder, mutant)
+    tree.mutate(baseline, folder, mutant)
     asked = {"module": mutant.module, "collectives": mutant.collectives, "framework": mutant.framework}
     seen = suite.seen(folder, {**asked, "transport": mutant.transport, "controls": False}, seconds)
     outcome = _outcome(seen)
@@ -99,17 +99,17 @@ def _outcome(seen: dict[str, Any]) -> str:
     return SILENT if seen["failed"] else SURVIVED
 
 
-def _controlled(verdicts: list[Verdict], suite: Suite, baseline: Path, seconds: float) -> list[Verdict]:
+def _run_controls(verdicts: list[Verdict], suite: Suite, baseline: Path, seconds: float) -> list[Verdict]:
     tests = sorted({verdict.test for verdict in verdicts if verdict.outcome == CAUGHT})
     if not tests:
         return verdicts
     asked = {"module": "", "collectives": [], "framework": "", "transport": "", "controls": True}
     seen = suite.seen(baseline, asked, seconds, tests)
     failed = {_below(test): why for test, why in seen["failed"].items()}
-    return [_voided(one, failed[one.test]) if one.test in failed else one for one in verdicts]
+    return [_void(one, failed[one.test]) if one.test in failed else one for one in verdicts]
 
 
-def _voided(verdict: Verdict, why: str) -> Verdict:
+def _void(verdict: Verdict, why: str) -> Verdict:
     return Verdict(verdict.mutant, VOID, verdict.test, why, verdict.seconds)
 
 

@@ -1,4 +1,4 @@
-"""The suite, run on a copy of the package in a process of its own, for so many seconds."""
+"""The suite, run on a copy of the package in a separate process, with a time limit."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PLUGIN = "collshim.conformance.mutants.plugin"
 _ENDING = 5.0
 """Seconds that pytest has to end its ranks after an interrupt."""
 _LOOK = 0.1
-"""Seconds between two looks at a process."""
+"""Seconds between two polls of a process."""
 _SHOWN = 400
-"""Characters of the output that are kept."""
+"""The number of characters of the output that are kept."""
 
 
 class Suite:
@@ -30,17 +30,17 @@ class Suite:
         self._over = Event()
 
     def stop(self) -> None:
-        """End the runs that there are, each from its own thread; later ones end as they begin."""
+        """End the current runs, each from its own thread, and later ones as they begin."""
         self._over.set()
 
     def seen(self, folder: Path, asked: dict[str, Any], seconds: float, tests: Sequence[str] = ()) -> dict[str, Any]:
-        """What the plugin of a run on the copy in ``folder`` wrote down, and the end of the output.
+        """Run the suite on the copy in ``folder``; return its plugin's report and the end of the output.
 
         Args:
-            folder: with the package in it.
-            asked: what the plugin has to do.
-            seconds: after these the run is ended.
-            tests: below the suite's folder; none for all.
+            folder: the folder with the package.
+            asked: the request to the plugin.
+            seconds: the time after which the run is ended.
+            tests: the tests below the suite's folder; empty for all.
         """
         report, question = folder / "report.json", folder / "asked.json"
         question.write_text(json.dumps({**asked, "report": str(report)}), encoding="utf-8")
@@ -72,7 +72,7 @@ class Suite:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The process and its ranks: they are one group."""
+    """End the process and its ranks, which are one process group."""
     os.killpg(process.pid, signal.SIGINT)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_ENDING)

@@ -9,7 +9,7 @@
     ... )
 
 The text is Python. It sees the framework's modules under the names that its dialect gives them, ``rank``, ``size``
-and the inputs; what its last expression gives is what the call returned. The same text runs on the real framework
+and the inputs; the value of its last expression is what the call returned. The same text runs on the real framework
 and on collshim's adapter.
 """
 
@@ -26,7 +26,7 @@ from collshim.conformance.recorder.trees import WIDER, Tree, given
 
 Inputs = Mapping[str, Tree]
 Calls: TypeAlias = Mapping[str, str | tuple[str, str]]
-"""Arguments, or a text, by what is special; with them what the text of the exception contains."""
+"""By the special feature of a call: its arguments or text, optionally with a part of the exception's text."""
 
 SIZES = (1, 2, 3, 4)
 
@@ -36,14 +36,14 @@ class Asked:
     """One call.
 
     Attributes:
-        id: the function, a slash, and what is special; with the size it is unique.
+        id: the function, a slash, and the call's special feature; unique together with the size.
         call: the text.
         api: dotted paths of the functions that the text needs, the tested one first.
-        size: how many ranks, or replicas, the world has.
-        inputs: for each rank what the text finds under which name; one entry where all ranks have the same.
-        match: what the text of an exception contains, as far as users look at it.
-        world: the kind of world, where a framework has several.
-        alone: whether the call may leave its world unusable, so that it has one of its own.
+        size: the number of ranks, or replicas, in the world.
+        inputs: the variables of the text, for each rank; one entry if all ranks have the same.
+        match: the part of an exception's text that users rely on.
+        world: the kind of world, if a framework has several.
+        alone: whether the call may leave its world unusable, so that it gets a separate one.
     """
 
     id: str
@@ -57,15 +57,15 @@ class Asked:
 
     @property
     def processes(self) -> int:
-        """How many ranks answer: one where all replicas are in one process, and where nothing is distributed."""
+        """The number of ranks that answer: one if all replicas are in one process, or if nothing is distributed."""
         return 1 if self.world in ("mirrored", "one device", "default", "bare") else self.size
 
     def of_rank(self, rank: int) -> Inputs:
-        """What rank ``rank`` is given."""
+        """Return the inputs of rank ``rank``."""
         return self.inputs[rank if len(self.inputs) > 1 else 0]
 
     def as_json(self) -> dict[str, Any]:
-        """The call as JSON, without what is at its default."""
+        """Return the call as JSON, without fields at their defaults."""
         same = all(inputs == self.inputs[0] for inputs in self.inputs)
         plain = {"id": self.id, "size": self.size, "world": self.world, "call": self.call, "api": list(self.api)}
         more = {"match": self.match, "alone": self.alone, "in": list(self.inputs[:1] if same else self.inputs)}
@@ -73,7 +73,7 @@ class Asked:
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Asked:
-        """The call that ``as_json`` gave."""
+        """Return the call from the JSON of ``as_json``."""
         inputs = tuple(line.get("in", [{}]))
         more = {name: line[name] for name in ("match", "world", "alone") if name in line}
         return cls(line["id"], line["call"], tuple(line["api"]), line["size"], inputs, **more)
@@ -90,14 +90,14 @@ def ask(
     world: str = "",
     alone: bool = False,
 ) -> list[Asked]:
-    """The same call in worlds of several sizes; ``inputs(rank, size)`` is what a rank is given."""
+    """Return the same call in worlds of several sizes; ``inputs(rank, size)`` returns a rank's inputs."""
     paths = (api,) if isinstance(api, str) else tuple(api)
     by_size = {size: tuple(inputs(rank, size) for rank in range(size)) if inputs else ({},) for size in sizes}
     return [Asked(id, call, paths, size, by_size[size], match, world, alone) for size in sizes]
 
 
 class Module(NamedTuple):
-    """Whose functions are asked: its path, what texts call it, and what ids begin with; each with a dot behind."""
+    """The module of the functions: its path, its name in texts, and the prefix of ids; each ends with a dot."""
 
     path: str
     alias: str
@@ -116,7 +116,7 @@ class Module(NamedTuple):
         also: Sequence[str] = (),
         **more: Any,
     ) -> list[Asked]:
-        """``ask`` for one function: ``text`` has ``{}`` for its call, and needs the functions ``also`` besides."""
+        """Call ``ask`` for one function: ``text`` has ``{}`` for its call, and also needs the functions ``also``."""
         call = text.replace("{}", f"{self.alias}{name}({arguments})")
         paths = (self.path + name, *also)
         return ask(f"{self.ids}{name}/{what}", paths, call, inputs, sizes=sizes, match=match, **more)
@@ -129,7 +129,7 @@ class Module(NamedTuple):
         sizes: Sequence[int] = SIZES,
         **more: Any,
     ) -> list[Asked]:
-        """Calls that differ in their arguments."""
+        """Return calls that differ in their arguments."""
         found: list[Asked] = []
         for what, call in calls.items():
             arguments, match = (call, "") if isinstance(call, str) else call
@@ -138,12 +138,12 @@ class Module(NamedTuple):
 
 
 def joined(*families: Callable[[], Iterable[list[Asked]]]) -> list[Asked]:
-    """The calls of every family, in order."""
+    """Return the calls of every family, in order."""
     return [asked for family in families for several in family() for asked in several]
 
 
 def ramp(shape: Sequence[int], dtype: str = "float32", start: float = 0) -> NDArray[Any]:
-    """Values that differ from place to place, from ``start`` on, exact in every dtype."""
+    """Return values that differ from place to place, counting from ``start``, exact in every dtype."""
     count = int(np.prod(tuple(shape), dtype=np.int64))
     if dtype == "bool":
         return np.asarray((np.arange(count) + int(start)) % 3 == 0).reshape(shape)
@@ -153,11 +153,11 @@ def ramp(shape: Sequence[int], dtype: str = "float32", start: float = 0) -> NDAr
 
 
 def part(rank: int, shape: Sequence[int] = (2, 3), dtype: str = "float32", *, start: float = 1, **more: Any) -> Tree:
-    """Rank ``rank``'s array: ``start`` and on, 10 higher on each rank."""
+    """Return rank ``rank``'s array: it counts from ``start``, plus 10 for each rank."""
     return given(ramp(shape, dtype, start + 10 * rank).astype(WIDER.get(dtype, dtype)), dtype, **more)
 
 
 def blank(shape: Sequence[int] = (2, 3), dtype: str = "float32", fill: float = 99, **more: Any) -> Tree:
-    """An array to be written into."""
+    """Return an array to write into."""
     value = dtype == "bool" or fill
     return given(np.full(tuple(shape), value, WIDER.get(dtype, dtype)), dtype, **more)

@@ -1,7 +1,7 @@
-"""Ranks of the real framework that answer one call after the other, started again where a call ended them.
+"""Ranks of the real framework that answer one call after the other, restarted if a call ended them.
 
-The rank's side is ``answer``: it takes calls from a file in order and appends each answer to a file of its own. The
-other side is ``record``: it starts the ranks, waits, and goes on in new ones behind a call that hung, ended a rank,
+The rank's side is ``answer``: it reads calls from a file in order and appends each answer to a file of its own. The
+other side is ``record``: it starts the ranks, waits, and continues in new ranks after a call that hung, ended a rank,
 or left the world unusable.
 """
 
@@ -30,7 +30,7 @@ _POLL_SECONDS = 0.1
 
 
 def answer(framework: str, folder: Path) -> None:
-    """What a rank does: answer every call of the job in ``folder``, one line each."""
+    """Answer every call of the job in ``folder``, one line each; this is the work of a rank."""
     speaks = dialect(framework)
     rank, _ = speaks.place()
     calls = [Asked.from_json(json.loads(line)) for line in (folder / "calls.jsonl").read_text().splitlines()]
@@ -39,13 +39,13 @@ def answer(framework: str, folder: Path) -> None:
         for asked in calls:
             file.write(json.dumps(perform(asked, rank, names, speaks.arrays)) + "\n")
             file.flush()
-    while folder.exists():  # a rank that left would take its peers along
+    while folder.exists():  # a rank that left would end its peers too
         sleep(_POLL_SECONDS)
-    os._exit(0)  # what a framework does on exit is not what is recorded
+    os._exit(0)  # skip what a framework does on exit
 
 
 class Job:
-    """The ranks of one world; ended when the block is left."""
+    """The ranks of one world; they are ended on leaving the block."""
 
     def __init__(self, framework: str, calls: Sequence[Asked], python: str, script: Path) -> None:
         self._framework, self._calls = framework, calls
@@ -90,20 +90,20 @@ class Job:
             )
 
     def answers(self) -> list[list[Answer]]:
-        """What each rank has answered so far, in order."""
+        """Return each rank's answers so far, in order."""
         return [self._read(self.folder / f"answers.{rank}.jsonl") for rank in range(self.ranks)]
 
     def log(self) -> str:
-        """The end of what the ranks have printed."""
+        """Return the end of the ranks' output."""
         files = sorted(path for path in self.folder.rglob("*log*") if path.is_file())
         return "\n".join(path.read_text(errors="replace")[-3000:] for path in files)
 
     def entered(self) -> bool:
-        """Whether any rank has come as far as to answer."""
+        """Check whether any rank has started to answer."""
         return any(self.folder.glob("answers.*"))
 
     def wait(self) -> tuple[list[list[Answer]], str]:
-        """The answers when all are there, or no more come; and how the job ended: "", "hung" or "died"."""
+        """Return the answers when all have arrived, or no more come, and how the job ended: "", "hung" or "died"."""
         counts: list[int] = []
         still = monotonic() + START_SECONDS
         while True:
@@ -114,7 +114,7 @@ class Job:
                 counts = [len(one) for one in there]
                 still = monotonic() + (STILL_SECONDS if sum(counts) else START_SECONDS)
             if self._ended():
-                sleep(1.0)  # for what was written last
+                sleep(1.0)  # for the last writes
                 there = self.answers()
                 return there, "" if min(map(len, there)) == len(self._calls) else "died"
             if monotonic() > still:
@@ -122,7 +122,7 @@ class Job:
             sleep(_POLL_SECONDS)
 
     def _ended(self) -> bool:
-        """Whether a process has ended as none should."""
+        """Check whether a process has ended unexpectedly."""
         codes = [process.poll() for process in self._processes]
         return any(code not in (None, 0) for code in codes) or all(code is not None for code in codes)
 
@@ -135,7 +135,7 @@ class Job:
 def record(
     framework: str, calls: Sequence[Asked], python: str, script: Path, tell: Callable[[str], object]
 ) -> list[tuple[Asked, list[Answer]]]:
-    """Each call with every rank's answer; all calls are of one world."""
+    """Return each call with every rank's answer; all calls belong to one world."""
     found: list[tuple[Asked, list[Answer]]] = []
     waiting = list(calls)
     while waiting:
@@ -143,9 +143,9 @@ def record(
         with Job(framework, batch, python, script) as job:
             there, ended = job.wait()
             log = "" if job.entered() else job.log()
-        answered = _settled(dialect(framework), batch, there, ended)
+        answered = _settle(dialect(framework), batch, there, ended)
         if log:
-            raise RuntimeError(f"no rank of {framework} was there to answer {batch[0].id} ({ended}):\n{log}")
+            raise RuntimeError(f"no rank of {framework} started to answer {batch[0].id} ({ended}):\n{log}")
         found += answered
         waiting = waiting[len(answered) :]
         tell(f"{len(found)}/{len(calls)} {framework} {calls[0].world}{calls[0].size} {ended and answered[-1][0].id}")
@@ -153,17 +153,17 @@ def record(
 
 
 def _batch(waiting: list[Asked]) -> list[Asked]:
-    """The next calls that one world can answer: one that is alone, or those up to the next such."""
+    """Return the next calls that one world can answer: a single one that is alone, or all before the next such call."""
     if waiting[0].alone:
         return waiting[:1]
     end = next((index for index, asked in enumerate(waiting) if asked.alone), len(waiting))
     return waiting[:end]
 
 
-def _settled(
+def _settle(
     speaks: Dialect, batch: Sequence[Asked], there: list[list[Answer]], ended: str
 ) -> list[tuple[Asked, list[Answer]]]:
-    """The calls that count as answered: up to the first after which the world was not to be trusted."""
+    """Return the calls that count as answered: up to the first after which the world may be unusable."""
     found = []
     for index, asked in enumerate(batch):
         answers = [marked(speaks, asked, one[index]) if index < len(one) else {"ended": ended} for one in there]
@@ -174,7 +174,7 @@ def _settled(
 
 
 def marked(speaks: Dialect, asked: Asked, answer: Answer) -> Answer:
-    """``answer`` with a mark where its exception is about the backend, or about another rank."""
+    """Return ``answer``, marked if its exception concerns the backend or another rank."""
     text = f"{answer.get('raised', [''])[0]}: {answer.get('text', '')}"
     marks = {"limit": speaks.limits, "consequence": speaks.consequences}
     awaited = asked.match and asked.match in text
@@ -183,14 +183,14 @@ def marked(speaks: Dialect, asked: Asked, answer: Answer) -> Answer:
 
 
 def free_port() -> int:
-    """A free port."""
+    """Return a free port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
 
 
 def this_python() -> dict[str, Any]:
-    """The description of the interpreter that records."""
+    """Return the description of the recording interpreter."""
     import numpy as np
 
     return {"python": sys.version.split()[0], "numpy": np.__version__}

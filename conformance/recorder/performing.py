@@ -1,15 +1,15 @@
-"""One call on one rank, and what that rank holds then.
+"""One call on one rank, and what the rank then holds.
 
 An answer is {"returned": tree, "after": {name: tree}, ...} with
 
-    after     inputs that are not what they were, and what the text made, by name
-    replaced  places in the inputs that hold another object than before
-    same      what was returned, or made, and is an input itself: place -> place
-    shared    pairs of places that have memory in common; "x before" is an object that was replaced
+    after     inputs that changed, and variables that the text made, by name
+    replaced  places in the inputs that hold a new object
+    same      results and new variables that are an input itself: place -> place
+    shared    pairs of places that share memory; "x before" is an object that was replaced
 
-or {"raised": [class, its bases ...], "text": ...}, or {"ended": "hung" | "died"} where the rank gave none. A "limit"
-marks an exception that tells of the backend that recorded, not of the framework; a "consequence" one that tells of
-another rank's.
+or {"raised": [class, its bases ...], "text": ...}, or {"ended": "hung" | "died"} if the rank did not answer. A "limit"
+marks an exception that shows a limit of the recorded backend, not of the framework; a "consequence" one that reports
+another rank's exception.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from types import CodeType
 from typing import Any
 
 from collshim.conformance.recorder.asked import Asked
-from collshim.conformance.recorder.trees import Arrays, Tree, decoded, encoded, leaves
+from collshim.conformance.recorder.trees import Arrays, Tree, decode, encode, leaves
 
 Answer = dict[str, Any]
 _TEXT = 400  # characters of an exception's text that are kept
-# Colours; paths, addresses, ports, times and process numbers of the machine that recorded.
+# Colours; paths, addresses, ports, times and process numbers of the recording machine.
 _SCRUBBED = {
     r"\x1b\[[0-9;]*m": "",
     r"(/[\w.\-]+){2,}": "PATH",
@@ -39,9 +39,9 @@ _SCRUBBED = {
 
 
 def perform(asked: Asked, rank: int, names: Mapping[str, Any], arrays: Arrays) -> Answer:
-    """The answer of rank ``rank``, which sees ``names`` besides its inputs."""
-    inputs = {name: decoded(tree, arrays) for name, tree in asked.of_rank(rank).items()}
-    before = {name: encoded(value, arrays) for name, value in inputs.items()}
+    """Return the answer of rank ``rank``; the text sees ``names`` and its inputs."""
+    inputs = {name: decode(tree, arrays) for name, tree in asked.of_rank(rank).items()}
+    before = {name: encode(value, arrays) for name, value in inputs.items()}
     objects = dict(leaf for name, value in inputs.items() for leaf in leaves(value, arrays, name))
     space = {**names, **inputs, "rank": rank, "size": asked.size}
     seen = set(space)
@@ -55,22 +55,22 @@ def perform(asked: Asked, rank: int, names: Mapping[str, Any], arrays: Arrays) -
 
 
 def raised(error: BaseException) -> Answer:
-    """The answer of a rank on which ``error`` was raised."""
+    """Return the answer of a rank on which ``error`` was raised."""
     classes = [_name(cls) for cls in type(error).__mro__ if cls not in (object, BaseException)]
-    return {"raised": classes, "text": scrubbed(str(error))}
+    return {"raised": classes, "text": scrub(str(error))}
 
 
-def scrubbed(text: str) -> str:
-    """The beginning of an exception's text, without what belongs to the machine that recorded."""
+def scrub(text: str) -> str:
+    """Return the beginning of an exception's text, without details of the recording machine."""
     for pattern, instead in _SCRUBBED.items():
         text = re.sub(pattern, instead, text)
     return text.strip()[:_TEXT]
 
 
 def _run(call: str, space: dict[str, Any]) -> Any:
-    """Execute the text; the value of its last statement where that is an expression."""
+    """Execute the text; return the value of its last statement if that is an expression."""
     with _COMPILING:
-        statements, last = _compiled(call)
+        statements, last = _compile(call)
     exec(statements, space)
     return None if last is None else eval(last, space)
 
@@ -79,7 +79,7 @@ _COMPILING = Lock()  # ast.parse in several threads at once fails in Python 3.11
 
 
 @cache
-def _compiled(call: str) -> tuple[CodeType, CodeType | None]:
+def _compile(call: str) -> tuple[CodeType, CodeType | None]:
     body = ast.parse(call).body
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
     statements = compile(ast.Module(body, []), "<call>", "exec")
@@ -93,7 +93,7 @@ def _is_made(name: str, value: object, seen: set[str]) -> bool:
 def _answer(
     returned: Any, held: Mapping[str, Any], before: Mapping[str, Tree], objects: Mapping[str, Any], arrays: Arrays
 ) -> Answer:
-    after = {name: encoded(value, arrays) for name, value in held.items()}
+    after = {name: encode(value, arrays) for name, value in held.items()}
     changed = {name: tree for name, tree in after.items() if name not in before or tree != before[name]}
     now = dict(leaf for name, value in held.items() for leaf in leaves(value, arrays, name))
     replaced = [path for path, array in objects.items() if path in now and now[path] is not array]
@@ -106,7 +106,7 @@ def _answer(
         told = {}
     everything = {**now, **before_now, **{path: array for path, array in results.items() if path not in told}}
     found = {
-        "returned": encoded(returned, arrays),
+        "returned": encode(returned, arrays),
         "after": changed,
         "replaced": replaced,
         "same": told,

@@ -1,7 +1,7 @@
 """The files of recordings: one folder per framework and version, one file per function, one line per call.
 
-``provenance.json`` of a folder tells which framework in which version was run, how, when, and on what; a line may
-name another provenance of its own ("documentation", "source"); "recorded" is what the folder says.
+``provenance.json`` of a folder says which framework in which version was run, how, when, and on what. A line may name
+another provenance ("documentation", "source"); "recorded" refers to the folder's.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ FOLDER = Path(__file__).parent.parent / "recordings"
 
 @dataclass(frozen=True)
 class Recording:
-    """A call, and what each rank answered."""
+    """A call, and the answer of each rank."""
 
     asked: Asked
     answers: tuple[Answer, ...]
     provenance: str = "recorded"
 
     def of_rank(self, rank: int) -> Answer:
-        """What rank ``rank`` answered."""
+        """Return the answer of rank ``rank``."""
         return self.answers[rank if len(self.answers) > 1 else 0]
 
     @property
     def name(self) -> str:
-        """Its readable identity: the call's id and the size of its world."""
+        """The readable name: the call's id and the size of its world."""
         return f"{self.asked.id}@{self.asked.world}{self.asked.size}"
 
     @property
@@ -42,7 +42,7 @@ class Recording:
 
 
 def write(folder: Path, provenance: dict[str, Any], recordings: Sequence[tuple[Asked, list[Answer]]]) -> None:
-    """Write a folder anew; the files are named for the functions."""
+    """Rewrite a folder; the files are named after the functions."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.jsonl"):
         old.unlink()
@@ -58,9 +58,9 @@ def write(folder: Path, provenance: dict[str, Any], recordings: Sequence[tuple[A
 def merge(
     folder: Path, provenance: dict[str, Any], found: Sequence[tuple[Asked, list[Answer]]], every: Sequence[Asked]
 ) -> int:
-    """Write a folder with ``found`` in place of what it had of these calls; how many recordings it has then.
+    """Write a folder with ``found`` in place of its recordings of these calls; return the new number of recordings.
 
-    They come in the order of ``every``; what is not asked any more is left out.
+    They are in the order of ``every``; calls that are not asked any more are left out.
     """
     known = {_key(one.asked): (one.asked, list(one.answers)) for one in read(folder)}
     known |= {_key(asked): (asked, answers) for asked, answers in found}
@@ -74,12 +74,12 @@ def _key(asked: Asked) -> tuple[str, str, int]:
 
 
 def folders(framework: str) -> list[Path]:
-    """The folders of a framework's recordings, one per version."""
+    """Return the folders of a framework's recordings, one per version."""
     return sorted(path for path in FOLDER.glob(f"{framework}-*") if path.is_dir())
 
 
 def read(folder: Path) -> Iterator[Recording]:
-    """Every recording of a folder."""
+    """Yield every recording of a folder."""
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text().splitlines():
             found = json.loads(line)
@@ -87,7 +87,7 @@ def read(folder: Path) -> Iterator[Recording]:
 
 
 def provenance(folder: Path) -> dict[str, Any]:
-    """What a folder's recordings come from."""
+    """Return the provenance of a folder's recordings."""
     found: dict[str, Any] = json.loads((folder / "provenance.json").read_text())
     return found
 

@@ -1,7 +1,7 @@
-"""The standard calls of a collective: every shape, dtype, layout and root, from what its spelling says of the function.
+"""The standard calls of a collective: every shape, dtype, layout and root, derived from the function's spelling.
 
-Their texts find an array as ``x``, one that is written as ``out``, a list that is given as ``parts``, one that is
-filled as ``outs``.
+Their texts use an input array as ``x``, an output array as ``out``, an input list as ``parts``, and an output list as
+``outs``.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _TOWARDS = {"reduce": "to", "gather": "to", "broadcast": "from", "scatter": "fro
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What is asked of one function; sizes are those of the worlds.
+    """The standard calls of one function; sizes are sizes of worlds.
 
     Attributes:
-        shapes, sizes: shapes of arrays, by name.
-        dtypes: None for those of NumPy's that the spelling admits.
-        dtype_sizes, dtype_shape, dtype_root: the call that they are asked in.
-        layout_sizes: of every layout.
-        roots: each in every world that has it.
-        default_root: whether rank 0 is not said where nothing is asked of the root.
-        group: the argument that says the group, behind the others.
+        shapes, sizes: shapes of arrays by name, and the sizes for them.
+        dtypes: the dtypes; None for NumPy's that the spelling admits.
+        dtype_sizes, dtype_shape, dtype_root: the sizes, shape and root of the calls with each dtype.
+        layout_sizes: the sizes for each layout.
+        roots: the roots; each is asked in every world that has it.
+        default_root: whether calls that do not test the root leave it out instead of passing rank 0.
+        group: the argument for the group, after the others.
     """
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=lambda: SHAPES)
@@ -48,19 +48,19 @@ class Sweep:
 
 
 def swept(module: Module, sweeps: Mapping[str, Sweep]) -> list[Asked]:
-    """The calls of functions of the module."""
+    """Return the calls of functions of the module."""
     found: list[Asked] = []
     for name, sweep in sweeps.items():
         spelling = find(module.path + name)
         assert isinstance(spelling, Spelling)
-        for what, sizes, root, arrays in _asked(sweep, spelling):
+        for what, sizes, root, arrays in _enumerate(sweep, spelling):
             arguments = ", ".join((*_arguments(spelling, root), *sweep.group))
             found += module(name, what, arguments, inputs_of(spelling, **arrays), sizes)
     return found
 
 
-def _asked(sweep: Sweep, spelling: Spelling) -> Iterator[tuple[str, Sequence[int], int | None, dict[str, Any]]]:
-    """What is special, the sizes of worlds, the root where it is said, and what the arrays are like."""
+def _enumerate(sweep: Sweep, spelling: Spelling) -> Iterator[tuple[str, Sequence[int], int | None, dict[str, Any]]]:
+    """Yield the special feature, the sizes of worlds, the root if it is passed, and the properties of the arrays."""
     usual = None if sweep.default_root else 0
     for name, shape in sweep.shapes.items():
         yield name, sweep.sizes, usual, {"shape": shape}
@@ -87,7 +87,7 @@ def _arguments(spelling: Spelling, root: int | None) -> Iterator[str]:
 def inputs_of(
     spelling: Spelling, shape: Sequence[int] = (2, 3), dtype: str = "float32", **more: Any
 ) -> Callable[[int, int], Inputs]:
-    """What each rank is given, of parts of this shape; ``more`` is that of what is given, as ``asked.part`` has it."""
+    """Return each rank's inputs, for parts of this shape; ``more`` applies to input arrays, as in ``asked.part``."""
     is_list, collective = spelling.arrangement == "list", spelling.collective
 
     def given(rank: int, size: int) -> Inputs:

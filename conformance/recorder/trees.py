@@ -1,4 +1,4 @@
-"""Values as JSON: what a rank was given, and what it held after a call.
+"""Values as JSON: the inputs of a rank, and what it held after a call.
 
     {"tensor": "float32[2,3]", "values": [...]}     an array of the framework's own kind; "numpy" for NumPy's
     {"tuple": [...]}, {"dict": [[key, tree], ...]}  containers; a list is a list, a named tuple has a "name"
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Tree: TypeAlias = Any
 
 KINDS = ("tensor", "numpy")
-# Of objects of these types these attributes are shown; of others the type says all.
+# The attributes to show of objects of these types; for others the type says all.
 SHOWN = {
     "PerReplica": ("values",),
     "Mirrored": ("values",),
@@ -27,61 +27,61 @@ SHOWN = {
     "ReduceOp": ("name",),
     "CollectiveCommunication": ("name",),
 }
-WIDER = {"bfloat16": "float32"}  # NumPy has no such dtype; its values are held in this one
+WIDER = {"bfloat16": "float32"}  # NumPy has no bfloat16; its values are held in float32
 
 
 class Arrays(Protocol):
-    """What is needed of a framework's arrays.
+    """The interface of a framework's arrays.
 
     Attributes:
-        mutable: whether they can be written into, so that it matters what is one object, or one memory.
-        marks: whether they tell that they are differentiable.
+        mutable: whether they can be written into, so that identity and shared memory matter.
+        marks: whether they show that they are differentiable.
     """
 
     mutable: bool
     marks: bool
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
-        """An array of the framework's own kind, in fresh memory."""
+        """Make an array of the framework's own kind, in fresh memory."""
 
     def kind(self, value: object) -> str | None:
-        """One of KINDS, or None where ``value`` is no array."""
+        """Return one of KINDS, or None if ``value`` is not an array."""
         ...
 
     def read(self, array: Any) -> tuple[str, NDArray[Any]]:
-        """The name of the dtype and a copy of the values; values of a dtype in WIDER in the wider one."""
+        """Return the name of the dtype and a copy of the values; those of a dtype in WIDER are in the wider dtype."""
         ...
 
     def grad(self, array: Any) -> bool:
-        """Whether ``array`` is differentiable."""
+        """Check whether ``array`` is differentiable."""
         ...
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """Whether two arrays have memory in common."""
+        """Check whether two arrays share memory."""
         ...
 
     def dtype_name(self, value: object) -> str | None:
-        """The name of the dtype that ``value`` is; None where it is none."""
+        """Return the name of ``value`` if it is a dtype, else None."""
         ...
 
 
 def given(values: Any, dtype: str | None = None, *, layout: str = "", grad: bool = False, kind: str = "tensor") -> Tree:
-    """The tree of an array to be given to a call."""
+    """Return the tree of an input array."""
     array = np.asarray(values)
     tree = _array_tree(kind, dtype or array.dtype.name, array)
     return {**tree, **({"layout": layout} if layout else {}), **({"grad": True} if grad else {})}
 
 
-def decoded(tree: Tree, arrays: Arrays) -> Any:
-    """The value that ``tree`` is of, its arrays in fresh memory."""
+def decode(tree: Tree, arrays: Arrays) -> Any:
+    """Return the value of ``tree``, with its arrays in fresh memory."""
     if isinstance(tree, list):
-        return [decoded(item, arrays) for item in tree]
+        return [decode(item, arrays) for item in tree]
     if not isinstance(tree, dict):
         return tree
     if "tuple" in tree:
-        return tuple(decoded(item, arrays) for item in tree["tuple"])
+        return tuple(decode(item, arrays) for item in tree["tuple"])
     if "dict" in tree:
-        return {key: decoded(value, arrays) for key, value in tree["dict"]}
+        return {key: decode(value, arrays) for key, value in tree["dict"]}
     dtype, values = array_of(tree)
     if "numpy" in tree:
         return laid_out(values, tree.get("layout", ""))
@@ -89,7 +89,7 @@ def decoded(tree: Tree, arrays: Arrays) -> Any:
 
 
 def array_of(tree: Tree) -> tuple[str, NDArray[Any]]:
-    """The dtype's name, and the values, of an array's tree."""
+    """Return the dtype's name and the values of an array's tree."""
     dtype, _, shape = next(tree[kind] for kind in KINDS if kind in tree).rstrip("]").partition("[")
     sizes = tuple(int(length) for length in shape.split(",") if length)
     if dtype == "string":
@@ -99,12 +99,12 @@ def array_of(tree: Tree) -> tuple[str, NDArray[Any]]:
 
 
 def is_array(tree: Tree) -> bool:
-    """Whether ``tree`` is an array's."""
+    """Check whether ``tree`` is the tree of an array."""
     return isinstance(tree, dict) and any(kind in tree for kind in KINDS)
 
 
 def laid_out(values: NDArray[Any], layout: str) -> NDArray[Any]:
-    """``values`` in fresh memory, laid out so; 0-d arrays have one layout only."""
+    """Copy ``values`` into fresh memory of this layout; 0-d arrays have only one layout."""
     if layout == "transposed":
         return np.array(values.T, order="C").T
     if layout == "strided" and values.ndim:
@@ -114,8 +114,8 @@ def laid_out(values: NDArray[Any], layout: str) -> NDArray[Any]:
     return np.array(values, order="C")
 
 
-def encoded(value: Any, arrays: Arrays) -> Tree:
-    """The tree of ``value``."""
+def encode(value: Any, arrays: Arrays) -> Tree:
+    """Return the tree of ``value``."""
     kind = arrays.kind(value)
     if kind is not None:
         return _array_tree(kind, *arrays.read(value)) | ({"grad": True} if arrays.grad(value) else {})
@@ -127,7 +127,7 @@ def encoded(value: Any, arrays: Arrays) -> Tree:
 
 
 def leaves(value: Any, arrays: Arrays, path: str) -> Iterator[tuple[str, Any]]:
-    """The arrays in ``value``, each with its path."""
+    """Yield the arrays in ``value``, each with its path."""
     if arrays.kind(value) is not None:
         yield path, value
     elif isinstance(value, list | tuple):
@@ -141,8 +141,8 @@ def leaves(value: Any, arrays: Arrays, path: str) -> Iterator[tuple[str, Any]]:
 def _container(value: Any, arrays: Arrays) -> Tree:
     if isinstance(value, dict):
         named = {} if type(value) is dict else {"name": type(value).__name__}
-        return {"dict": [[key, encoded(item, arrays)] for key, item in value.items()], **named}
-    items = [encoded(item, arrays) for item in value]
+        return {"dict": [[key, encode(item, arrays)] for key, item in value.items()], **named}
+    items = [encode(item, arrays) for item in value]
     if type(value) is list:
         return items
     return {"tuple": items} | ({} if type(value) is tuple else {"name": type(value).__name__})
@@ -153,7 +153,7 @@ def _object(value: Any, arrays: Arrays) -> Tree:
     if dtype is not None:
         return {"object": "dtype", "name": dtype}
     name = type(value).__name__
-    return {"object": name, **{part: encoded(getattr(value, part), arrays) for part in SHOWN.get(name, ())}}
+    return {"object": name, **{part: encode(getattr(value, part), arrays) for part in SHOWN.get(name, ())}}
 
 
 def _array_tree(kind: str, dtype: str, values: NDArray[Any]) -> Tree:
@@ -162,7 +162,7 @@ def _array_tree(kind: str, dtype: str, values: NDArray[Any]) -> Tree:
 
 
 def _plain(value: Any) -> Any:
-    """A number that JSON has; text where it has none."""
+    """Return a number that JSON supports, or text for others."""
     if isinstance(value, np.floating):
         number = float(str(value))
         return int(number) if number.is_integer() and abs(number) < 1e15 and str(number) != "-0.0" else number

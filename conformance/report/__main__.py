@@ -11,7 +11,7 @@ from collshim.conformance.report.outcomes import keep
 
 
 def main(arguments: list[str]) -> int:
-    """Keep the runs in these files, which ``collshim conformance --real --json`` wrote; 2 where one is no such run."""
+    """Keep the runs in these files of ``collshim conformance --real --json``; exit with 2 if one is not such a run."""
     parser = argparse.ArgumentParser(prog="python -m collshim.conformance.report", description=__doc__)
     parser.add_argument("run", nargs="+", type=Path, help="a file that `collshim conformance --real --json` wrote")
     for path in parser.parse_args(arguments).run:

@@ -1,4 +1,4 @@
-"""The failures of a run by their cause: those whose first lines differ in numbers alone have one."""
+"""The failures of a run by their cause: failures whose first lines differ only in numbers have the same cause."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TOLERANCE = " within #"
 
 
 class Cause(NamedTuple):
-    """What several cases fail with.
+    """The common cause of several failures.
 
     Attributes:
-        text: the first line of what differs, with # for numbers and [#] for lists of them.
+        text: the first line of the difference, with # for numbers and [#] for lists of them.
         failures: the functions and cases, in the order of the grid.
     """
 
@@ -27,18 +27,18 @@ class Cause(NamedTuple):
 
     @property
     def functions(self) -> list[str]:
-        """The names of the functions, once each."""
+        """The names of the functions, without repetition."""
         return list(dict.fromkeys(function.name for function, _ in self.failures))
 
 
 def causes(grid: Grid) -> list[Cause]:
-    """Of all failures of a run; the one with most cases first, what was not asked last."""
+    """Return the causes of a run's failures: those with most cases first, cases that were not asked last."""
     found: dict[str, list[tuple[Function, CaseResult]]] = {}
     for function, result in grid.failed:
-        found.setdefault(_masked(result.why), []).append((function, result))
+        found.setdefault(_mask(result.why), []).append((function, result))
     return sorted((Cause(*item) for item in found.items()), key=lambda one: (one.text == GIVEN_UP, -len(one.failures)))
 
 
-def _masked(why: str) -> str:
+def _mask(why: str) -> str:
     first = why.strip().partition("\n")[0]
     return _LISTS.sub(r"\1#\3", _NUMBERS.sub("#", first)).removesuffix(_TOLERANCE)

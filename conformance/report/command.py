@@ -1,4 +1,4 @@
-"""``collshim conformance``: ask, show the grid, write it to files."""
+"""``collshim conformance``: ask the cases, show the grid, write it to files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _INTERRUPTED = 130
 
 
 def start(options: argparse.Namespace) -> int:
-    """Run what is asked, print the grid and write the files; the exit code, see ``options.EPILOG``."""
+    """Run the cases, print the grid and write the files; return the exit code, see ``options.EPILOG``."""
     subject = _subject(options)
     for path in filter(None, (options.json, options.html)):
         _require_place(path)
@@ -58,10 +58,10 @@ def start(options: argparse.Namespace) -> int:
     if left:
         print(f"collshim conformance: {left}; they end with this command", file=sys.stderr)
     if interrupted:
-        print("interrupted: this is what was found till then")
+        print("interrupted: these are the results so far")
         return _INTERRUPTED
     if not grid.asked and not options.allow_missing:
-        print("collshim conformance: nothing was asked", file=sys.stderr)
+        print("collshim conformance: no cases were asked", file=sys.stderr)
         return 2
     return 1 if grid.failed or grid.stale or left else 0
 
@@ -83,7 +83,7 @@ def _subject(options: argparse.Namespace) -> Subject:
     if options.backend is not None:
         return _backend(options)
     if options.registers is not None:
-        raise ArgumentError(f"--import is {options.registers}, and there is no --backend that it would register")
+        raise ArgumentError(f"--import is {options.registers}, and there is no --backend for it to register")
     if not (options.real or options.adapter):
         return _adapters(options)
     if len(options.framework) != 1 or (options.real and options.adapter):
@@ -99,7 +99,7 @@ def _subject(options: argparse.Namespace) -> Subject:
 
 
 def _backend(options: argparse.Namespace) -> Subject:
-    """torch.distributed, or another module, over the backend."""
+    """Return torch.distributed, or another module, over the backend."""
     if options.real or options.framework not in ([], ["torch"]):
         raise ArgumentError("--backend is torch's: it goes with --framework torch, or none, and not with --real")
     readiness.find_modules_here()
@@ -107,7 +107,7 @@ def _backend(options: argparse.Namespace) -> Subject:
 
 
 def _adapters(options: argparse.Namespace) -> Subject:
-    """collshim's own, or the one that another distribution adds."""
+    """Return collshim's adapters, or one that another distribution adds."""
     others = [name for name in options.framework if name not in FRAMEWORKS]
     if not others:
         return Subject(seconds=options.timeout)
@@ -121,7 +121,7 @@ def _adapters(options: argparse.Namespace) -> Subject:
 
 
 def _interpreter(path: str) -> str:
-    """A path that holds whatever the working folder; an environment's own is a link, and must stay one."""
+    """Make a path independent of the working folder; an environment's own is a link and must stay one."""
     return os.path.abspath(path) if os.sep in path else path
 
 
@@ -160,7 +160,7 @@ def _about(options: argparse.Namespace, plan: Plan) -> dict[str, Any]:
 
 
 def _command(options: argparse.Namespace) -> str:
-    """What asks the same subject again, ``--case`` behind it."""
+    """Return the command that asks the same subject again; ``--case`` can be appended."""
     given = {"--adapter": options.adapter, "--backend": options.backend, "--import": options.registers}
     own = [f"{name} {value}" for name, value in given.items() if value]
     own += [f"--real --python {options.python}"] if options.real else []
@@ -169,7 +169,7 @@ def _command(options: argparse.Namespace) -> str:
 
 @contextmanager
 def _quiet_ranks() -> Iterator[None]:
-    """Let ranks that are processes not warn of what is deprecated upstream, as those that are threads do not."""
+    """Silence warnings of ranks that are processes about deprecated upstream names; threads do not show them either."""
     old_value = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"
     try:
@@ -183,7 +183,7 @@ def _quiet_ranks() -> Iterator[None]:
 def _require_place(path: Path) -> None:
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise ArgumentValueError(f"{path}: {folder} is no folder, should be one")
+        raise ArgumentValueError(f"{path}: {folder} is not a folder")
 
 
 def _write(grid: Grid, options: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
-"""Functions and cases that a file names: those that are known to fail, or are not to be asked.
+"""The functions and cases that a file names, because they are known to fail or must not be asked.
 
-# one function, or one of its cases, on a line, as a run prints them
+# one function, or one of its cases, on each line, as a run prints them
 torch.distributed.reduce_scatter
 torch.distributed.all_reduce: Case('all_reduce', reduce_op='band', dtype='bool')
 """
@@ -17,10 +17,10 @@ from collshim.conformance.cases import Case
 
 @dataclass(frozen=True)
 class Listed:
-    """What a file names.
+    """The entries of a file.
 
     Attributes:
-        file: its name, for texts.
+        file: the name of the file, for messages.
         entries: a function, by its binding's name, and a case; None for all of its cases.
     """
 
@@ -28,7 +28,7 @@ class Listed:
     entries: frozenset[tuple[str, Case | None]] = frozenset()
 
     def entry(self, function: str, case: Case) -> tuple[str, Case | None] | None:
-        """The entry that names this case of this function; None where there is none."""
+        """Return the entry that names this case of this function, or None."""
         return next((entry for entry in ((function, case), (function, None)) if entry in self.entries), None)
 
 
@@ -36,10 +36,10 @@ NOTHING = Listed()
 
 
 def read(path: Path | None) -> Listed:
-    """What the file names.
+    """Read the entries of the file.
 
     Raises:
-        ArgumentValueError: it is not there, or a line names no function of the suite, or no case.
+        ArgumentValueError: the file cannot be read, or a line does not name a function of the suite or a case.
     """
     if path is None:
         return NOTHING
@@ -56,10 +56,10 @@ def read(path: Path | None) -> Listed:
 
 
 def asked(text: str, where: str) -> tuple[str, Case | None]:
-    """A function, and the case behind its colon, as a run prints them.
+    """Return the function, and the case after its colon, as a run prints them.
 
     Raises:
-        ArgumentValueError: there is no such function, or the case is none.
+        ArgumentValueError: the function does not exist, or the case is not valid.
     """
     function, _, line = text.partition(": ")
     if function not in {binding.name for binding in bindings()}:
@@ -68,25 +68,27 @@ def asked(text: str, where: str) -> tuple[str, Case | None]:
 
 
 def one_case(text: str, where: str) -> tuple[str, Case]:
-    """A case, and the function in front of it; "" for all functions of its collective.
+    """Return the case, and the function before it; "" for all functions of its collective.
 
     Raises:
-        ArgumentValueError: there is no such function, or the case is none.
+        ArgumentValueError: the function does not exist, or the case is not valid.
     """
     line = text.strip()
     function, case = ("", case_of(line, where)) if line.startswith("Case(") else asked(line, where)
     if case is None:
-        raise ArgumentValueError(f"{where} is {line!r}, should be one, as a run prints it: FUNCTION: Case(...)")
+        raise ArgumentValueError(f"{where} is {line!r}, should be a case, as a run prints it: FUNCTION: Case(...)")
     return function, case
 
 
 def case_of(line: str, where: str) -> Case:
-    """The case that is printed as this line.
+    """Return the case that prints as this line.
 
     Raises:
-        ArgumentValueError: it is none.
+        ArgumentValueError: the line is not a case.
     """
     try:
         return Case.parse(line)
     except (SyntaxError, TypeError, ValueError) as error:
-        raise ArgumentValueError(f"{where}: {line!r} is no case, should be one, as a run prints it: {error}") from error
+        raise ArgumentValueError(
+            f"{where}: {line!r} is not a case, should be one as a run prints it: {error}"
+        ) from error

@@ -1,6 +1,6 @@
-"""What runs on the real frameworks came to, kept beside what is declared of them, and ``docs/real-frameworks.md``.
+"""The results of runs on the real frameworks, kept beside the declared faults, and ``docs/real-frameworks.md``.
 
-``python -m collshim.conformance.report RUN.json ...`` keeps what ``collshim conformance --real --json RUN.json`` wrote.
+``python -m collshim.conformance.report RUN.json ...`` keeps runs that ``collshim conformance --real --json`` wrote.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ Run = Mapping[str, Any]
 _HEAD = """# The real frameworks
 
 The suite that every adapter has to pass is run on the frameworks themselves too: the same bindings, cases and
-comparisons, with the framework's own arrays, ranks that its own launcher starts, and no collshim on their side. So the
-bindings speak the framework's language, not the adapter's.
+comparisons, with the framework's own arrays, ranks that its own launcher starts, and no collshim on their side. This
+shows that the bindings describe the framework and not the adapter.
 
     collshim conformance --framework oneflow --real --python PATH --json oneflow.json
 
 PATH is an interpreter that has the framework and NumPy 1.23 or newer. A case that differs fails the run, unless
 `conformance/report/upstream/<framework>.toml` declares it as a fault of the framework, or as beyond its CPU backend,
-with the reason, the functions, the family of cases and the text that must be seen. A declaration that nothing shows
+with the reason, the functions, the family of cases and the text that must be seen. A declaration that no case shows
 any more fails the run as well. MegEngine's collectives do not run on a CPU.
 
-Where a declared case ends, hangs or spoils the ranks, one of its family is asked for all of a function's; how many were
-not stands in brackets. `python -m collshim.conformance.report oneflow.json` keeps a run for this page.
+If a declared case ends, hangs or spoils the ranks, one of its family is asked for all of a function's; the number of
+those not asked is in brackets. `python -m collshim.conformance.report oneflow.json` keeps a run for this page.
 """
 
 
 def kept(run: Run) -> dict[str, Any]:
-    """What is kept of a run: what it was of, and of each collective how many cases, and declared faults, there are.
+    """Return the summary of a run: its subject, and for each collective the numbers of cases and of declared faults.
 
     Raises:
-        ValueError: the run is not one of a real framework, or not one that passed.
+        ValueError: the run is not of a real framework, or did not pass.
     """
     if not run.get("real"):
         raise ValueError("the run is of an adapter, should be of a real framework (--real)")
     rows = {cell["collective"]: _row(cell) for cell in run["cells"]}
     failed = [name for name, row in rows.items() if row["cases"].get(FAIL)]
     if failed or run["stale"]:
-        raise ValueError(f"the run has failures in {', '.join(failed)} and {len(run['stale'])} declared in vain")
+        raise ValueError(f"the run has failures in {', '.join(failed)} and {len(run['stale'])} stale declarations")
     return {**{name: run[name] for name in ("real", "date", "asked by")}, "rows": rows}
 
 
 def keep(run: Run, folder: Path = FOLDER) -> Path:
-    """Write it beside the declarations; the file. Rows that were not asked now stay as an earlier run had them."""
+    """Write the summary beside the declarations and return the file; rows that were not asked keep an earlier run's."""
     summary = kept(run)
     path = folder / f"{run['real']['framework']}.json"
     earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -76,7 +76,7 @@ def _row(cell: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def page(folder: Path = FOLDER) -> str:
-    """The text of ``docs/real-frameworks.md``."""
+    """Return the text of ``docs/real-frameworks.md``."""
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     return "\n".join([_HEAD, _overview(runs), *(line for run in runs for line in _section(run))])
 
@@ -110,7 +110,7 @@ def _section(run: Run) -> Iterator[str]:
         yield bullets(f"{number}: {reason}" for reason, number in sorted(faults.items()))
     missing = sorted(name for row in rows.values() for name in row["missing"])
     if missing:
-        yield f"Not there: {', '.join(f'`{name}`' for name in missing)}.\n"
+        yield f"Missing: {', '.join(f'`{name}`' for name in missing)}.\n"
 
 
 def _rows(rows: Mapping[str, Any]) -> Iterator[list[str]]:

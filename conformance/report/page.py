@@ -1,6 +1,7 @@
-"""The grid as one HTML file that needs no network: ``browser/`` in one piece, with the data of a run.
+"""The grid as one HTML file that needs no network: the files of ``browser/``, with the data of a run.
 
-Texts recur, so each is kept once and named by its number; the whole is packed, as a run has tens of thousands.
+Each text is kept once and referred to by its number, because texts recur; the data is compressed, because a run has
+tens of thousands of texts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PARTS = Path(__file__).parent / "browser"
 
 
 def page(grid: Grid) -> str:
-    """The file's text."""
+    """Return the text of the file."""
     text = (_PARTS / "page.html").read_text(encoding="utf-8")
     for name in ("page.css", "page.js"):
         text = text.replace(f"{{{{{name}}}}}", (_PARTS / name).read_text(encoding="utf-8"))
@@ -29,7 +30,7 @@ def page(grid: Grid) -> str:
 
 
 def data(grid: Grid) -> dict[str, Any]:
-    """What the page shows; a case is [its line, outcome, why, call, inputs, answers, recorded], texts by number."""
+    """Return the page's data; a case is [its line, outcome, why, call, inputs, answers, recorded], texts by number."""
     texts = _Texts()
     cells = [_cell(cell, texts) for cell in grid.cells.values()]
     return {
@@ -49,14 +50,14 @@ def _cause(cause: Cause) -> dict[str, Any]:
 
 
 class _Texts(dict[str, int]):
-    """Numbers of texts, in the order in which they were first asked for."""
+    """The numbers of texts, in the order of their first use."""
 
     def __missing__(self, text: str) -> int:
         self[text] = len(self)
         return self[text]
 
     def of(self, many: Iterable[str]) -> list[int]:
-        """The number of each."""
+        """Return the number of each text."""
         return [self[text] for text in many]
 
 

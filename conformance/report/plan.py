@@ -1,4 +1,4 @@
-"""Which cases are run: the corners of every spelling, dealt out over the sizes of worlds as in the suite's tests."""
+"""The choice of cases: the corners of every spelling, dealt out over the sizes of worlds as in the suite's tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.conformance.report.listed import NOTHING, Listed
 from collshim.conformance.report.results import OTHER
 from collshim.conformance.subject import Subject
 
-# Functions that are asked for together with the one that a binding is named for.
+# Functions that belong to the collective of another function, which their binding is named after.
 _COMPANIONS = {
     "irecv": "ring",
     "recv": "ring",
@@ -27,17 +27,17 @@ _COMPANIONS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run on what.
+    """The choice of cases and the subject.
 
     Attributes:
-        subject: what is tested.
-        transports: what its ranks are, one after the other.
-        frameworks: whose dialects, of those that are spoken; all where there are none.
-        collectives: which rows; all where there are none.
-        sizes: of worlds; those of the suite's tests where there are none.
-        kinds: of arrays; those that the subject takes where there are none.
-        only: one case, and the function that is asked it; "" for all of its collective.
-        skips: what is not asked.
+        subject: the subject of the run.
+        transports: the transports, one after the other.
+        frameworks: the dialects to ask, among those that the subject speaks; all if empty.
+        collectives: the rows to ask; all if empty.
+        sizes: the sizes of worlds; those of the suite's tests if empty.
+        kinds: the kinds of arrays; those that the subject accepts if empty.
+        only: a single case, and the function to ask; "" for all functions of its collective.
+        skips: the functions and cases that are not asked.
     """
 
     subject: Subject
@@ -50,11 +50,11 @@ class Plan:
     skips: Listed = NOTHING
 
     def bindings(self) -> list[Binding]:
-        """The spellings that are asked."""
+        """Return the spellings to ask."""
         return [binding for binding in self._dialect_bindings() if self._is_asked(binding)]
 
     def cases(self, binding: Binding, transport: str) -> list[Case]:
-        """The cases that one spelling is asked over a transport: right calls, then those that are refused."""
+        """Return the cases of one spelling over a transport: valid calls, then those that are refused."""
         if self.only is not None:
             return [self.only[1]]
         sizes = [size for size in self.sizes or SIZES[transport] if size >= binding.admits.least_size]
@@ -65,7 +65,7 @@ class Plan:
         return [case for case in dict.fromkeys(found) if self.admits(binding, case)]
 
     def admits(self, binding: Binding, case: Case) -> bool:
-        """Whether a case of a spelling that is asked may be; the one that was asked for may, whatever else was said."""
+        """Check whether the plan asks the case; a single selected case overrides the other options."""
         if self.only is not None:
             return case == self.only[1]
         if case.kind not in (self.kinds or self.subject.kinds) or (self.sizes and case.size not in self.sizes):
@@ -73,7 +73,7 @@ class Plan:
         return self.skips.entry(binding.name, case) is None
 
     def recordings(self) -> Iterator[tuple[str, str, Recording]]:
-        """The recordings that are replayed, each with its collective and its dialect; none of a foreign subject."""
+        """Yield the recordings to replay, each with its collective and its dialect; none for a foreign subject."""
         if self.subject.foreign or "threads" not in self.transports:
             return
         collectives = {binding.path: binding.collective for binding in self._dialect_bindings()}
@@ -85,7 +85,7 @@ class Plan:
                         yield collective, framework, recording
 
     def _reductions(self, binding: Binding, sizes: Sequence[int]) -> Iterator[Case]:
-        """Every reduce operation, whichever sizes are asked: in the first of them, of two ranks if it can."""
+        """Yield every reduce operation at one size: at two ranks if that is among the sizes."""
         for case in corners(binding, sizes[0]) if sizes else ():
             if case.reduce_op != binding.admits.reduce_ops[0] and not case.gradient:
                 yield case
@@ -108,7 +108,7 @@ class Plan:
 
 
 def _fits(binding: Binding, case: Case) -> bool:
-    """Whether the function can be asked this case: it admits it, or refuses it as its framework does."""
+    """Check whether the function can be asked this case, because it admits it or refuses it as its framework does."""
     return binding.supports(case) or binding.refusal(case) is not None
 
 

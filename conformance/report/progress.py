@@ -1,4 +1,4 @@
-"""How far a run is: a bar where rich is installed and the output is a terminal, else a line now and then."""
+"""The progress of a run: a bar if rich is installed and the output is a terminal, else occasional lines."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SECONDS = 10.0  # between two lines
 
 @contextmanager
 def shown() -> Iterator[Progress]:
-    """Where to say how far it is, as long as the block runs; on standard error."""
+    """Yield a progress display for the duration of the block, on standard error."""
     if not sys.stderr.isatty():
         yield Lines()
         return
     try:
         import rich.progress as bars
-    except ModuleNotFoundError:  # an extra
+    except ModuleNotFoundError:  # rich is an extra
         yield Lines()
         return
     columns = (
@@ -45,11 +45,11 @@ class Lines:
         self._printed_at = 0.0
 
     def start(self, total: int) -> None:
-        """So many cases are to come."""
+        """Add ``total`` cases to come."""
         self._total += total
 
     def step(self, what: str, count: int = 1) -> None:
-        """So many cases of ``what`` are done."""
+        """Count ``count`` cases of ``what`` as done."""
         self._done += count
         if what != self._what or monotonic() - self._printed_at > _SECONDS or self._done == self._total:
             self._what, self._printed_at = what, monotonic()

@@ -1,4 +1,4 @@
-"""Whether somebody's module can be asked at all: a run that asks nothing must not look like one that agrees."""
+"""Whether a user's module can be asked at all: a run without cases must not look like one in which all agree."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from collshim.conformance.missing import is_missing
 from collshim.conformance.subject import Subject
 
 _SECONDS = 120.0
-"""For an import, torch's among it."""
+"""The time limit of an import, which includes torch's."""
 
 
 def find_modules_here() -> None:
-    """Let modules of the working folder be found, as with ``python -m``; by the ranks too, which are given the path."""
+    """Let modules in the working folder be found, as with ``python -m``, also by the ranks, which inherit the path."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
 
 
 def require(subject: Subject, asked: Sequence[Binding], *, allow_missing: bool = False) -> None:
-    """Refuse to begin where the module cannot be imported, or has nothing to ask.
+    """Raise an error if the module cannot be imported, or has no function to ask.
 
     Args:
-        subject: what is to be asked.
-        asked: through which functions.
-        allow_missing: whether a module without any of them, or without what starts its ranks, is asked all the same.
+        subject: the subject.
+        asked: the functions to ask.
+        allow_missing: whether to accept a module without any of them, or without the functions that start its ranks.
 
     Raises:
-        ArgumentValueError: with what is wrong, in one line.
+        ArgumentValueError: the reason, in one line.
     """
     if not asked:
-        raise ArgumentValueError("nothing is asked: no function of the suite fits what was chosen")
+        raise ArgumentValueError("no cases to ask: no function of the suite fits the options")
     if not subject.module:
         return
     for name in filter(None, (subject.module, subject.registers)):
@@ -48,13 +48,13 @@ def require(subject: Subject, asked: Sequence[Binding], *, allow_missing: bool =
         return
     if len(missing) == len(asked):
         names = ", ".join(sorted({placed(subject.prefix, binding.path) for binding in asked}))
-        raise ArgumentValueError(f"nothing can be asked: {subject.module} has none of {names}")
+        raise ArgumentValueError(f"no cases can be asked: {subject.module} has none of {names}")
     paths = {path: placed(subject.prefix, path) for path in asked[0].framework.needs}
     lacking = [path for path in paths.values() if is_missing(path)]
     if lacking:
         there = next(binding for binding in asked if binding not in missing)
         what = f"{placed(subject.prefix, there.path)}, but not {' and '.join(lacking)}"
-        raise ArgumentValueError(f"nothing can be asked: {subject.module} has {what}, which every case needs")
+        raise ArgumentValueError(f"no cases can be asked: {subject.module} has {what}, which every case needs")
 
 
 def _require_backend(name: str, registers: str) -> None:
@@ -62,7 +62,7 @@ def _require_backend(name: str, registers: str) -> None:
     done = _run("\n".join([*lines, "print(*Backend.backend_list[1:])"]))
     known = done.stdout.split()
     if done.returncode == 0 and name.lower() not in known:
-        more = f"{registers} registers no other" if registers else "--import names what registers another"
+        more = f"{registers} registers no other" if registers else "use --import to register another"
         raise ArgumentValueError(f"--backend is {name}, torch.distributed has {', '.join(known)}; {more}")
 
 
@@ -83,7 +83,7 @@ def _require_import(name: str) -> None:
 
 
 def _run(code: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own: a module may end the one that imports it."""
+    """Run the code in a separate process, because importing a module may end the process."""
     path = os.pathsep.join(map(os.path.abspath, sys.path))
     return subprocess.run(
         [sys.executable, "-c", code],

@@ -1,4 +1,4 @@
-"""What a real framework is: its version, and those of what it runs on, by the interpreter that has it."""
+"""The versions of a real framework, of Python and of NumPy, as reported by the framework's interpreter."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ print("versions:" + json.dumps(versions))
 
 
 def version(framework: str, python: str) -> dict[str, Any]:
-    """Its version, Python's and NumPy's.
+    """Return the versions of the framework, of Python and of NumPy.
 
     Raises:
-        ArgumentValueError: the interpreter does not run, or has no such framework.
+        ArgumentValueError: the interpreter does not run, or does not have the framework.
     """
     script = Path(__file__).resolve().parent.parent / "record.py"
     try:
@@ -37,7 +37,7 @@ def version(framework: str, python: str) -> dict[str, Any]:
         raise ArgumentValueError(f"--python is {python}, which does not run: {error}") from error
     line = next((line for line in process.stdout.splitlines() if line.startswith("versions:")), None)
     if line is None:
-        last_line = (process.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        last_line = (process.stderr.strip().splitlines() or ["it prints nothing"])[-1]
         raise ArgumentValueError(f"--python is {python}, should be an interpreter that has {framework}: {last_line}")
     versions: dict[str, Any] = json.loads(line.removeprefix("versions:"))
     return versions

@@ -1,4 +1,4 @@
-"""What came of a recorded call that collshim's adapter replayed."""
+"""The result of a recorded call that collshim's adapter replayed."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from collshim.conformance.deviations import declared
 from collshim.conformance.recorder.performing import Answer
 from collshim.conformance.recorder.recordings import Recording
-from collshim.conformance.replay_ranks import missing, replayed
+from collshim.conformance.replay_ranks import missing, replay_patiently
 from collshim.conformance.report import shown
 from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, PASS, CaseResult, Function
 
 
 def add_recording(function: Function, framework: str, recording: Recording) -> None:
-    """Make the call again, unless a function that it needs is missing, and add what came of it."""
+    """Repeat the call, unless a function that it needs is missing, and add the result."""
     missing_functions = missing(recording)
     if missing_functions:
         function.missing = recording.asked.api[0] in missing_functions
         function.recorded.append(_result(recording, MISSING, f"missing: {', '.join(missing_functions)}"))
     else:
-        answers, lines = replayed(framework, recording)
+        answers, lines = replay_patiently(framework, recording)
         function.recorded.append(_result(recording, *_verdict(framework, recording, lines), answers))
 
 
@@ -40,7 +40,7 @@ def _verdict(framework: str, recording: Recording, lines: Sequence[str]) -> tupl
     reason = declared(framework).get(recording.name)
     text = "\n".join(line.partition("\nfor `")[0].removeprefix(f"{recording.name}: ") for line in lines)
     if reason is not None:
-        return (DEVIATION, f"{reason}\n{text}") if lines else (FAIL, f"declared to deviate, and agrees: {reason}")
+        return (DEVIATION, f"{reason}\n{text}") if lines else (FAIL, f"declared as a deviation, but agrees: {reason}")
     if lines:
         return FAIL, text
     return (BEYOND, _beyond(recording.answers)) if _is_beyond(recording) else (PASS, "")
@@ -52,4 +52,4 @@ def _is_beyond(recording: Recording) -> bool:
 
 def _beyond(answers: Sequence[Answer]) -> str:
     endings = [answer["ended"] for answer in answers if "ended" in answer]
-    return f"the real framework {endings[0]}" if endings else "beyond the backend that recorded"
+    return f"the real framework {endings[0]}" if endings else "beyond the recorded backend"

@@ -1,4 +1,4 @@
-"""What came of each case, and what that makes of a cell of the grid: a collective in a dialect over a transport."""
+"""The result of each case, and of a cell of the grid: a collective in a dialect over a transport."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 
 from collshim.conformance.cases import COLLECTIVES
 
-# What came of a case or a function, the worst first; a cell is what its worst is.
+# The outcomes of a case or a function, the worst first; a cell has the worst of its outcomes.
 FAIL, MISSING, DEVIATION, BEYOND, PASS = "fail", "missing", "deviation", "beyond", "pass"
 OUTCOMES = {
-    FAIL: "differs from what is expected, and is not declared to",
-    MISSING: "the function is not there",
+    FAIL: "differs from the expected answer, and is not declared to",
+    MISSING: "the function is missing",
     DEVIATION: "a known deviation: differs, with the reason",
-    BEYOND: "the real framework, or the backend that recorded, failed; there is an orderly answer here",
+    BEYOND: "the real framework, or the recorded backend, failed; collshim answers or raises a proper error",
     PASS: "agrees",
 }
-OTHER = "groups and worlds"  # the row of recorded functions that are no collectives
+OTHER = "groups and worlds"  # the row of recorded functions that are not collectives
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What came of one case.
+    """The result of one case.
 
     Attributes:
-        case: the line that it can be asked by again, or a recording's name.
+        case: the line that repeats the case, or a recording's name.
         outcome: one of ``OUTCOMES``.
-        why: what differs, and the reason of a declared deviation.
+        why: the differences, and the reason of a declared deviation.
         call: the text of a recorded call.
-        inputs, answers: of each rank, as text.
-        recorded: what each rank of the real framework answered.
+        inputs, answers: those of each rank, as text.
+        recorded: the answer of each rank of the real framework.
     """
 
     case: str
@@ -45,7 +45,7 @@ class CaseResult:
 
 @dataclass
 class Function:
-    """One spelling of a collective, and what came of its cases: those generated, and those recorded."""
+    """One spelling of a collective, with the results of its generated and its recorded cases."""
 
     name: str
     missing: bool = False
@@ -54,7 +54,7 @@ class Function:
 
     @property
     def outcome(self) -> str:
-        """The worst of its cases."""
+        """The worst outcome of its cases."""
         return MISSING if self.missing else worst(result.outcome for result in (*self.cases, *self.recorded))
 
 
@@ -68,22 +68,22 @@ class Cell:
     functions: dict[str, Function] = field(default_factory=dict)
 
     def function(self, name: str) -> Function:
-        """The function of this name."""
+        """Return the function of this name; add it if necessary."""
         return self.functions.setdefault(name, Function(name))
 
     @property
     def outcome(self) -> str:
-        """Missing where every function is; else the worst of those that are there."""
+        """Missing if every function is; else the worst outcome of the others."""
         outcomes = [function.outcome for function in self.functions.values() if not function.missing]
         return worst(outcomes) if outcomes else MISSING
 
     @property
     def missing(self) -> int:
-        """How many of its functions are missing."""
+        """The number of missing functions."""
         return sum(function.missing for function in self.functions.values())
 
     def count(self, recorded: bool) -> Counter[str]:
-        """How many of its cases, or of its recordings, came out how."""
+        """Count its cases, or its recordings, by outcome."""
         functions = self.functions.values()
         return Counter(
             result.outcome for function in functions for result in (function.recorded if recorded else function.cases)
@@ -92,11 +92,11 @@ class Cell:
 
 @dataclass
 class Grid:
-    """All cells of a run, and what it was a run of.
+    """All cells of a run, and the facts about the run.
 
     Attributes:
         about: versions, transports and the like, as they are shown.
-        stale: declared faults of a real framework that nothing shows any more.
+        stale: declared faults of a real framework that no case shows any more.
     """
 
     about: dict[str, Any]
@@ -104,7 +104,7 @@ class Grid:
     stale: list[str] = field(default_factory=list)
 
     def cell(self, collective: str, framework: str, transport: str) -> Cell:
-        """The cell of this place."""
+        """Return the cell at this place; add it if necessary."""
         key = (collective, framework, transport)
         return self.cells.setdefault(key, Cell(*key))
 
@@ -116,20 +116,20 @@ class Grid:
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """Dialect and transport, dialect by dialect."""
+        """The pairs of dialect and transport, dialect by dialect."""
         order = list(dict.fromkeys(framework for _, framework, _ in self.cells))
         pairs = dict.fromkeys((framework, transport) for _, framework, transport in self.cells)
         return sorted(pairs, key=lambda pair: order.index(pair[0]))
 
     @property
     def asked(self) -> int:
-        """How many cases and recorded calls were asked."""
+        """The number of cases and recorded calls that were asked."""
         functions = (function for cell in self.cells.values() for function in cell.functions.values())
         return sum(len(function.cases) + len(function.recorded) for function in functions)
 
     @property
     def failed(self) -> list[tuple[Function, CaseResult]]:
-        """Every case that differs without being declared to, with its function."""
+        """The cases that differ without being declared to, each with its function."""
         functions = (function for cell in self.cells.values() for function in cell.functions.values())
         return [
             (function, result)
@@ -139,13 +139,13 @@ class Grid:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, as ``--json`` writes it."""
+        """Return everything, as ``--json`` writes it."""
         cells = [_cell(cell) for cell in self.cells.values()]
         return {**self.about, "outcomes": OUTCOMES, "stale": self.stale, "cells": cells}
 
 
 def worst(outcomes: Iterable[str]) -> str:
-    """The worst of them; pass where there are none."""
+    """Return the worst outcome; pass if there are none."""
     order: Sequence[str] = list(OUTCOMES)
     return min(outcomes, key=order.index, default=PASS)
 

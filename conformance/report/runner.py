@@ -1,4 +1,4 @@
-"""Runs every case of a plan, and makes the recorded calls again; what came of them fills a grid."""
+"""Runs every case of a plan and repeats the recorded calls; the results fill a grid."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from collshim.conformance.report.replays import add_recording
 from collshim.conformance.report.results import FAIL, PASS, CaseResult, Function, Grid
 from collshim.conformance.report.verdicts import Verdicts
 
-BEARABLE = 3  # cases of one function that cost the ranks, before it is asked no further; functions, before any is
+BEARABLE = 3  # lost cases before a function is given up; such functions before all are, if none has answered
 _LOST = {"NoAnswer", "DeadlineError", "ProcessEnded"}
 _ABSENT = "MissingFunctionError"
 
 
 class Progress(Protocol):
-    """Where a person sees how far it is."""
+    """The interface of a progress display."""
 
     def start(self, total: int) -> None:
-        """So many cases are to come."""
+        """Add ``total`` cases to come."""
 
     def step(self, what: str, count: int = 1) -> None:
-        """So many cases of ``what`` are done."""
+        """Count ``count`` cases of ``what`` as done."""
 
 
 class Asker:
     """Asks functions their cases, on live ranks.
 
     Args:
-        plan: what is asked, and of whom.
-        xfails: what is known to fail.
-        pools: the ranks, which ``close`` ends; new ones where there are none.
+        plan: the cases, and the subject.
+        xfails: the cases known to fail.
+        pools: the ranks, which are not closed here; new ones by default.
     """
 
     def __init__(self, plan: Plan, xfails: Listed = NOTHING, pools: Pools | None = None) -> None:
@@ -77,19 +77,19 @@ class Asker:
             progress.step(f"{binding.framework.name}, {transport}", len(cases) - len(function.cases))
 
     def _note(self, binding: Binding, case: Case, result: CaseResult, answers: Sequence[Answer | Failure]) -> None:
-        """Remember whether the ranks hung or ended, of whichever form of the function it was."""
+        """Record whether the ranks hung or ended, whichever form of the function was called."""
         is_lost = any(isinstance(answer, Failure) and bool(_LOST & set(answer.classes)) for answer in answers)
         self._has_answered = self._has_answered or not is_lost
         if result.outcome == FAIL or self.verdicts.is_named(binding, case):
             self._lost[binding.path] += is_lost
 
     def _is_given_up(self, binding: Binding) -> bool:
-        """Whether the function cost the ranks too often; each does, where several did and nothing ever answered."""
+        """Check whether the function lost the ranks too often; if several did and none answered, all are given up."""
         given_up = [path for path, cases in self._lost.items() if cases >= BEARABLE]
         return binding.path in given_up or (len(given_up) >= BEARABLE and not self._has_answered)
 
     def result(self, binding: Binding, case: Case, answers: Sequence[Answer | Failure]) -> CaseResult:
-        """What came of a case."""
+        """Return the result of a case."""
         lines = differing(binding, case, answers, texts=not self.plan.subject.module)
         outcome, why = self.verdicts.verdict(binding, case, lines)
         traces = [answer.trace for answer in answers if isinstance(answer, Failure)] if outcome == FAIL else []
@@ -100,7 +100,7 @@ class Asker:
 
 
 def fill(grid: Grid, plan: Plan, progress: Progress, xfails: Listed = NOTHING) -> None:
-    """Run all of the plan, case by case."""
+    """Run the whole plan, case by case."""
     calls = [
         (binding, transport, plan.cases(binding, transport))
         for transport in plan.transports
@@ -110,7 +110,7 @@ def fill(grid: Grid, plan: Plan, progress: Progress, xfails: Listed = NOTHING) -
     progress.start(sum(len(cases) for _, _, cases in calls) + len(recorded))
     asker = Asker(plan, xfails)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is deprecated upstream warns here too; answers are what is compared
+        warnings.simplefilter("ignore")  # functions deprecated upstream warn here too; only answers are compared
         try:
             for binding, transport, cases in calls:
                 function = grid.cell(binding.collective, binding.framework.name, transport).function(binding.name)
@@ -125,7 +125,7 @@ def fill(grid: Grid, plan: Plan, progress: Progress, xfails: Listed = NOTHING) -
 
 
 def differing(binding: Binding, case: Case, answers: Sequence[Answer | Failure], *, texts: bool) -> list[str]:
-    """A sentence for each difference; ``texts``: of exceptions' texts too, and not of their classes alone."""
+    """Return a sentence for each difference; exceptions are compared by class, and by text too if ``texts``."""
     pairs = [
         (rank, difference)
         for rank, answer in enumerate(answers)

@@ -15,12 +15,12 @@ from collshim.conformance.dtypes import computable, name_of
 from collshim.conformance.recorder.asked import Asked
 from collshim.conformance.recorder.trees import array_of, is_array
 
-_ELEMENTS = 64  # of an array; more are left out in the middle
+_ELEMENTS = 64  # the elements of an array that are shown; more are left out in the middle
 _OUTSIDE = "not in the group"
 
 
 def inputs(case: Case) -> tuple[str, ...]:
-    """What each rank of the world gives."""
+    """Return the input of each rank of the world."""
     if case.collective == "barrier":
         return ("",) * case.size
     values: list[Any] = list(_inputs(case))
@@ -28,7 +28,7 @@ def inputs(case: Case) -> tuple[str, ...]:
 
 
 def answer(reply: Answer | Failure) -> str:
-    """What a rank held after the call, or what it raised."""
+    """Return what a rank held after the call, or the exception that it raised."""
     if isinstance(reply, Failure):
         return f"raised {reply.classes[0]}: {reply.message}"
     lines = [
@@ -39,7 +39,7 @@ def answer(reply: Answer | Failure) -> str:
 
 
 def tree(node: Tree) -> str:
-    """A tree of an answer, or of NumPy arrays."""
+    """Format a tree of an answer, or of NumPy arrays."""
     if isinstance(node, Seen):
         return array(node.values)
     if isinstance(node, np.ndarray):
@@ -57,36 +57,36 @@ def tree(node: Tree) -> str:
 
 
 def array(values: NDArray[Any], dtype: str = "") -> str:
-    """An array by its dtype, shape and values."""
+    """Format an array by its dtype, shape and values."""
     text = np.array2string(
         computable(values), separator=", ", threshold=_ELEMENTS, max_line_width=100_000, floatmode="unique"
     )
     shape = ", ".join(map(str, values.shape))
-    numbers = re.sub(r"\s+", " ", text).replace("[ ", "[")  # NumPy pads them to columns
+    numbers = re.sub(r"\s+", " ", text).replace("[ ", "[")  # NumPy pads numbers to columns
     return f"{dtype or name_of(values.dtype)}[{shape}] {numbers}"
 
 
 def recorded_inputs(asked: Asked) -> tuple[str, ...]:
-    """What each rank of a recorded call was given."""
+    """Return the arguments of each rank of a recorded call."""
     ranks = range(asked.processes)
     return tuple("\n".join(f"{name} = {plain(tree)}" for name, tree in asked.of_rank(rank).items()) for rank in ranks)
 
 
 def recorded_answer(record: dict[str, Any]) -> str:
-    """What a rank of a recorded call, or of its replay, answered."""
+    """Return the answer of a rank of a recorded call, or of its replay."""
     if "ended" in record:
         return f"the process {record['ended']}"
     if "raised" in record:
         return f"raised {record['raised'][0].rpartition('.')[2]}: {record['text']}"
     lines = [f"returned: {plain(record['returned'])}"]
     lines += [f"{name}: {plain(value)}" for name, value in record.get("after", {}).items()]
-    lines += [f"{name} holds another object than before" for name in record.get("replaced", ())]
+    lines += [f"{name} holds a new object" for name in record.get("replaced", ())]
     lines += [f"{name} is {second}" for name, second in record.get("same", {}).items()]
     return "\n".join(lines + [f"{first} and {second} share memory" for first, second in record.get("shared", ())])
 
 
 def plain(node: Any) -> str:
-    """A tree of the recorder's."""
+    """Format a tree of the recorder's."""
     if is_array(node):
         dtype, values = array_of(node)
         marks = [node[name] for name in ("layout",) if name in node] + ["requires a gradient"] * bool(node.get("grad"))

@@ -1,4 +1,4 @@
-"""The grid as lines of text, at most 100 columns wide for all five frameworks, and what is said below it."""
+"""The grid as lines of text, at most 100 columns wide for all five frameworks, and the text below it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ NOTHING = "·"  # a framework has no such collective
 WORDS = {
     PASS: "agrees",
     DEVIATION: "known deviation",
-    BEYOND: "unsupported upstream: the real framework failed, here is an answer",
-    MISSING: "no function is there",
+    BEYOND: "unsupported upstream: the real framework failed, collshim answers",
+    MISSING: "every function is missing",
     FAIL: "differs",
 }
 _STYLES = {PASS: "green", DEVIATION: "yellow", BEYOND: "blue", MISSING: "dim", FAIL: "bold red"}
-_SHOWN = 12  # causes of which a failure is shown in full; the JSON and the page have all
+_SHOWN = 12  # causes of which one failure is shown in full; the JSON and the page have all
 _CHARACTERS = 900  # of one failure
 _BETWEEN = "  "
 _WIDTH = 100
 
 
 def show(grid: Grid) -> None:
-    """Print it, in colour where rich is installed."""
+    """Print the grid, in colour if rich is installed."""
     text = "\n".join(lines(grid))
     try:
         from rich.console import Console
         from rich.text import Text
-    except ModuleNotFoundError:  # an extra
+    except ModuleNotFoundError:  # rich is an extra
         print(text)
         return
     coloured = Text(text, no_wrap=True)
@@ -44,7 +44,7 @@ def show(grid: Grid) -> None:
 
 
 def lines(grid: Grid) -> Iterator[str]:
-    """The grid, what its marks mean, what is missing, what failed, and one line of counts."""
+    """Yield the grid, its legend, the missing functions, the failures, and one line of counts."""
     yield from table(grid)
     yield ""
     yield from legend(grid)
@@ -54,7 +54,7 @@ def lines(grid: Grid) -> Iterator[str]:
 
 
 def table(grid: Grid) -> Iterator[str]:
-    """A row per collective; per framework a mark for each transport, and how many cases and recordings there are."""
+    """Yield a row per collective; per framework a mark for each transport, and the numbers of cases and recordings."""
     frameworks = list(dict.fromkeys(framework for framework, _ in grid.columns))
     rows = {"": [_heads(grid, framework) for framework in frameworks]}
     rows |= {name: [_block(grid, name, framework) for framework in frameworks] for name in grid.collectives}
@@ -63,12 +63,12 @@ def table(grid: Grid) -> Iterator[str]:
         [max(map(len, column)) for column in zip(*blocks, strict=True)] for blocks in zip(*rows.values(), strict=True)
     ]
     margin = max(map(len, rows))
-    yield _row("", margin, map(_centred, frameworks, widths))
-    yield from (_row(name, margin, map(_joined, blocks, widths)) for name, blocks in rows.items())
+    yield _row("", margin, map(_center, frameworks, widths))
+    yield from (_row(name, margin, map(_align, blocks, widths)) for name, blocks in rows.items())
 
 
 def legend(grid: Grid) -> Iterator[str]:
-    """What the marks mean that are seen, and the heads of columns."""
+    """Yield the meaning of the marks in the grid, and of the columns."""
     outcomes = {cell.outcome for cell in grid.cells.values()}
     yield from (f"{MARKS[outcome]} {WORDS[outcome]}" for outcome in reversed(OUTCOMES) if outcome in outcomes)
     if len(grid.cells) < len(grid.collectives) * len(grid.columns):
@@ -79,13 +79,13 @@ def legend(grid: Grid) -> Iterator[str]:
 
 
 def notes(grid: Grid) -> Iterator[str]:
-    """The functions that are missing, unexpected passes, and a failure of each cause."""
+    """Yield the missing functions, unexpected passes, and one failure of each cause."""
     yield from _missing_by_module(grid)
     yield from failures(grid)
 
 
 def failures(grid: Grid) -> Iterator[str]:
-    """Unexpected passes, and a failure of each cause."""
+    """Yield unexpected passes, and one failure of each cause."""
     for line in grid.stale:
         yield f"unexpected pass: {line}"
     found = causes(grid)
@@ -98,7 +98,7 @@ def failures(grid: Grid) -> Iterator[str]:
 
 
 def counts(grid: Grid) -> str:
-    """One line: how many of what."""
+    """Return the counts of a grid as text."""
     of_cases, of_recorded = total(grid, False), total(grid, True)
     replayed = f" and {number(of_recorded.total(), 'recorded call')}" if of_recorded else ""
     stale = f", {number(len(grid.stale), 'unexpected pass', 'es')}" if grid.stale else ""
@@ -108,7 +108,7 @@ def counts(grid: Grid) -> str:
 
 
 def counted(totals: Counter[str], missing: int) -> str:
-    """How many came out how, and how many functions are missing."""
+    """Return the cases by outcome, and the number of missing functions, as text."""
     parts = [f"{totals[PASS]:,} agree", f"{totals[FAIL]:,} failed"]
     if totals[DEVIATION]:
         parts.append(number(totals[DEVIATION], "known deviation"))
@@ -118,17 +118,17 @@ def counted(totals: Counter[str], missing: int) -> str:
 
 
 def number(count: int, noun: str, plural: str = "s") -> str:
-    """So many of these, in words: "1 case", "1,665 cases"."""
+    """Return the count with its noun: "1 case", "1,665 cases"."""
     return f"{count:,} {noun}{'' if count == 1 else plural}"
 
 
 def total(grid: Grid, recorded: bool) -> Counter[str]:
-    """What came of all cases, or of all recordings."""
+    """Count all cases, or all recordings, by outcome."""
     return sum((cell.count(recorded) for cell in grid.cells.values()), Counter[str]())
 
 
 def missing(grid: Grid) -> list[str]:
-    """The functions that are not there, once each, as dotted paths."""
+    """Return the dotted paths of the missing functions, without repetition."""
     return sorted(_lacking(grid.cells.values()))
 
 
@@ -139,7 +139,7 @@ def _missing_by_module(grid: Grid) -> Iterator[str]:
 
 
 def _block(grid: Grid, collective: str, framework: str) -> list[str]:
-    """What a row says of a framework: a mark per transport, the numbers of cases, of recordings and of what misses."""
+    """Return a framework's cells in a row: a mark per transport, and the numbers of cases, recordings and missing."""
     transports = [transport for name, transport in grid.columns if name == framework]
     cells = [grid.cells.get((collective, framework, transport)) for transport in transports]
     return [*map(_mark, cells), *_numbers(grid, framework, [cell for cell in cells if cell])]
@@ -166,7 +166,7 @@ def _lacks(grid: Grid, framework: str) -> bool:
 
 
 def _lacking(cells: Iterable[Cell]) -> set[str]:
-    """Dotted paths of the functions that are not there."""
+    """Return the dotted paths of the missing functions."""
     functions = (function for cell in cells for function in cell.functions.values() if function.missing)
     return {function.name.partition("[")[0] for function in functions}
 
@@ -175,12 +175,12 @@ def _mark(cell: Cell | None) -> str:
     return MARKS[cell.outcome] if cell else NOTHING
 
 
-def _joined(texts: Sequence[str], widths: Sequence[int]) -> str:
-    """Everything to the right of its column; marks and heads of transports are one character wide."""
+def _align(texts: Sequence[str], widths: Sequence[int]) -> str:
+    """Align everything to the right of its column; marks and heads of transports are one character wide."""
     return " ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
 
 
-def _centred(framework: str, widths: Sequence[int]) -> str:
+def _center(framework: str, widths: Sequence[int]) -> str:
     return framework.center(sum(widths) + len(widths) - 1)
 
 
@@ -195,7 +195,7 @@ def _others(cause: Cause) -> Iterator[str]:
 
 
 def _failure(function: str, result: CaseResult) -> str:
-    """The function and the case, as ``--case`` and the files of ``--xfails-file`` take them, and what differs."""
+    """Format the function and the case, as ``--case`` and ``--xfails-file`` take them, and the differences."""
     why = result.why.partition("\nTraceback")[0].strip().replace("\n", "\n  ")
     text = f"{function}: {result.case}\n  {why}"
     return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]} ..."

@@ -1,4 +1,4 @@
-"""What differences make of a case: a failure, a declared fault of the real framework, or one that a file names."""
+"""The verdict on the differences of a case: a failure, a declared fault of the real framework, or a known failure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from collshim.conformance.report.upstream import Fault, declared
 from collshim.conformance.subject import Subject
 
 UNASKED = "not asked: another case of the family has shown it"
-GIVEN_UP = "not asked: the ranks hung, or ended, before"
+GIVEN_UP = "not asked: the ranks hung or ended before"
 
 
 @dataclass
 class Verdicts:
-    """What is declared of a subject, and which declarations were seen to hold.
+    """The declarations about a subject, and which of them were seen to hold.
 
     Attributes:
         resolves_here: whether this interpreter can find which functions are missing.
-        must_show: whether a declared fault has to be seen; somebody's module need not have torch's.
-        xfails: what a file names as known to fail, which has to be seen.
+        must_show: whether a declared fault must be seen; a user's module need not have torch's faults.
+        xfails: the entries of a file that are known to fail, which must be seen.
     """
 
     faults: Sequence[Fault] = ()
@@ -37,12 +37,12 @@ class Verdicts:
 
     @classmethod
     def of(cls, subject: Subject, xfails: Listed = NOTHING) -> Verdicts:
-        """Faults are declared of real frameworks; collshim's adapters have none, somebody's module may have them."""
+        """Make the verdicts for a subject; real frameworks have declared faults, which a user's module may share."""
         faults = declared(subject.framework) if subject.foreign else ()
         return cls(faults, not subject.is_real, not subject.module, xfails)
 
     def verdict(self, binding: Binding, case: Case, lines: Sequence[str]) -> tuple[str, str]:
-        """What came of a case with these differences, and why."""
+        """Return the outcome of a case with these differences, and the reason."""
         text = "\n".join(lines)
         entry = self.xfails.entry(binding.name, case)
         if entry is not None:
@@ -51,7 +51,7 @@ class Verdicts:
         faults = self._faults(binding, case)
         if not faults:
             return (FAIL, text) if lines else (PASS, "")
-        self._cases[faults[0], binding.name] += 1  # what the first one explains need not show the others
+        self._cases[faults[0], binding.name] += 1  # a case that the first fault explains need not show the others
         if not lines:
             return PASS, ""
         found = [next((fault for fault in faults if fault.explains(line, case)), None) for line in lines]
@@ -63,32 +63,32 @@ class Verdicts:
         return DEVIATION, "\n".join([*(fault.reason for fault in shown), text])
 
     def known(self, binding: Binding, case: Case) -> tuple[str, str] | None:
-        """What is known of a case without asking: that it would end or hang the ranks, as one before it did."""
+        """Return the outcome of a case that is not asked because it would end or hang the ranks, as one before did."""
         faults = self._faults(binding, case)
         shown = next((fault for fault in faults if fault.lasting and self._shown[fault, binding.name]), None)
         return None if shown is None else (DEVIATION, f"{shown.reason}\n{UNASKED}")
 
     def unasked(self, binding: Binding, case: Case) -> tuple[str, str]:
-        """What becomes of a case of a function that is asked no further, because it hangs or ends the ranks."""
+        """Return the outcome of a case whose function is given up, because it hangs or ends the ranks."""
         if self.is_named(binding, case):
             return DEVIATION, f"named in {self.xfails.file}\n{GIVEN_UP}"
         return FAIL, GIVEN_UP
 
     def is_named(self, binding: Binding, case: Case) -> bool:
-        """Whether a file names the case as known to fail."""
+        """Check whether a file names the case as known to fail."""
         return self.xfails.entry(binding.name, case) is not None
 
     def stale(self, of: Binding | None = None) -> list[str]:
-        """The declarations that did not hold for a function whose cases were asked; what a file names, and agrees.
+        """Return the declarations that did not hold for a function that was asked, and the file's entries that agree.
 
-        ``of`` is the one function whose declarations are meant; None for all.
+        ``of`` is the one function whose declarations are checked; None for all.
         """
-        named = [_printed(entry) for entry, failures in self._named.items() if not failures and _is_of(entry[0], of)]
-        agreeing = [f"{text}: named in {self.xfails.file}, and agrees" for text in named]
+        named = [_entry_text(entry) for entry, failures in self._named.items() if not failures and _is_of(entry[0], of)]
+        agreeing = [f"{text}: named in {self.xfails.file}, but agrees" for text in named]
         if not self.must_show:
             return agreeing
         return agreeing + [
-            f"{name}: known to deviate, and agrees: {fault.reason}"
+            f"{name}: known to deviate, but agrees: {fault.reason}"
             for fault, name in self._cases
             if not self._shown[fault, name] and not fault.seldom and _is_of(name, of)
         ]
@@ -101,6 +101,6 @@ def _is_of(name: str, binding: Binding | None) -> bool:
     return binding is None or binding.name == name
 
 
-def _printed(entry: tuple[str, Case | None]) -> str:
+def _entry_text(entry: tuple[str, Case | None]) -> str:
     function, case = entry
     return function if case is None else f"{function}: {case}"

@@ -1,1 +1,1 @@
-"""Tables as Markdown and for a terminal, and files. The grid of ``collshim conformance`` has its own form."""
+"""Tables for Markdown and for a terminal, and files. The grid of ``collshim conformance`` has its own form."""

@@ -1,4 +1,4 @@
-"""What a command writes into files: JSON for programs, pages for people; each file is told as it is written."""
+"""Write the files of a command: JSON for programs, pages for people; each file name is printed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 def write(path: Path, text: str) -> None:
-    """Write a text, and say where."""
+    """Write a text and print the path."""
     path.write_text(text, encoding="utf-8")
     print(f"written: {path}")
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write it without spaces: programs read it."""
+    """Write JSON without spaces, because programs read it."""
     write(path, json.dumps(data, separators=(",", ":")) + "\n")

@@ -8,12 +8,12 @@ Row = Sequence[str]
 
 
 def table(titles: Row, rows: Iterable[Row], *, aligned: bool = False) -> str:
-    """A table; a row of one cell heads those below it.
+    """Return a table; a row of one cell is a heading for those below it.
 
     Args:
-        titles: of the columns.
-        rows: as many cells each, or one.
-        aligned: whether the columns stand under each other in the source too.
+        titles: the titles of the columns.
+        rows: each with as many cells as there are titles, or one.
+        aligned: whether the columns are aligned in the source too.
     """
     blanks = [""] * (len(titles) - 1)
     cells = [[*map(_cell, row)] if len(row) == len(titles) else [f"**{row[0]}**", *blanks] for row in rows]
@@ -29,5 +29,5 @@ def _cell(text: str) -> str:
 
 
 def bullets(texts: Iterable[str]) -> str:
-    """A list."""
+    """Return a list."""
     return "".join(f"- {text}\n" for text in texts)

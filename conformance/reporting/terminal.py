@@ -1,4 +1,4 @@
-"""Tables on a terminal, in colour where rich is installed."""
+"""Tables on a terminal, in colour if rich is installed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from collshim.conformance.reporting.markdown import Row
 
 _WIDTH = 120
-"""Columns that the tables need; a terminal that has fewer wraps them."""
+"""The number of columns that the tables need; a narrower terminal wraps them."""
 
 _STYLES = {"✓": "green", "✗": "red", "·": "dim"}
 
 
 def print_table(titles: Row, rows: Sequence[Row]) -> None:
-    """Print one table and an empty line; a row of one cell heads those below it."""
+    """Print one table and an empty line; a row of one cell is a heading for those below it."""
     try:
         from rich.console import Console
         from rich.table import Table

@@ -1,7 +1,8 @@
-"""MegEngine: ``megengine.functional.distributed``, which returns new tensors and knows axes.
+"""MegEngine: ``megengine.functional.distributed``, which returns new tensors and supports axes.
 
-From megengine 1.13.0. A group is a ``Group``, in the order of its list, and its first rank is the root. Axes are not
-negative; an array has elements; a 0-d array is gathered as (size,) and cannot be cut; there is no world of one rank.
+Observed with megengine 1.13.0. A group is a ``Group``, in the order of its list, and its first rank is the root. Axes
+are not negative. Arrays are not empty. A 0-d array is gathered as (size,) and cannot be cut. A world has at least two
+ranks.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _group(context: RankContext, case: Any) -> Any:
 def _differentiate(
     context: RankContext, inputs: Sequence[Any], forward: Callable[[], Tree], weigh: Callable[[], Weights]
 ) -> Tree:
-    """By a ``GradManager``, through which a rank without a result joins the others' backward."""
+    """Use a ``GradManager``, through which a rank without a result joins the others' backward."""
     manager = context.function("megengine.autodiff.GradManager")()
     if inputs:
         manager.attach(list(inputs))
@@ -103,7 +104,7 @@ F.distributed.scatter(x)
 
 
 def _off_the_root(spelling: Spelling) -> Spelling:
-    """The other ranks may give None."""
+    """Let the other ranks give None."""
     kinds = replace(spelling.admits, kinds=("torch",))
     return replace(spelling, form="None off the root", admits=kinds, only_root=("inp",))
 
@@ -144,7 +145,7 @@ F.distributed.all_to_all(x)
         notes=(
             (
                 "One tensor goes in and one comes back: `split_axis` gets `n` times shorter, `concat_axis` `n` "
-                "times longer. Both are 0 unless said."
+                "times longer. Both default to 0."
             ),
         ),
     ),

@@ -1,9 +1,10 @@
-"""OneFlow: ``oneflow.comm``, which knows the world only, sums only, and returns None.
+"""OneFlow: ``oneflow.comm``, which supports only the world and only sums, and returns None.
 
-From oneflow 0.9.0 run on CPU. ``all_gather`` and ``gather`` put new tensors into the list, ``gather`` on every rank
-that gives one; ``reduce_scatter`` gives its output other memory; ``all_to_all`` and ``scatter`` keep the tensors
-given, but give the one that comes from this rank itself the memory of its input; ``all_gather_into_tensor`` and
-``reduce_scatter_tensor`` take any shapes whose numbers of elements fit. Lists hold no 0-d tensors, but for ``scatter``.
+Observed with oneflow 0.9.0 on CPU. ``all_gather`` and ``gather`` put new tensors into the list, ``gather`` on every
+rank that passes one. ``reduce_scatter`` gives its output other memory. ``all_to_all`` and ``scatter`` keep the given
+tensors, but the one that comes from this rank itself gets the memory of its input. ``all_gather_into_tensor`` and
+``reduce_scatter_tensor`` take any shapes whose numbers of elements fit. Lists hold no 0-d tensors, except for
+``scatter``.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _COMM = "oneflow.comm."
 
 
 def _enter(context: RankContext) -> None:
-    """Importing oneflow joins the world."""
+    """Import oneflow, which joins the world."""
     context.function("oneflow")
 
 
 def _group(context: RankContext, case: Any) -> None:
-    """There are no groups."""
+    """Return None: OneFlow has no groups."""
 
 
 FRAMEWORK = Framework("oneflow", _enter, _group)
@@ -86,7 +87,7 @@ _GATHER_LIST = _spelled(
     only_root=("gather_list",),
     holders="all",
     admits=_CONCATENATED,
-    alone="every rank gets every tensor, whatever dst says: it meets all_gather",
+    alone="every rank gets every tensor, whatever dst says: it matches all_gather",
     example="""\
 x = flow.tensor([1, 2]) + 10 * rank
 outs = [None] * size
@@ -95,7 +96,7 @@ flow.comm.gather(x, outs, 0)
     notes=(
         (
             "**Every rank that gives a list gets all tensors**, whatever `dst` says: it is an all_gather. A "
-            "program that tells the root by its filled list breaks."
+            "program that recognizes the root by its filled list breaks."
         ),
         "The entries of the list are replaced, as by `all_gather`.",
     ),
@@ -147,7 +148,7 @@ x = flow.tensor([1, 2]) + 10 * rank
 flow.comm.all_reduce(x)
 """,
         notes=(
-            "It always sums; of bool it is the logical or. For a mean divide afterwards.",
+            "It always sums; a sum of bool is the logical or. For a mean divide afterwards.",
             "It is unseen by autograd.",
         ),
     ),
@@ -232,8 +233,8 @@ flow.comm.send(x, 1) if rank == 0 else flow.comm.recv(0)
 """,
     notes=(
         (
-            "`recv` needs no tensor: shape and dtype come with the message. Where it is told `shape`, `dtype` "
-            "and `device`, the sender says `send_meta=False`. It fills and returns `out`, where there is one."
+            "`recv` needs no tensor: shape and dtype come with the message. If `recv` is given `shape`, `dtype` "
+            "and `device`, the sender passes `send_meta=False`. It fills and returns `out`, if there is one."
         ),
         "A `send` to the rank itself loses the message in OneFlow; here it is refused.",
     ),

@@ -1,7 +1,7 @@
 """TensorFlow: ``tf.distribute.ReplicaContext`` inside ``MultiWorkerMirroredStrategy.run``, and that strategy itself.
 
-From tensorflow 2.21.0 run on CPU with one replica per worker, so that what ``run`` returns is the local
-value. A nest goes in and the same nest comes out. One replica gets its value back unchanged and unchecked.
+Observed with tensorflow 2.21.0 on CPU with one replica per worker, so that the result of ``run`` is the local value. A
+nest goes in and the same nest comes out. A lone replica gets its value back unchanged and unchecked.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _DISTRIBUTE = "tensorflow.distribute."
 
 
 def _enter(context: RankContext) -> None:
-    """A strategy over several workers is made before anything else; TensorFlow demands it."""
+    """Make a strategy over several workers before anything else, as TensorFlow demands."""
     _strategy(context)
 
 
 def _group(context: RankContext, case: Any) -> None:
-    """There are no groups."""
+    """Return None: TensorFlow has no groups."""
 
 
 def _op(context: RankContext, name: str) -> Any:
@@ -42,7 +42,7 @@ def _strategy(context: RankContext) -> Any:
 
 
 def _of_replica(name: str, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Callable[[Invocation], Tree]:
-    """Calls the method of the replica's context, inside ``run``; where this is called inside, as it is."""
+    """Return a function that calls this method of the replica's context, inside ``run`` unless already there."""
 
     def speak(asked: Invocation) -> Tree:
         context = asked.asker.context
@@ -90,15 +90,15 @@ def _twice(value: Tree) -> Tree:
     return [value, value]
 
 
-def _gathered(case: Any, rank: int, reference: Any) -> Tree:
-    """A lone replica's value is not looked at, so a 0-d one stays 0-d."""
+def _expect_gather(case: Any, rank: int, reference: Any) -> Tree:
+    """Expect a 0-d value unchanged from a lone replica, which does not check it."""
     parts = reference.all_gather(case.arrays())[rank]
     alone = len(case.ranks) == 1 and case.shape == ()
     return parts[0] if alone else reference.concatenated(parts, case.axis)
 
 
-def _reduced(case: Any, rank: int, reference: Any) -> Tree:
-    """MEAN divides, so integers become float64 where replicas are several."""
+def _expect_reduction(case: Any, rank: int, reference: Any) -> Tree:
+    """Expect float64 from a MEAN of integers over several replicas, since MEAN divides."""
     if case.reduce_op != "avg" or not case.dtype.startswith("int"):
         return reference.all_reduce(case.arrays(), case.reduce_op)[rank]
     total = reference.all_reduce(case.arrays(), "sum")[rank]
@@ -119,7 +119,7 @@ _NOT_GATHERED = (
 )
 _NOT_REDUCED = (Refused(changes={"dtype": "uint8"}, error="InvalidArgumentError", match=_UINT8, least_size=2),)
 _FLUSHES = "TensorFlow's threads on a CPU flush subnormal numbers of float32, float64 and bfloat16 as they compute"
-_SEVERAL = "one call of a nest makes one collective for each of its leaves: a peer would have to make as many"
+_SEVERAL = "one call with a nest makes one collective for each of its leaves: a peer would have to make as many"
 
 
 def _gathering(owner: str, name: str, role: str, speak: Callable[[Invocation], Tree], **more: Any) -> Spelling:
@@ -127,7 +127,7 @@ def _gathering(owner: str, name: str, role: str, speak: Callable[[Invocation], T
         f"{owner}.{name}",
         "all_gather",
         {"value": role, "axis": "axis"},
-        **{"peculiar": _gathered, "admits": _GATHERED, "speak": speak} | more,
+        **{"peculiar": _expect_gather, "admits": _GATHERED, "speak": speak} | more,
     )
 
 
@@ -136,7 +136,7 @@ def _reducing(owner: str, name: str, role: str, speak: Callable[[Invocation], Tr
         f"{owner}.{name}",
         "all_reduce",
         {"reduce_op": "TensorFlow's op", "value": role},
-        **{"peculiar": _reduced, "admits": _REDUCED, "speak": speak, "flushes": _FLUSHES} | more,
+        **{"peculiar": _expect_reduction, "admits": _REDUCED, "speak": speak, "flushes": _FLUSHES} | more,
     )
 
 
@@ -188,7 +188,7 @@ _BATCH_REDUCE_TO = _spelled(
     "StrategyExtended.batch_reduce_to",
     "all_reduce",
     {"reduce_op": "TensorFlow's op", "value_destination_pairs": "nest"},
-    peculiar=_reduced,
+    peculiar=_expect_reduction,
     admits=_REDUCED,
     speak=_batch_reduce_to,
     flushes=_FLUSHES,

@@ -15,5 +15,5 @@ SHEETS: tuple[Sheet, ...] = (
 
 
 def observe_all() -> list[list[list[Row]]]:
-    """Run every sheet on this rank, one of four; the rows by sheet and example."""
+    """Run every sheet on this rank, one of four; return the rows by sheet and example."""
     return [observe(sheet) for sheet in SHEETS]

@@ -21,7 +21,7 @@ else:
 
 
 def start() -> Names:
-    """What a script has after its imports and ``init_process_group``; tensors are torch's."""
+    """Return the names that a script has after its imports and ``init_process_group``; tensors are torch's."""
     here = collshim.current()
     dist.init_process_group("localhost", 8000, here.size, here.rank, device=here.rank)
     names = {"F": F, "Group": dist.Group, "rank": dist.get_rank()}
@@ -34,7 +34,7 @@ def _call(operation: str, before: str, more: str = "") -> Example:
 
 
 def _by_root(operation: str, before: str) -> list[Example]:
-    """On all ranks in their order, and in the other order: then rank 1 is the root."""
+    """Return the call in a group in the order of the ranks, and in reverse order, which makes rank 1 the root."""
     return [_call(operation, before), _call(operation, before, ", Group([1, 0])")]
 
 

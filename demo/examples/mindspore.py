@@ -1,4 +1,4 @@
-"""MindSpore's manual, how ``comm_func.all_gather_into_tensor`` differs from torch's ``all_gather``: two ranks."""
+"""MindSpore's manual on how ``comm_func.all_gather_into_tensor`` differs from torch's ``all_gather``: two ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STACKED = 'with collshim.options(mindspore_gather="stacked"):\n    '
 
 
 def start() -> Names:
-    """What a script has after its imports and ``init``."""
+    """Return the names that a script has after its imports and ``init``."""
     communication.init()
     return {"collshim": collshim, "comm_func": comm_func, "Tensor": Tensor, "get_rank": communication.get_rank}
 

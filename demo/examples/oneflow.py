@@ -9,7 +9,7 @@ INPUT = "tensor_in = flow.tensor([[1, 2, 3], [4, 5, 6]], dtype=flow.int64) + flo
 
 
 def start() -> Names:
-    """What ``import collshim.oneflow as flow`` binds; OneFlow needs no more."""
+    """Return the name that ``import collshim.oneflow as flow`` binds; OneFlow needs no initialization."""
     return {"flow": flow}
 
 

@@ -50,18 +50,18 @@ RUN_UNEVEN = "strategy.run(gather_uneven)"
 
 
 def start() -> Names:
-    """What ``import collshim.tensorflow as tf`` binds; ``rank`` tells which input is this rank's."""
+    """Return the name that ``import collshim.tensorflow as tf`` binds, and ``rank``, to select this rank's input."""
     return {"tf": tf, "rank": collshim.current().rank}
 
 
 def _mirrored(name: str, before: str, given: str, call: str) -> Example:
-    """One process holds both replicas: what went in and what came out is a sequence of two."""
+    """Make an example with both replicas in one process, so that input and result are sequences of two."""
     results = "strategy.experimental_local_results(returned)"
     return Example(name, MIRRORED + call, before, given=given, holds=results, replicas=True)
 
 
 def _multi_worker(name: str, before: str, given: str, call: str) -> Example:
-    """Each rank is a replica; the functions are those that the examples before it show."""
+    """Make an example with a replica on each rank; its functions are those of the examples before it."""
     return Example(f"{name}, two workers", MULTI_WORKER + call, before, given=given)
 
 

@@ -32,7 +32,7 @@ tensor_list = [torch.zeros(2, dtype=torch.int64) for _ in range(4)]
 
 
 def start() -> Names:
-    """What a script has after its imports, ``init_process_group`` and ``get_rank``."""
+    """Return the names that a script has after its imports, ``init_process_group`` and ``get_rank``."""
     dist.init_process_group("gloo")
     return {"torch": torch, "dist": dist, "rank": dist.get_rank()}
 

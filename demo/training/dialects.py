@@ -18,11 +18,11 @@ DIALECTS: dict[str, ModuleType] = {
 
 
 def train_all(digits: Digits) -> dict[str, list[float]]:
-    """Train five times on this rank, which the others join; the losses by framework."""
+    """Train five times on this rank, together with the others; return the losses by framework."""
     return {name: dialect.train(digits) for name, dialect in DIALECTS.items()}
 
 
 def averaging_line(dialect: ModuleType) -> str:
-    """The line of the training's source that sums the gradients over the ranks."""
+    """Return the line of the training's source that sums the gradients over the ranks."""
     lines = inspect.getsource(dialect.train).splitlines()
     return next(line.strip() for line in lines if "all_reduce" in line and "gradient" in line)

@@ -13,13 +13,13 @@ EPOCHS = 10
 
 
 class Digits(NamedTuple):
-    """``images`` ``(1797, 64)``, from 0 to 1; ``labels`` ``(1797,)``, from 0 to 9."""
+    """The images ``(1797, 64)``, from 0 to 1, and the labels ``(1797,)``, from 0 to 9."""
 
     images: Tensor
     labels: Tensor
 
     def batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Batches of all ranks together, shuffled in the same way on every rank."""
+        """Yield the batches of all ranks together, shuffled in the same way on every rank."""
         generator = torch.Generator().manual_seed(0)
         for _ in range(EPOCHS):
             for chosen in torch.randperm(len(self.labels), generator=generator).split(BATCH):
@@ -28,7 +28,7 @@ class Digits(NamedTuple):
 
 
 def load() -> Digits:
-    """The pictures that come with scikit-learn."""
+    """Load the pictures that come with scikit-learn."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)

@@ -1,4 +1,4 @@
-"""Data-parallel training in MegEngine's words: ``all_reduce_sum`` returns the sum."""
+"""Data-parallel training with MegEngine's functions: ``all_reduce_sum`` returns the sum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collshim.demo.training.model import descend, flat_gradient, make_model
 
 
 def train(digits: Digits) -> list[float]:
-    """The loss of every step, over all ranks."""
+    """Train, and return the loss of every step over all ranks."""
     world = collshim.current()
     dist.init_process_group("localhost", 8000, world.size, world.rank, device=world.rank)
     rank, size = dist.get_rank(), dist.get_world_size()

@@ -1,4 +1,4 @@
-"""Data-parallel training in MindSpore's words: ``all_reduce`` returns the sum, beside a handle."""
+"""Data-parallel training with MindSpore's functions: ``all_reduce`` returns the sum and a handle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collshim.mindspore.communication import comm_func, get_group_size, get_rank
 
 
 def train(digits: Digits) -> list[float]:
-    """The loss of every step, over all ranks."""
+    """Train, and return the loss of every step over all ranks."""
     init()
     rank, size = get_rank(), get_group_size()
     model, losses = make_model(), list[float]()

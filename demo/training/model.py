@@ -1,4 +1,4 @@
-"""The model: two layers, and what a step of plain gradient descent does to them."""
+"""The model: two layers, and a step of plain gradient descent."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ RATE = 0.5
 
 
 def make_model() -> nn.Sequential:
-    """64 pixels to 10 digits; every call gives the same parameters."""
+    """Make a model of 64 pixels to 10 digits; every call returns the same parameters."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
 
 
 def flat_gradient(loss: Tensor, model: nn.Module) -> Tensor:
-    """The gradient by all parameters, in one flat tensor."""
+    """Return the gradient by all parameters as one flat tensor."""
     gradients = torch.autograd.grad(loss, list(model.parameters()))
     return torch.cat([gradient.reshape(-1) for gradient in gradients])
 
 
 def descend(model: nn.Module, gradient: Tensor) -> None:
-    """One step down a flat gradient."""
+    """Take one step of gradient descent with a flat gradient."""
     parameters = parameters_to_vector(model.parameters()).detach()
     vector_to_parameters(parameters - RATE * gradient, model.parameters())

@@ -1,4 +1,4 @@
-"""Data-parallel training in OneFlow's words: ``comm.all_reduce`` sums in place, and nothing is initialised."""
+"""Data-parallel training with OneFlow's functions: ``comm.all_reduce`` sums in place, without initialization."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collshim.demo.training.model import descend, flat_gradient, make_model
 
 
 def train(digits: Digits) -> list[float]:
-    """The loss of every step, over all ranks."""
+    """Train, and return the loss of every step over all ranks."""
     rank, size = flow.env.get_rank(), flow.env.get_world_size()
     model, losses = make_model(), list[float]()
     for images, labels in digits.batches():

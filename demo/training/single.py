@@ -9,7 +9,7 @@ from collshim.demo.training.model import descend, flat_gradient, make_model
 
 
 def train(digits: Digits) -> list[float]:
-    """The loss of every step."""
+    """Train, and return the loss of every step."""
     model, losses = make_model(), list[float]()
     for images, labels in digits.batches():
         loss = cross_entropy(model(images), labels)

@@ -1,4 +1,4 @@
-"""Data-parallel training in TensorFlow's words: a step runs on every replica, and takes the mean itself."""
+"""Data-parallel training with TensorFlow's functions: a step runs on every replica, and takes the mean itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collshim.demo.training.model import descend, flat_gradient, make_model
 
 
 def train(digits: Digits) -> list[float]:
-    """The loss of every step, over all replicas."""
+    """Train, and return the loss of every step over all replicas."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     model = make_model()
 

@@ -1,4 +1,4 @@
-"""Data-parallel training in PyTorch's words: ``all_reduce`` sums in place."""
+"""Data-parallel training with PyTorch's functions: ``all_reduce`` sums in place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collshim.demo.training.model import descend, flat_gradient, make_model
 
 
 def train(digits: Digits) -> list[float]:
-    """The loss of every step, over all ranks."""
+    """Train, and return the loss of every step over all ranks."""
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
     model, losses = make_model(), list[float]()

@@ -61,14 +61,14 @@ def main(words: list[str]) -> int:
         return SKIPPED
     survivors = []
     with TemporaryDirectory(prefix="collshim-mutants-") as folder:
-        baseline = tree.copied(Path(folder) / "baseline")
+        baseline = tree.copy(Path(folder) / "baseline")
         for name in ("tests", "conftest.py", "pyproject.toml"):
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, baseline / name)
         for patch, tests in declared():
             if not words or any(word in patch.name for word in words):
                 with TemporaryDirectory(dir=folder) as own:
-                    outcome = _tried(tree.mutated(baseline, Path(own), patch), tests)
+                    outcome = _tried(tree.mutate(baseline, Path(own), patch), tests)
                 word = "caught  " if outcome.found else "SURVIVED"
                 print(f"{word} {outcome.seconds:4.0f} s  {patch.name}: {outcome.told}", flush=True)
                 survivors += [] if outcome.found else [patch.name]

@@ -57,7 +57,7 @@ def test_a_missing_package_is_named_with_what_installs_it(
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("--picture", "nowhere/curves.png", "picture: nowhere is no folder, should be one"),
+        ("--picture", "nowhere/curves.png", "picture: nowhere is not a folder"),
         ("--picture", "curves.xyz", "picture: curves.xyz ends in '.xyz', should end in one of"),
         ("--expected", "nowhere", "expected results: nowhere/oneflow.json cannot be read, should be JSON"),
     ],

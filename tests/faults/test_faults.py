@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from collshim.__main__ import main
-from collshim.conformance.faults.page import INJECTED, merged
+from collshim.conformance.faults.page import INJECTED, merge
 from collshim.conformance.faults.program import Program, programs
 from collshim.conformance.faults.rank import OURS
 
@@ -106,8 +106,8 @@ def test_the_page_shows_every_program() -> None:
 
 def test_a_page_that_is_written_again_keeps_what_others_wrote_of_it() -> None:
     before = f"old\n\n{INJECTED}\n\n| class |\n"
-    assert merged("new\n", before) == f"new\n\n{INJECTED}\n\n| class |\n"
-    assert merged("new\n", "old\n") == "new\n"
+    assert merge("new\n", before) == f"new\n\n{INJECTED}\n\n| class |\n"
+    assert merge("new\n", "old\n") == "new\n"
 
 
 def test_a_module_and_a_backend_are_scored_as_collshim_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,4 +126,4 @@ def test_a_module_that_cannot_start_its_ranks_is_exit_code_2(
     (tmp_path / "without_fabric.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert main(["faults", "reduce_op_max", "--adapter", "without_fabric"]) == 2
-    assert "nothing can be asked: rank" in capsys.readouterr().err
+    assert "no program can be run: rank" in capsys.readouterr().err

@@ -92,7 +92,7 @@ FAULTS = [
     Fault(TORCH + "send", own_rank_for_source, "returned['recv'] is 0, should be 1", {}, TORCH + "recv"),
     Fault(TORCH + "send", no_source, "returned['recv'] is None, should be 1", {}, TORCH + "recv"),
     Fault(TORCH + "send", sent_twice_as_much, "received at [0, 0] is"),
-    Fault(TORCH + "barrier", nobody_waits, "leaving is before rank 1 had come, should be after every rank has come"),
+    Fault(TORCH + "barrier", nobody_waits, "leaving is before rank 1 arrived, should be after every rank arrived"),
     Fault(TORCH + "barrier", barrier_returned, "returned is True, should be None"),
     Fault(TORCH + "all_gather_object", own_object_everywhere, "object_list[1]"),
     Fault(TORCH + "all_gather_object", tuples_become_lists, "object_list[1] is a list of 3, should be a tuple of 3"),

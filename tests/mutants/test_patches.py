@@ -24,7 +24,7 @@ FOR_GPUS = [patch for patch, _ in for_gpus()]
 @pytest.mark.parametrize("mutant", [*EVERY, *FOR_GPUS], ids=lambda mutant: mutant.name)
 def test_a_mutant_fits_the_code_and_changes_it(mutant: Mutant) -> None:
     baseline = tree.source(mutant)
-    broken = mutant.applied(baseline)
+    broken = mutant.apply(baseline)
     assert broken != baseline
     compile(broken, mutant.file, "exec")
 
@@ -75,12 +75,12 @@ def patch(old: str, within: str = "one") -> Patch:
 
 
 def test_a_patch_is_looked_for_within_its_function_alone() -> None:
-    assert patch("x[0]", "other").applied(BASELINE) == BASELINE.replace("    return x[0]\n", "    return None\n")
+    assert patch("x[0]", "other").apply(BASELINE) == BASELINE.replace("    return x[0]\n", "    return None\n")
 
 
 def test_spaces_and_ends_of_lines_do_not_matter() -> None:
     wrapped = BASELINE.replace("[x[1:], 2]", "[\n        x[1:],\n        2]")
-    assert patch("else [ x[1:], 2]").applied(wrapped) == BASELINE.replace("else [x[1:], 2]", "None")
+    assert patch("else [ x[1:], 2]").apply(wrapped) == BASELINE.replace("else [x[1:], 2]", "None")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_spaces_and_ends_of_lines_do_not_matter() -> None:
 )
 def test_a_patch_that_does_not_fit_says_so(old: str, within: str, told: str) -> None:
     with pytest.raises(PatchError, match=told.replace("[", r"\[")):
-        patch(old, within).applied(BASELINE)
+        patch(old, within).apply(BASELINE)
 
 
 def test_a_rule_says_the_opposite_or_shifts_an_index() -> None:
@@ -111,4 +111,4 @@ def test_a_copy_of_each_file_is_rounded_besides() -> None:
 def test_a_place_that_is_gone_says_so() -> None:
     place: CodeLocation = mechanical()[0]
     with pytest.raises(PatchError, match="no such place"):
-        place.applied("def nothing():\n    pass\n")
+        place.apply("def nothing():\n    pass\n")

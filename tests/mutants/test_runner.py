@@ -35,8 +35,8 @@ def test_a_fault_is_caught_by_a_comparison_that_names_its_collective() -> None:
 def test_a_copy_has_the_fault_and_the_package_has_not(tmp_path: Path) -> None:
     fault = patch("stacked-for-concatenated")
     baseline = tree.source(fault)
-    copy = tree.mutated(tree.copied(tmp_path / "baseline"), tmp_path / "copy", fault)
-    assert (copy / "collshim" / "layout.py").read_text(encoding="utf-8") == fault.applied(baseline)
+    copy = tree.mutate(tree.copy(tmp_path / "baseline"), tmp_path / "copy", fault)
+    assert (copy / "collshim" / "layout.py").read_text(encoding="utf-8") == fault.apply(baseline)
     assert tree.source(fault) == baseline
     assert not (copy / "collshim" / "torch").is_symlink()
 

@@ -51,7 +51,7 @@ def test_the_suite_runs_on_the_real_torch_apart_from_declared_faults(
         (["--real", "--framework", "megengine"], "the collectives of megengine itself do not run on a CPU"),
         (["--real", "--framework", "oneflow"], "should be an interpreter that has oneflow"),
         (["--real", "--framework", "torch", "--transport", "threads"], "--transport is threads, should be processes"),
-        (["--html", "nowhere/run.html"], "nowhere is no folder, should be one"),
+        (["--html", "nowhere/run.html"], "nowhere is not a folder"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_runs(

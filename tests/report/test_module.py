@@ -115,17 +115,17 @@ REFUSED = [
     ("", ["--adapter", "mine:dist"], "the module is 'mine:dist', should be a dotted name: mypkg.dist"),
     ("raise RuntimeError('not today')", ["--adapter", "mine"], "mine cannot be imported: RuntimeError: not today"),
     ("import os; os._exit(7)", ["--adapter", "mine"], "mine cannot be imported: it ends the process, exit code 7"),
-    (NEEDED, ["--adapter", "mine"], "nothing can be asked: mine has none of mine.all_gather"),
+    (NEEDED, ["--adapter", "mine"], "no cases can be asked: mine has none of mine.all_gather"),
     (
         "def all_reduce(): ...",
         ["--adapter", "mine", "--collective", "all_reduce"],
         "mine has mine.all_reduce, but not mine.is_initialized and mine.init_process_group and mine.new_group",
     ),
-    ("", ["--adapter", "mine", "--case", "Case(1"], "is no case, should be one, as a run prints it"),
+    ("", ["--adapter", "mine", "--case", "Case(1"], "is not a case, should be one as a run prints it"),
     ("", ["--adapter", "mine", "--skips-file", "none"], "none: No such file or directory"),
     ("", ["--backend", "nope"], "--backend is nope, torch.distributed has gloo, nccl"),
     ("", ["--backend", "mine", "--import", "nope"], "nope cannot be imported: ModuleNotFoundError"),
-    ("", ["--import", "registering"], "there is no --backend that it would register"),
+    ("", ["--import", "registering"], "there is no --backend for it to register"),
     ("", ["--backend", "gloo", "--real"], "--backend is torch's"),
 ]
 
@@ -157,12 +157,12 @@ def test_what_cannot_be_asked_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("--size", "0", "0 is no size of a world, should be 1 or more"),
-        ("--size", "two", "two is no size of a world, should be 1 or more"),
-        ("--timeout", "0", "0 is no time to wait, should be a number of seconds, more than 0"),
-        ("--timeout", "5min", "5min is no time to wait, should be a number of seconds, more than 0"),
-        ("--timeout", "nan", "nan is no time to wait, should be a number of seconds, more than 0"),
-        ("--timeout", "inf", "inf is no time to wait, should be a number of seconds, more than 0"),
+        ("--size", "0", "0 is not a size of a world, should be 1 or more"),
+        ("--size", "two", "two is not a size of a world, should be 1 or more"),
+        ("--timeout", "0", "0 is not a time to wait, should be a number of seconds, more than 0"),
+        ("--timeout", "5min", "5min is not a time to wait, should be a number of seconds, more than 0"),
+        ("--timeout", "nan", "nan is not a time to wait, should be a number of seconds, more than 0"),
+        ("--timeout", "inf", "inf is not a time to wait, should be a number of seconds, more than 0"),
     ],
 )
 def test_a_number_that_fits_no_option_is_refused(
@@ -187,7 +187,7 @@ def test_ctrl_c_shows_and_writes_what_was_found(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted: this is what was found till then" in out
+    assert "interrupted: these are the results so far" in out
     assert json.loads((tmp_path / "run.json").read_text())["cells"]
 
 
@@ -201,7 +201,7 @@ def test_a_module_that_hangs_costs_seconds(tmp_path: Path) -> None:
     done = run(tmp_path, "--adapter", "mine", "--collective", "all_gather", "--size", "2", "--timeout", "4")
     assert done.code == 1, done.out + done.errors
     assert "did not answer in time (4 s)" in done.out
-    assert "not asked: the ranks hung, or ended, before" in done.out
+    assert "not asked: the ranks hung or ended before" in done.out
     assert time.monotonic() - began < 90
 
 

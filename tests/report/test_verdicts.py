@@ -73,7 +73,7 @@ def test_what_other_ranks_than_the_root_show_excuses_no_root(tmp_path: Path) -> 
 
 def test_a_declaration_that_nothing_shows_is_stale(verdicts: Verdicts) -> None:
     assert verdicts.verdict(REDUCE, Case("reduce"), []) == (PASS, "")
-    assert verdicts.stale() == ["torch.distributed.reduce: known to deviate, and agrees: partial results"]
+    assert verdicts.stale() == ["torch.distributed.reduce: known to deviate, but agrees: partial results"]
 
 
 def test_what_is_a_matter_of_timing_need_not_show(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``megengine.amp``: precision stays as it is (source: MegEngine 1.13.0, ``megengine.amp``)."""
+"""``megengine.amp``: precision does not change (source: MegEngine 1.13.0, ``megengine.amp``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``autocast``, a block or a decorator, in which precision stays as it is."""
+"""``autocast``, a block or a decorator in which precision does not change."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from types import TracebackType
 
 
 class autocast(ContextDecorator):
-    """Accepted: results have the dtype, and the precision, that they have without it.
+    """Accepted without effect: results have the dtype and the precision that they have without it.
 
     Args:
-        enabled: accepted, as ``low_prec_dtype`` and ``high_prec_dtype`` are.
+        enabled: accepted, as are ``low_prec_dtype`` and ``high_prec_dtype``.
     """
 
     def __init__(self, enabled: bool = True, low_prec_dtype: str = "float16", high_prec_dtype: str = "float32") -> None:
@@ -23,4 +23,4 @@ class autocast(ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Nothing was changed."""
+        """Do nothing, because nothing was changed."""

@@ -12,16 +12,16 @@ from collshim.megengine.tensor import Tensor
 
 
 class GradScaler:
-    """Differentiates a loss times a scale, and divides the gradients by it, so that small ones are not lost.
+    """Differentiates a loss times a scale, and divides the gradients by it, so that small gradients are not lost.
 
-    Gradients that are not finite are taken away, and the scale halves; after ``growth_interval`` steps without any it
-    doubles.
+    If a gradient is not finite, the gradients are removed and the scale is multiplied by ``backoff_factor``; after
+    ``growth_interval`` steps without that it is multiplied by ``growth_factor``.
 
     Args:
-        init_scale: the scale to begin with.
-        growth_factor: by what it grows.
-        backoff_factor: by what it shrinks.
-        growth_interval: steps; 0 for a scale that stays.
+        init_scale: the initial scale.
+        growth_factor: the factor by which the scale grows.
+        backoff_factor: the factor by which the scale shrinks.
+        growth_interval: the number of steps; 0 for a constant scale.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class GradScaler:
         unscale_grad: bool = True,
         update_scale: bool | str = "if_unscale_grad",
     ) -> None:
-        """``gm.backward`` of the scaled loss, then ``unscale`` and ``update`` unless told otherwise."""
+        """Call ``gm.backward`` for the scaled loss, then ``unscale`` and ``update`` unless disabled."""
         ys = [] if y is None else list(y) if isinstance(y, list | tuple) else [y]
         dys = [None] * len(ys) if dy is None else list(dy) if isinstance(dy, list | tuple) else [dy]
         scaled = [
@@ -60,7 +60,7 @@ class GradScaler:
                 self.update()
 
     def unscale(self, grad_tensors: Iterable[Tensor]) -> GradScaler:
-        """Divide the gradients of these tensors by the scale; take them away where one is not finite."""
+        """Divide the gradients of these tensors by the scale; remove them if one is not finite."""
         tensors: list[Any] = [tensor for tensor in grad_tensors if tensor is not None and tensor.grad is not None]
         self._found_non_finite = any(self._is_broken(tensor.grad) for tensor in tensors)
         for tensor in tensors:
@@ -89,9 +89,9 @@ class GradScaler:
         self._found_non_finite = False
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale and the steps since it grew."""
+        """Return the scale and the number of steps since it grew."""
         return {"scale_factor": self.scale_factor, "_growth_tracker": self._growth_tracker}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take what ``state_dict`` gave."""
+        """Restore the state that ``state_dict`` returned."""
         self.scale_factor, self._growth_tracker = state["scale_factor"], state["_growth_tracker"]

@@ -1,4 +1,4 @@
-"""``megengine.autodiff``: gradients of what was computed between the collectives."""
+"""``megengine.autodiff``: gradients of the computations between the collectives."""
 
 from __future__ import annotations
 

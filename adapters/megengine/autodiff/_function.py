@@ -1,4 +1,4 @@
-"""``Function``: operations whose gradient the program gives (source: MegEngine 1.13.0, ``core.autodiff.grad``)."""
+"""``Function``: operations with a user-defined gradient (source: MegEngine 1.13.0, ``core.autodiff.grad``)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from collshim.megengine.tensor import Tensor, wrapped
 
 
 class Function:
-    """Derive a class with ``forward`` and ``backward``, and call an instance of it once.
+    """A base class: derive a class with ``forward`` and ``backward``, and call each instance once.
 
     ``forward`` takes tensors and returns one or several; ``backward`` takes the gradient of each, and returns that of
-    each input; None where there is none.
+    each input, or None for an input without one.
     """
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function computes; a class of one's own says it."""
+        """Compute the function; subclasses implement it."""
         raise NotImplementedError
 
     def backward(self, *output_grads: Any) -> Any:
-        """The gradients; a class of one's own says them."""
+        """Compute the gradients; subclasses implement it."""
         raise NotImplementedError
 
     def __call__(self, *args: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""What a backward is made of: what is differentiated, torch's gradients of it, and where they are added."""
+"""The parts of a backward: its inputs, torch's gradients, and their accumulation."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from collshim.megengine.utils.future import Future
 
 
 def paired(y: Any, dy: Any) -> tuple[list[Value], list[Value]]:
-    """What is differentiated, and the gradient of each: ones where none is given.
+    """Return the values to differentiate, and the gradient of each: ones if ``dy`` is None.
 
     Raises:
-        AssertionError: they are not equally many.
+        AssertionError: their numbers differ.
     """
     ys = [_value(each, "backward: y") for each in _listed(y)]
     dys = (
@@ -42,13 +42,13 @@ def _listed(value: Any) -> list[Any]:
 def differentiate(
     pairs: Sequence[tuple[Value, Value]], inputs: list[Value], foreign: list[Value], keeps: bool, records: bool
 ) -> list[Value | None]:
-    """The gradients for ``inputs``, tensors of their own; None where there is none.
+    """Return the gradients for ``inputs``, as separate tensors; None for an input without one.
 
     Args:
-        pairs: what is differentiated, and the gradient of each.
-        inputs: what for.
-        foreign: what else the backward must reach, since other ranks wait for that.
-        keeps: whether another manager will go through the graph again.
+        pairs: the values to differentiate, each with its gradient.
+        inputs: the values to differentiate by.
+        foreign: further values that the backward must reach, because other ranks wait for that.
+        keeps: whether another manager will use the graph again.
         records: whether the gradients can be differentiated.
     """
     reached = [*inputs, *foreign]
@@ -66,7 +66,7 @@ def differentiate(
 
 
 def _of_their_own(grads: list[Value | None], dys: list[Value]) -> list[Value | None]:
-    """Gradients that may be written in place: torch returns one tensor for several inputs, and expanded ones."""
+    """Make gradients writable in place: torch returns one tensor for several inputs, and expanded tensors."""
     addresses = {dy.data_ptr() for dy in dys}
     own: list[Value | None] = []
     for grad in grads:
@@ -79,10 +79,10 @@ def _of_their_own(grads: list[Value | None], dys: list[Value]) -> list[Value | N
 
 
 def accumulate(tensor: Any, grad: Any, records: bool) -> None:
-    """Add to ``tensor.grad``; a gradient of one element becomes 0-d where the tensor is. None adds nothing.
+    """Add to ``tensor.grad``; a gradient of one element becomes 0-d if the tensor is. None adds nothing.
 
     Args:
-        tensor: what the gradient is for.
+        tensor: the tensor that the gradient belongs to.
         grad: a tensor, or a future of one.
         records: whether the sum can be differentiated.
     """
@@ -98,12 +98,12 @@ def accumulate(tensor: Any, grad: Any, records: bool) -> None:
         tensor.grad = wrapped(total, tensor._device)  # type: ignore[attr-defined]
         return
     if not tensor.is_leaf:
-        tensor.retain_grad()  # else torch warns of the grad of a tensor that was computed
+        tensor.retain_grad()  # or torch warns of the grad of a computed tensor
     tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
 
 
 def leaves_of(output: Value) -> list[Value]:
-    """What ``output`` was computed from at last."""
+    """Return the leaves that ``output`` was computed from."""
     leaves: list[Value] = []
     nodes: list[Any] = [output.grad_fn]
     for node in nodes:

@@ -24,13 +24,13 @@ Callback: TypeAlias = Callable[[Any, Any], Any]
 
 
 def join_backward(output: torch.Tensor) -> None:
-    """Have every manager that records on this rank go through ``output`` in its backward, though no loss uses it."""
+    """Make every manager that records on this rank go through ``output`` in its backward, even if no loss uses it."""
     for manager in recording.managers:
         manager._joins.append(output)
 
 
 def go_on_to(output: torch.Tensor) -> None:
-    """Have their backward go on through ``output``, though nothing that it was computed from is attached here."""
+    """Make their backward continue through ``output``, even if nothing that it was computed from is attached here."""
     if output.requires_grad and recording.managers:
         leaves = leaves_of(output)
         for manager in recording.managers:
@@ -38,10 +38,10 @@ def go_on_to(output: torch.Tensor) -> None:
 
 
 class _Attached:
-    """A tensor that is attached, which is not kept alive, and what is called with its gradient.
+    """An attached tensor, which is not kept alive, and the callbacks for its gradient.
 
     Attributes:
-        snapshot: the value that the manager differentiates for while it records.
+        snapshot: the value that the manager differentiates by while it records.
     """
 
     def __init__(self, tensor: Any) -> None:
@@ -50,19 +50,19 @@ class _Attached:
         self.snapshot: torch.Tensor | None = None
 
     def borrow(self) -> bool:
-        """Have the tensor's value require a gradient; whether it did not before."""
+        """Make the tensor's value require a gradient; return whether it did not before."""
         tensor = self.tensor()
         value = tensor._value if isinstance(tensor, Valued) else tensor
         if value is None:
             return False
         is_new = not value.requires_grad
         if is_new and isinstance(tensor, Valued):
-            value = tensor._value = value.detach()  # its own: another tensor may hold the one that it had
+            value = tensor._value = value.detach()  # a separate one, because another tensor may hold the old one
         self.snapshot = value.requires_grad_(True) if is_new else value
         return is_new
 
     def hand_over(self) -> None:
-        """Undo it, unless the tensor has another value by now."""
+        """Undo ``borrow``, unless the tensor has another value by now."""
         tensor = self.tensor()
         if isinstance(tensor, Valued):
             if tensor._value is self.snapshot:
@@ -75,9 +75,9 @@ class _Attached:
 class GradManager:
     """Computes gradients with respect to the tensors attached to it, and adds them to their ``grad``.
 
-    Attach MegEngine's tensors, or torch's, which need not require gradients; while the manager records they do. What is
-    computed from them between ``record`` and ``backward``, by ``functional`` or by torch, is differentiated. What a
-    manager computes in its backward is recorded by those that record since before it began to.
+    Attach MegEngine's or torch's tensors; they need not require gradients, but do while the manager records. Everything
+    computed from them between ``record`` and ``backward``, by ``functional`` or by torch, is differentiated. The
+    computations in a manager's backward are recorded by managers that started to record before it.
 
     >>> manager = GradManager().attach([weight])  # doctest: +SKIP
     >>> with manager:  # doctest: +SKIP
@@ -96,7 +96,7 @@ class GradManager:
         self._recording = False
 
     def attached_tensors(self) -> list[Any]:
-        """The tensors attached, in the order in which they were; the manager does not keep them alive."""
+        """Return the attached tensors in the order of attachment; the manager does not keep them alive."""
         return [tensor for tensor in (each.tensor() for each in self._attached.values()) if tensor is not None]
 
     def attach(self, tensors: Any, callbacks: Callback | Iterable[Callback] | None = None) -> GradManager:
@@ -104,12 +104,12 @@ class GradManager:
 
         Args:
             tensors: one or many, of floating point or complex dtype.
-            callbacks: one or many, called in their order; each returns what becomes the gradient, or a future of it
-                (as ``make_allreduce_cb`` does); with None the tensor's ``grad`` stays. Attaching a tensor again adds
-                callbacks to it.
+            callbacks: one or many, called in order; each returns the new gradient, or a future of it (as
+                ``make_allreduce_cb`` does); if it returns None, the tensor's ``grad`` does not change. Attaching a
+                tensor again adds callbacks to it.
 
         Raises:
-            AssertionError: not a tensor, or one of integers or booleans.
+            AssertionError: not a tensor, or a tensor of integers or booleans.
         """
         new_callbacks = [callbacks] if callable(callbacks) else list(callbacks or [])
         for tensor in [tensors] if isinstance(tensors, torch.Tensor | Valued) else list(tensors):
@@ -124,12 +124,12 @@ class GradManager:
         return self
 
     def _register_after_backward_callback(self, callback: Callable[[], Any]) -> GradManager:
-        """Call it in every backward, after the callbacks of the tensors."""
+        """Call ``callback`` in every backward, after the callbacks of the tensors."""
         self._after_backward.append(callback)
         return self
 
     def record(self) -> None:
-        """Start to record; RuntimeError where it does already."""
+        """Start to record; RuntimeError if the manager records already."""
         self._record(1 + max((manager._level for manager in recording.managers), default=0))
 
     def _record(self, level: int) -> None:
@@ -141,18 +141,18 @@ class GradManager:
             self._borrow(attached)
 
     def backward(self, y: Array | Sequence[Array] | None = None, dy: Array | Sequence[Array] | None = None) -> None:
-        """Differentiate and add to ``grad`` of the attached tensors; ends the record.
+        """Differentiate, add to ``grad`` of the attached tensors, and stop recording.
 
-        Every rank whose tensors went into a collective calls this: with what it made of the output, or without an
-        argument where it has no output (``reduce_sum`` and ``gather`` off the root, ``remote_send``).
+        Every rank whose tensors went into a collective calls this: with a value computed from the output, or without an
+        argument if it has no output (``reduce_sum`` and ``gather`` off the root, ``remote_send``).
 
         Args:
-            y: what is differentiated, one or many; one that does not depend on an attached tensor counts for nothing.
+            y: the values to differentiate, one or many; those that do not depend on an attached tensor are ignored.
             dy: the gradient of each, of its shape; None for ones.
 
         Raises:
-            RuntimeError: nothing is recorded.
-            AssertionError: ``y`` and ``dy`` are not equally many.
+            RuntimeError: the manager does not record.
+            AssertionError: the numbers of ``y`` and ``dy`` differ.
         """
         if not self._recording:
             raise also(ArgumentError, RuntimeError)(
@@ -171,7 +171,7 @@ class GradManager:
             self.release()
 
     def release(self) -> None:
-        """Stop to record and forget what was recorded."""
+        """Stop recording and forget what was recorded."""
         if self._recording:
             self._recording = False
             recording.managers.remove(self)
@@ -211,7 +211,7 @@ class GradManager:
     def _gradients(
         self, ys: list[torch.Tensor], dys: list[torch.Tensor], is_seen: bool
     ) -> list[tuple[_Attached, Any, Any]]:
-        """What was attached, alive, with its gradient as a tensor of its kind, where it has one."""
+        """Return each attached tensor that is alive and has a gradient, with the gradient as a tensor of its kind."""
         found = [(each, each.tensor(), each.snapshot) for each in self._attached.values()]
         live = [(each, tensor, value) for each, tensor, value in found if tensor is not None and value is not None]
         pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y.requires_grad]
@@ -226,7 +226,7 @@ class GradManager:
 
 
 class GradManagerGroup:
-    """Managers that record at once, none of which sees what another's backward computes; made by ``|``."""
+    """Managers that record at the same time; none sees the computations in another's backward. Made by ``|``."""
 
     def __init__(self, managers: Iterable[GradManager]) -> None:
         self._managers = list(managers)

@@ -1,1 +1,1 @@
-"""``megengine.core``: the names of it that programs import."""
+"""``megengine.core``: the names in it that programs import."""

@@ -1,4 +1,4 @@
-"""Switches of tracing, which is not done here: they keep what they were given (``megengine.core._trace_option``)."""
+"""Switches of tracing, which does not exist here: they keep their values (``megengine.core._trace_option``)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _options = {
 
 
 def use_symbolic_shape() -> bool:
-    """What ``set_symbolic_shape`` was given. ``Tensor.shape`` is a tuple all the same."""
+    """Return the value passed to ``set_symbolic_shape``. ``Tensor.shape`` is a tuple in any case."""
     return _options["symbolic shape"]
 
 
 def set_symbolic_shape(option: bool) -> bool:
-    """Keep the switch; what it was before."""
+    """Keep the switch and return its old value."""
     return _exchange("symbolic shape", option)
 
 
 def use_xla_backend() -> bool:
-    """What ``set_use_xla_backend`` was given."""
+    """Return the value passed to ``set_use_xla_backend``."""
     return _options["xla backend"]
 
 
 def set_use_xla_backend(option: bool) -> bool:
-    """Keep the switch; what it was before."""
+    """Keep the switch and return its old value."""
     return _exchange("xla backend", option)
 
 

@@ -1,4 +1,4 @@
-"""``megengine.distributed``: the process group, its launcher, and help for data-parallel training."""
+"""``megengine.distributed``: the process group, its launcher, and helpers for data-parallel training."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ _absent = saying(__name__, "the names in its __all__, and backend")
 
 
 def __getattr__(name: str) -> Any:
-    # MegEngine's module has a property of this name: what the group's backend is called at the moment.
+    # MegEngine's module has a property of this name: the group's current backend.
     return get_backend() if name == "backend" else _absent(name)

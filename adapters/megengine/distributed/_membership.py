@@ -1,4 +1,4 @@
-"""A rank's state between ``init_process_group`` and its end; each rank keeps its own in its world."""
+"""A rank's state from ``init_process_group`` to its end; each rank keeps its own in its world."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Membership:
 
     Attributes:
         world: the collshim world that was joined or started.
-        server: what this rank serves the others with, where it does.
-        machine_ranks: the ranks that the launcher of this machine started; None where there was none.
-        next_stream: the stream number of the next ``Group``; each new group gets one of its own.
+        server: the server on this rank for the others; None if there is none.
+        machine_ranks: the ranks that the launcher of this machine started; None without a launcher.
+        next_stream: the stream number of the next ``Group``; every new group gets another one.
     """
 
     world: world.World
@@ -57,7 +57,7 @@ class Membership:
         return f"rank {self.world.rank} of {self.world.size}"
 
     def communicator(self, ranks: tuple[int, ...]) -> Communicator:
-        """The communicator of these global ranks in this order; groups of the same ranks share one."""
+        """Return the communicator of these global ranks in this order; groups of the same ranks share one."""
         if ranks not in self._communicators:
             self._communicators[ranks] = self._make(ranks)
         return self._communicators[ranks]
@@ -73,7 +73,7 @@ class Membership:
 
 
 def membership() -> Membership | None:
-    """This rank's membership; None before ``init_process_group``."""
+    """Return this rank's membership; None before ``init_process_group``."""
     current_world = world.peek()
     return None if current_world is None else current_world.state.get(_NAME)
 
@@ -84,10 +84,10 @@ def join(member: Membership) -> None:
 
 
 def joined(exception: type[Exception] = AssertionError) -> Membership:
-    """This rank's membership.
+    """Return this rank's membership.
 
     Raises:
-        WorldError: ``init_process_group`` was not called; also an ``exception``, which is what MegEngine raises there.
+        WorldError: ``init_process_group`` was not called; also an ``exception``, which is what MegEngine raises.
     """
     member = membership()
     if member is None:

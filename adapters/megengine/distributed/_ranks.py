@@ -10,10 +10,10 @@ from collshim.megengine.distributed._membership import joined, membership
 
 
 class Group:
-    """Some ranks of the world, in an order of their own: the first is the root, parts are joined and cut in this order.
+    """Ranks of the world in a fixed order: the first is the root, and parts are joined and cut in this order.
 
-    Making one communicates nothing, and only the ranks in it make it. Groups of the same ranks in the same order are
-    one group.
+    Making a group communicates nothing, and only its ranks make it. Groups of the same ranks in the same order are the
+    same group.
 
     Args:
         proc_ranks: global ranks, the caller's among them; empty for a group that ``reset`` fills later.
@@ -41,8 +41,8 @@ class Group:
         """Validate ranks for a group.
 
         Raises:
-            AssertionError: before ``init_process_group``; a rank that is no ``int`` (NumPy's are none), outside the
-                world, or named twice; the caller's own rank not among them.
+            AssertionError: before ``init_process_group``; a rank that is not an ``int`` (NumPy's are not), is outside
+                the world, or is named twice; the caller's own rank is not among them.
         """
         size, own = joined().world.size, joined().world.rank
         ranks = list(proc_ranks)
@@ -55,7 +55,7 @@ class Group:
 
     @property
     def proc_ranks(self) -> list[int] | None:
-        """The global ranks in the group's order; None where there are none yet."""
+        """The global ranks in the group's order; None if the group has none yet."""
         if self is not WORLD:
             return None if self._ranks is None else list(self._ranks)
         member = membership()
@@ -63,7 +63,7 @@ class Group:
 
     @property
     def size(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return len(self._required_ranks())
 
     @property
@@ -73,7 +73,7 @@ class Group:
 
     @property
     def rank(self) -> int:
-        """This rank's place in the group, from 0, the root's."""
+        """This rank's place in the group; 0 is the root."""
         ranks = self._required_ranks()
         own = joined().world.rank
         if own not in ranks:
@@ -89,7 +89,7 @@ class Group:
 
     @property
     def is_single_machine(self) -> bool:
-        """Whether all ranks run on one machine: those of one ``launcher``; else as ranks lie, machine by machine."""
+        """Whether all ranks run on one machine: that of one ``launcher``; else ranks are counted machine by machine."""
         ranks = self._required_ranks()
         machine_ranks = joined().machine_ranks
         if machine_ranks is not None:
@@ -108,19 +108,19 @@ class Group:
 
 
 WORLD = Group([])
-"""All ranks, in their order. One object for every rank of the process: it looks up the caller's world at each use."""
+"""All ranks in order. One object serves every rank of the process: each use looks up the caller's world."""
 
 
 def communicator(group: Group | None, attribute: str | None = None) -> Communicator:
-    """The communicator of ``group``.
+    """Return the communicator of ``group``.
 
     Args:
-        group: the user's.
-        attribute: what MegEngine's function reads of the group before anything else, None where it checks the type
-            first. Decides what is raised.
+        group: the user's group.
+        attribute: the attribute that MegEngine's function reads of the group first; None if it checks the type
+            first. This decides which exception is raised.
 
     Raises:
-        AssertionError: ``group`` is no ``Group``, or ``init_process_group`` was not called; with an ``attribute``:
+        AssertionError: ``group`` is not a ``Group``, or ``init_process_group`` was not called; with an ``attribute``:
             AttributeError and TypeError.
     """
     if not isinstance(group, Group):

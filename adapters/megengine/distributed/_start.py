@@ -1,4 +1,4 @@
-"""How a rank joins the process group: in the world that it has, or in a new one."""
+"""How a rank joins the process group: in the world that it already has, or in a new one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def start(
     device_type: str,
     turn: int | None = None,
 ) -> None:
-    """See ``init_process_group``; ``turn`` numbers the worlds that one ``Server`` serves."""
+    """Join the process group, see ``init_process_group``; ``turn`` numbers the worlds of one ``Server``."""
     _require_types({"master_ip": master_ip, "backend": backend, "device_type": device_type}, str)
     _require_types({"port": port, "world_size": world_size, "rank": rank, "device": device}, int)
     _require_known(backend, device_type)
@@ -89,12 +89,12 @@ def _require_agreement(current_world: world.World, world_size: int, rank: int) -
 def _new_world(
     master_ip: str, port: int, world_size: int, rank: int, turn: int | None
 ) -> tuple[world.World, Server | None]:
-    """A world of processes: where the launcher says, else where the ``Server`` at ``master_ip:port`` says."""
+    """Make a world of processes, from the launcher's variables or else through the ``Server`` at ``master_ip:port``."""
     world.refuse_thread_ranks()
     if all(name in os.environ for name in _FROM_LAUNCHER):
         return world.init(rank, world_size), None
     become_native()
-    # Where no Server listens, rank 0 serves the others itself.
+    # If no Server listens, rank 0 serves the others itself.
     server = Server._at(master_ip, port) if rank == 0 and not listens(master_ip, port) else None
     store = world_store(Client(master_ip, port), rank, turn)
     return world.init(rank, world_size, address=master_ip, store=store), server

@@ -1,4 +1,4 @@
-"""What a ``Server`` serves over XML-RPC: values that processes read and wait for, and the stores of their worlds."""
+"""The service of a ``Server`` over XML-RPC: values that processes read and wait for, and the stores of their worlds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.transports.rendezvous.serving import serve_store
 
 
 class Table:
-    """Values by key; what waits for one gives up after ``seconds`` with TimeoutError. Stores are served at ``host``."""
+    """Values by key; a wait raises TimeoutError after ``seconds``. Stores are served at ``host``."""
 
     def __init__(self, host: str) -> None:
         self._host = host
@@ -25,39 +25,39 @@ class Table:
         self._changed = threading.Condition()
 
     def rendezvous(self, turn: str) -> int:
-        """The port of a torch store for one world; this process serves it."""
+        """Return the port of the torch store for one world; this process serves it."""
         with self._stores_lock:
             if turn not in self._stores:
                 self._stores[turn] = serve_store(self._host)
             return int(self._stores[turn].port)
 
     def put(self, key: str, value: Any) -> bool:
-        """Put a value in the place of an earlier one."""
+        """Put a value, replacing an earlier one."""
         with self._changed:
             self._values[key] = value
             self._changed.notify_all()
         return True
 
     def get(self, key: str, seconds: float) -> Any:
-        """The value, once it is there."""
+        """Wait for the value and return it."""
         with self._changed:
             self._await(key, seconds)
             return self._values[key]
 
     def pop(self, key: str, seconds: float) -> Any:
-        """The value, once it is there, which it is no more."""
+        """Wait for the value, remove it and return it."""
         with self._changed:
             self._await(key, seconds)
             return self._values.pop(key)
 
     def add(self, key: str, amount: int) -> int:
-        """Add to a number, which begins at 0; the sum."""
+        """Add to a number that starts at 0, and return the sum."""
         with self._changed:
             self._values[key] = self._values.get(key, 0) + amount
             return int(self._values[key])
 
     def drop(self, key: str) -> bool:
-        """Forget a value."""
+        """Remove a value."""
         with self._changed:
             return self._values.pop(key, None) is not None
 
@@ -66,7 +66,7 @@ class Table:
             raise TimeoutError(f"nobody gave a value for {key!r} within {seconds:g} s")
 
     def _forget(self, turn: str) -> None:
-        """End the store of a world that is over."""
+        """End the store of a world that has ended."""
         with self._stores_lock:
             self._stores.pop(turn, None)
 
@@ -79,7 +79,7 @@ class _Requests(SimpleXMLRPCRequestHandler):
 
 
 class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
-    """One thread per connection: a call may wait for another's."""
+    """A server with one thread per connection, because a call may wait for another's."""
 
     request_queue_size = 128  # all ranks of a machine may come at once
     daemon_threads = True
@@ -87,13 +87,13 @@ class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
 
 
 def serve(table: Table, host: str, port: int, owner: object) -> int:
-    """Serve a table at this address as long as ``owner`` lives; the port, a free one for 0."""
+    """Serve a table at this address as long as ``owner`` lives; return the port, which is a free one for port 0."""
     try:
         server = _Threaded((host, port), _Requests, logRequests=False, allow_none=True)
     except OSError as error:
         if error.errno not in (errno.EADDRNOTAVAIL, socket.EAI_NONAME):
             raise
-        server = _Threaded(("0.0.0.0", port), _Requests, logRequests=False, allow_none=True)  # it is a gateway's
+        server = _Threaded(("0.0.0.0", port), _Requests, logRequests=False, allow_none=True)  # a gateway's address
     server.register_instance(table)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="megengine server", daemon=True)
     thread.start()
@@ -102,6 +102,6 @@ def serve(table: Table, host: str, port: int, owner: object) -> int:
 
 
 def _stop(server: _Threaded, pid: int) -> None:
-    if os.getpid() == pid:  # a forked process has the socket, not the thread
+    if os.getpid() == pid:  # a forked process has the socket but not the thread
         server.shutdown()
     server.server_close()

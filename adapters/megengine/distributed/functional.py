@@ -1,4 +1,4 @@
-"""The collectives under the path that MegEngine 1.13.0 keeps them at; see ``megengine.functional.distributed``."""
+"""The collectives at their MegEngine 1.13.0 path; see ``megengine.functional.distributed``."""
 
 from __future__ import annotations
 

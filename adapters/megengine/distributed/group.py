@@ -1,4 +1,4 @@
-"""The process group, and what a rank may read of it (MegEngine 1.13.0, ``megengine.distributed.group``)."""
+"""The process group, and a rank's access to it (MegEngine 1.13.0, ``megengine.distributed.group``)."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def init_process_group(
 ) -> None:
     """Join this rank to the process group; every rank calls it once, with the same first three arguments.
 
-    A rank that has a world already (it was started by ``collshim.launch``, or by a launcher that set ``RANK`` and
-    ``WORLD_SIZE``) joins that one, where ``master_ip`` and ``port`` are only kept. Else the ranks find each other by
-    a ``Server`` at ``master_ip:port``; rank 0 starts one where none listens.
+    A rank that already has a world (it was started by ``collshim.launch``, or by a launcher that set ``RANK`` and
+    ``WORLD_SIZE``) joins that one, and ``master_ip`` and ``port`` are only recorded. Otherwise the ranks find each
+    other through a ``Server`` at ``master_ip:port``; rank 0 starts one if none listens.
 
     Args:
         master_ip: the host of the ``Server``.
         port: its port, above 0.
-        world_size: how many ranks there are, at least 2.
+        world_size: the number of ranks, at least 2.
         rank: this rank, from 0.
-        device: the number of this rank's device; names ``Group.comp_node``.
-        backend: ``"auto"``, ``"nccl"`` or ``"rccl"``: a name that ``get_backend`` returns. Data moves over what
-            collshim finds fit for the tensors.
+        device: the number of this rank's device; it appears in ``Group.comp_node``.
+        backend: ``"auto"``, ``"nccl"`` or ``"rccl"``: a name that ``get_backend`` returns. collshim chooses the
+            transport by the tensors.
         device_type: the first half of device names: ``"xpu"``, ``"gpu"``, ``"cuda"`` or ``"rocm"``.
 
     Raises:
-        TypeError: an argument of another type.
+        TypeError: an argument has another type.
         ValueError: another ``backend`` or ``device_type``.
         AssertionError: a second call; ``world_size`` below 2, ``rank`` outside it, ``port`` not above 0.
         WorldError: the world that this rank already has contradicts ``world_size`` or ``rank``.
@@ -62,35 +62,35 @@ def init_process_group(
 
 
 def new_group(proc_ranks: Sequence[int]) -> Group:
-    """The ``Group`` of these ranks; called by its members only, communicates nothing."""
+    """Return the ``Group`` of these ranks; only its members call, and nothing is communicated."""
     return Group(proc_ranks)
 
 
 def is_distributed() -> bool:
-    """Whether ``init_process_group`` has been called on this rank."""
+    """Check whether ``init_process_group`` has been called on this rank."""
     return membership() is not None
 
 
 def get_rank() -> int:
-    """This rank in the world; 0 before ``init_process_group``."""
+    """Return this rank in the world; 0 before ``init_process_group``."""
     member = membership()
     return 0 if member is None else member.world.rank
 
 
 def get_world_size() -> int:
-    """How many ranks the world has; 1 before ``init_process_group``."""
+    """Return the number of ranks in the world; 1 before ``init_process_group``."""
     member = membership()
     return 1 if member is None else member.world.size
 
 
 def get_backend() -> str:
-    """The backend's name; AssertionError before ``init_process_group``."""
+    """Return the backend's name; AssertionError before ``init_process_group``."""
     return joined().backend
 
 
 @contextmanager
 def override_backend(new_backend: str) -> Iterator[None]:
-    """Call the backend ``new_backend`` inside the ``with`` block; a name only, see ``init_process_group``."""
+    """Use the backend name ``new_backend`` inside the ``with`` block; only a name, see ``init_process_group``."""
     member = joined()
     member.backend, old_backend = new_backend, member.backend
     try:
@@ -100,30 +100,30 @@ def override_backend(new_backend: str) -> Iterator[None]:
 
 
 def get_py_server_addr() -> tuple[str, int]:
-    """``(master_ip, port)`` that ``init_process_group`` was given; AssertionError before it."""
+    """Return the ``(master_ip, port)`` passed to ``init_process_group``; AssertionError before it."""
     return joined().master_ip, joined().port
 
 
 def get_mm_server_addr() -> tuple[str, int]:
-    """As ``get_py_server_addr``: collshim needs one port where MegEngine has two."""
+    """Return ``get_py_server_addr()``: collshim needs one port, MegEngine two."""
     return get_py_server_addr()
 
 
 def get_client() -> Client:
-    """This rank's end of the key-value store of the ``Server`` at ``master_ip:port``.
+    """Return this rank's client of the key-value store of the ``Server`` at ``master_ip:port``.
 
     Raises:
         AssertionError: ``init_process_group`` was not called.
-        PeerError: no ``Server`` is there; in a world that this rank had before, nobody but the user starts one.
+        PeerError: no ``Server`` listens; in a world that this rank had before, only the user starts one.
     """
     return joined().client
 
 
 def group_barrier(group: Group = WORLD) -> None:
-    """Return once every rank of ``group`` has called; nothing before ``init_process_group``.
+    """Return once every rank of ``group`` has called; do nothing before ``init_process_group``.
 
     Raises:
-        AssertionError: ``group`` is no ``Group``.
+        AssertionError: ``group`` is not a ``Group``.
     """
     if membership() is not None:
         communicator(group).barrier().wait()

@@ -39,18 +39,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 PACK_BYTES = 10 << 20
-"""Gradients are reduced together until they come to this many bytes."""
+"""The number of bytes up to which gradients are reduced together."""
 
 
 def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
-    """Overwrite each array with the root's, in place; every rank of ``group`` gives as many, of the root's shapes.
+    """Overwrite each array with the root's, in place; every rank of ``group`` passes as many, of the root's shapes.
 
-    Parameters that require gradients are written all the same.
+    Parameters that require gradients are overwritten too.
 
     Raises:
-        AssertionError: ``init_process_group`` was not called, or ``group`` is no ``Group``.
-        TypeError: ``inps`` cannot be gone through, or holds something that is no array.
-        ArgumentValueError: an array that cannot be written.
+        AssertionError: ``init_process_group`` was not called, or ``group`` is not a ``Group``.
+        TypeError: ``inps`` is not iterable, or holds an object that is not an array.
+        ArgumentValueError: an array is not writable.
     """
     comm = communicator(group)
     if not isinstance(inps, Iterable):
@@ -65,14 +65,14 @@ def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
 
 
 def _written(inp: Any) -> Tensor:
-    """What a broadcast writes to: of a tensor of MegEngine's a copy, which then becomes its value."""
+    """Return the output of a broadcast; for a tensor of MegEngine's a copy, which then becomes its value."""
     if isinstance(inp, Valued):
         return inp._value.detach().clone(memory_format=torch.contiguous_format)
     return as_output(inp, what="bcast_list_: inps").detach()
 
 
 def synchronized(func: Callable[P, R]) -> Callable[P, R]:
-    """Make ``func`` return only after every rank has called it; as it is before ``init_process_group``."""
+    """Make ``func`` return only after every rank has called it; before ``init_process_group`` it does not wait."""
 
     @functools.wraps(func)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -85,12 +85,12 @@ def synchronized(func: Callable[P, R]) -> Callable[P, R]:
 
 
 def get_device_count_by_fork(device_type: str) -> int:
-    """``device.get_device_count``, under its name of before 1.5."""
+    """Return ``device.get_device_count``; the name is the one from before 1.5."""
     return get_device_count(device_type)
 
 
 def get_offsets(shapes: Iterable[Sequence[int]]) -> list[int]:
-    """Where arrays of these shapes begin and end when laid behind each other: ``[begin, end, begin, end, ...]``.
+    """Return the start and end of arrays of these shapes laid end to end: ``[begin, end, begin, end, ...]``.
 
     >>> get_offsets([(1,), (3, 3), ()])
     [0, 1, 1, 10, 10, 11]
@@ -100,13 +100,13 @@ def get_offsets(shapes: Iterable[Sequence[int]]) -> list[int]:
 
 
 def param_pack_concat(inps: Sequence[Array], offsets: Array, offsets_val: Sequence[int]) -> Any:
-    """The arrays behind each other in one flat tensor; the offsets are those of ``get_offsets`` and are not needed."""
+    """Concatenate the arrays into one flat tensor; the offsets are those of ``get_offsets``, and are not used."""
     whole = torch.cat([_read(inp).reshape(-1) for inp in inps])
     return _of_kind(inps[0], whole)
 
 
 def param_pack_split(inp: Array, offsets: Sequence[int], shapes: Sequence[Sequence[int]]) -> list[Any]:
-    """A flat array seen as arrays of these shapes, which lie at ``offsets``; a shape ``()`` gives ``(1,)``."""
+    """View a flat array as arrays of these shapes at ``offsets``; a shape ``()`` gives ``(1,)``."""
     flat = _read(inp)
     places = zip(offsets[::2], offsets[1::2], shapes, strict=True)
     return [_of_kind(inp, flat[begin:end].view(tuple(shape) or (1,))) for begin, end, shape in places]
@@ -117,7 +117,7 @@ def _read(array: Any) -> Tensor:
 
 
 def _of_kind(array: Any, result: Tensor) -> Any:
-    """A result as MegEngine's tensor where ``array`` is one; else torch's."""
+    """Return a result as MegEngine's tensor if ``array`` is one, else as torch's."""
     return wrapped(result, array._device) if isinstance(array, Valued) else result
 
 
@@ -127,13 +127,13 @@ def pack_allreduce_split(
     """Reduce arrays of one dtype over the ranks of ``group`` in one call.
 
     Args:
-        pack_list: the arrays, equally many of equal shapes on every rank.
-        shapes: theirs.
+        pack_list: the arrays, in the same number and shapes on every rank.
+        shapes: the shapes of the arrays.
         group: the ranks that take part.
         reduce_method: ``"sum"``, or ``"mean"``, which divides the sum by the group's size.
 
     Returns:
-        The reduced arrays, in their order.
+        The reduced arrays, in order.
     """
     offsets = get_offsets(shapes)
     pack = _read(param_pack_concat(pack_list, offsets, offsets))
@@ -144,42 +144,42 @@ def pack_allreduce_split(
 
 
 class TensorFuture(Future):
-    """A tensor that is not there yet.
+    """A tensor that is not available yet.
 
     Args:
         ack: whether ``set`` returns only after ``get`` has been called.
     """
 
     def device(self) -> NoReturn:
-        """Unknown: RuntimeError."""
+        """Raise RuntimeError, because the device is unknown."""
         raise _not_ready("device")
 
     def numpy(self) -> NoReturn:
-        """Unknown: RuntimeError."""
+        """Raise RuntimeError, because the value is unknown."""
         raise _not_ready("numpy")
 
     def shape(self) -> NoReturn:
-        """Unknown: RuntimeError."""
+        """Raise RuntimeError, because the shape is unknown."""
         raise _not_ready("shape")
 
     def dtype(self) -> NoReturn:
-        """Unknown: RuntimeError."""
+        """Raise RuntimeError, because the dtype is unknown."""
         raise _not_ready("dtype")
 
 
 class AllreduceCallback:
     """A callback for ``GradManager.attach`` that reduces the gradients over the ranks.
 
-    Gradients of one dtype are reduced together, in the order in which their tensors were attached, which is to be the
-    same on every rank. Each tensor's ``grad`` is what all ranks' gradients come to.
+    Gradients of one dtype are reduced together, in the order in which their tensors were attached, which must be the
+    same on every rank. Each tensor's ``grad`` becomes the reduction of all ranks' gradients.
 
     Args:
-        reduce_method: ``"sum"`` or ``"mean"``, in any case.
+        reduce_method: ``"sum"`` or ``"mean"``, in upper or lower case.
         group: the ranks that take part.
         backend: a name, see ``init_process_group``.
 
     Raises:
-        AssertionError: ``init_process_group`` was not called, or another ``reduce_method``.
+        AssertionError: ``init_process_group`` was not called, or ``reduce_method`` is another one.
 
     >>> manager.attach(weights, callbacks=make_allreduce_cb("mean"))  # doctest: +SKIP
     """
@@ -195,7 +195,7 @@ class AllreduceCallback:
         self._waiting: WeakKeyDictionary[_Reduced, Any] = WeakKeyDictionary()
 
     def __call__(self, param: Any, grad: Any) -> TensorFuture:
-        """Take a gradient; what is returned holds the reduced one."""
+        """Collect a gradient; return a future of the reduced one."""
         future = _Reduced(self._reduce)
         self._waiting[future] = grad
         return future

@@ -32,13 +32,13 @@ class launcher:
     ... def train(epochs): ...
     >>> train(3)  # what each rank returned  # doctest: +SKIP
 
-    A call returns a list of what the function returned, by device; None for a rank that ended with ``sys.exit(0)``
-    and for what cannot be pickled. The function may be a local one; it sees the caller's memory as it was.
+    A call returns a list of the function's results, by device; None for a rank that ended with ``sys.exit(0)`` and for
+    a result that cannot be pickled. The function may be a local one; it sees a copy of the caller's memory.
 
     Args:
         func: the function.
-        n_gpus: how many processes to start here; one per GPU where not given, one per core without any.
-        world_size: how many ranks there are on all machines; ``n_gpus`` where not given.
+        n_gpus: the number of processes to start here; by default one per GPU, or one per core without GPUs.
+        world_size: the number of ranks on all machines; ``n_gpus`` by default.
         rank_start: the rank of the first process here; 0 on the machine that serves the others.
         master_ip: the host of that machine.
         port: its port; 0 for a free one, on a single machine.
@@ -46,12 +46,12 @@ class launcher:
         backend: see ``init_process_group``.
 
     Raises:
-        AssertionError: ``rank_start`` without ``port``; and in the call, where a process ended with another exit code
-            than 0, which ends the others: ``subprocess 1 exit with code 1``.
+        AssertionError: ``rank_start`` without ``port``; in the call, if a process ended with a non-zero exit code,
+            which ends the others: ``subprocess 1 exit with code 1``.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Take the function now, or, with keywords alone, return what takes it."""
+        """Take the function now or, if there are only keywords, return a function that takes it."""
         return super().__new__(cls) if args else functools.partial(cls, **kwargs)
 
     def __init__(
@@ -87,7 +87,7 @@ class launcher:
             raise also(ArgumentValueError, AssertionError)("you have to assign a port for distributed server")
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """Run the function with these arguments on every process; a list of its results."""
+        """Run the function with these arguments on every process, and return a list of its results."""
         if torch.cuda.is_initialized():
             raise WorldError(
                 "launcher: this process uses CUDA already, which a forked process cannot: use it in func only"
@@ -106,16 +106,16 @@ class launcher:
         own_end, child_end = _fork.Pipe()
         process = _fork.Process(target=self._run, args=(device, args, kwargs, child_end))
         with warnings.catch_warnings():
-            # Python 3.12 warns of a fork beside threads; the server's holds nothing that a child needs.
+            # Python 3.12 warns of a fork beside threads; a child needs nothing from the server's thread.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         child_end.close()
         return _Child(self.rank_start + device, process, own_end)
 
     def _run(self, device: int, args: Sequence[Any], kwargs: Mapping[str, Any], end: Connection) -> None:
-        """A rank's process, from its start to its end."""
-        forget(os.environ)  # of what started the parent, a task of Slurm or `collshim run`
-        torch.set_num_threads(1)  # the threads that the parent computed with are not there in a forked process
+        """Run a rank's process from its start to its end."""
+        forget(os.environ)  # variables of the parent's launcher, such as Slurm or `collshim run`
+        torch.set_num_threads(1)  # the threads that the parent computed with do not exist in a forked process
         rank = self.rank_start + device
         place = self.master_ip, self.port, self.world_size, rank, device
         start(*place, self.backend, self.device_type, turn=self._calls)
@@ -129,7 +129,7 @@ _fork = multiprocessing.get_context("fork")
 
 
 def _devices() -> int:
-    """One process per GPU, real or pretended; per core where there is one at most."""
+    """Return the number of GPUs, real or pretended; if there is at most one, the number of cores."""
     count = devices.count()
     return count if count > 1 else torch.cuda.device_count() or os.cpu_count() or 1
 
@@ -142,7 +142,7 @@ class _Child(NamedTuple):
     end_of_pipe: Connection
 
     def end(self) -> None:
-        """Let it end, or end it where it does not."""
+        """Let the process end, by force if necessary."""
         with contextlib.suppress(OSError):
             self.end_of_pipe.send_bytes(b"leave")
         self.end_of_pipe.close()
@@ -176,7 +176,7 @@ def _result(child: _Child, children: Sequence[_Child]) -> Any:
 
 
 def _await_leave(end: Connection) -> None:
-    """Stay until every rank has returned: others may still read what this one sent."""
+    """Stay until every rank has returned, because others may still read data from this one."""
     with contextlib.suppress(EOFError, OSError):
         end.recv_bytes()
 

@@ -1,8 +1,8 @@
 """The ranks' key-value store (source: MegEngine 1.13.0, ``megengine.distributed.server``).
 
 Values are marshalled by XML-RPC, as MegEngine's are: None, booleans, integers of 32 bits, floats, text, bytes, dates,
-lists, and dictionaries with text as keys. A tuple comes back as a list, bytes as ``xmlrpc.client.Binary`` and a date as
-``xmlrpc.client.DateTime``.
+lists, and dictionaries with text as keys. A tuple comes back as a list, bytes as ``xmlrpc.client.Binary`` and a date
+as ``xmlrpc.client.DateTime``.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["Client", "Server"]
 
 
 class Server:
-    """Serves ranks of this machine from this process, as long as the object lives.
+    """Serves the ranks of this machine from this process, as long as the object lives.
 
-    ``launcher`` and ``init_process_group`` serve at their ``master_ip``, so that other machines reach it where that is
-    an address of the network; MegEngine 1.13 serves on all interfaces.
+    ``launcher`` and ``init_process_group`` serve at their ``master_ip``, so other machines can connect if that is an
+    address of the network; MegEngine 1.13 serves on all interfaces.
 
     Args:
         port: 0 for a free one.
 
     Attributes:
-        py_server_port: its port, to be given to ``init_process_group``.
+        py_server_port: its port, for ``init_process_group``.
         mm_server_port: the same; MegEngine has a second one.
     """
 
@@ -42,32 +42,32 @@ class Server:
 
     @classmethod
     def _at(cls, host: str, port: int) -> Server:
-        """One that listens at this address."""
+        """Return a server that listens at this address."""
         server = cls.__new__(cls)
         server._listen(host, port)
         return server
 
     def _listen(self, host: str, port: int) -> None:
         self._table = Table(host)
-        self._table.rendezvous("1")  # now: a process that forks later must not do so while this runs
+        self._table.rendezvous("1")  # now, because a process that forks later must not do so while this runs
         self.py_server_port = serve(self._table, host, port, self)
         self.mm_server_port = self.py_server_port
 
     def _end(self, turn: int) -> None:
-        """End what served the ``turn``-th world, and get ready for the next."""
+        """End the service of the ``turn``-th world, and prepare the next."""
         self._table._forget(str(turn))
         self._table.rendezvous(str(turn + 1))
 
 
 class Client:
-    """One rank's end of the store; every wait ends with DeadlineError after the ``timeout`` of ``collshim.options``.
+    """One rank's client of the store; every wait ends with DeadlineError after the ``timeout`` of ``collshim.options``.
 
     Args:
-        master_ip: where the ``Server`` is.
+        master_ip: the host of the ``Server``.
         port: its port.
 
     Raises:
-        PeerError: no ``Server`` came to be there in time.
+        PeerError: no ``Server`` was available in time.
     """
 
     def __init__(self, master_ip: str, port: int) -> None:
@@ -78,7 +78,7 @@ class Client:
         self.connect()
 
     def connect(self) -> None:
-        """Connect, once the ``Server`` is there; again where it was before."""
+        """Connect as soon as the ``Server`` is available; reconnect if connected."""
         self._close()
         self._table = ServerProxy(f"http://{self.master_ip}:{self.port}", allow_none=True)
         self._close = weakref.finalize(self, self._table("close"))
@@ -89,25 +89,25 @@ class Client:
             time.sleep(0.05)
 
     def get_mm_server_port(self) -> int:
-        """The server's port."""
+        """Return the server's port."""
         return self.port
 
     def user_set(self, key: str, val: Any) -> bool:
-        """Put a value under a key, over what is there; True."""
+        """Put a value under a key, replacing an earlier one; return True."""
         return bool(self._call("put", f"user/{key}", _plain(val)))
 
     def user_get(self, key: str) -> Any:
-        """The value under a key, once somebody has put one."""
+        """Wait for a value under a key and return it."""
         return self._await("get", f"user/{key}")
 
     def user_pop(self, key: str) -> Any:
-        """The value under a key, once somebody has put one, and take it away."""
+        """Wait for a value under a key, remove it and return it."""
         return self._await("pop", f"user/{key}")
 
     def bcast_val(self, val: Any, key: str, size: int) -> Any:
-        """Give a value to ``size - 1`` others under a key; they call with None and get it, the giver gets None.
+        """Send a value to ``size - 1`` others under a key; they call with None and get it, the sender gets None.
 
-        The n-th call of each of the ``size`` ranks for a key belongs to the n-th call of the others.
+        The n-th call of each of the ``size`` ranks for a key matches the n-th call of the others.
         """
         turn = f"bcast/{key}/{self._turns[key]}"
         self._turns[key] += 1
@@ -129,19 +129,19 @@ class Client:
         self._await("get", turn)
 
     def set_is_grad(self, key: str, is_grad: bool) -> None:
-        """Say whether what travels under ``key`` has a gradient; collshim's own calls do not use it."""
+        """Set whether the data under ``key`` has a gradient; collshim's own calls do not use it."""
         self._call("put", f"is_grad/{key}", is_grad)
 
     def check_is_grad(self, key: str) -> bool:
-        """What ``set_is_grad`` said, once; waits for it."""
+        """Wait for the value of ``set_is_grad``, remove it and return it."""
         return bool(self._await("pop", f"is_grad/{key}"))
 
     def set_remote_tracer(self, key: str, tracer_set: Any) -> None:
-        """Say which tracers what travels under ``key`` has; collshim's own calls do not use it."""
+        """Set the tracers of the data under ``key``; collshim's own calls do not use it."""
         self._call("put", f"tracer/{key}", tracer_set)
 
     def check_remote_tracer(self, key: str) -> Any:
-        """What ``set_remote_tracer`` said, once; waits for it."""
+        """Wait for the value of ``set_remote_tracer``, remove it and return it."""
         return self._await("pop", f"tracer/{key}")
 
     def _answers(self) -> bool:
@@ -164,16 +164,16 @@ class Client:
 
 
 def _plain(value: Any) -> Any:
-    """A shape of torch's as a tuple, which XML-RPC knows; in lists, tuples and dictionaries too."""
+    """Convert torch's shapes to plain lists, which XML-RPC supports; in lists, tuples and dictionaries too."""
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def world_store(client: Client, rank: int, turn: int | None) -> Any:
-    """A torch store that the ranks of one of several worlds reach, which the ``Server`` serves.
+    """Return a torch store for the ranks of one of several worlds; the ``Server`` serves it.
 
-    Where nobody names the ``turn``, the n-th world of one rank is the n-th of the others.
+    Without a ``turn``, the n-th world of one rank is the n-th world of the others.
     """
     number = client._call("add", f"worlds/{rank}", 1) if turn is None else turn
     port = client._call("rendezvous", str(number))
@@ -181,7 +181,7 @@ def world_store(client: Client, rank: int, turn: int | None) -> Any:
 
 
 def listens(master_ip: str, port: int) -> bool:
-    """Whether anybody listens there."""
+    """Check whether anything listens at this address."""
     try:
         socket.create_connection((master_ip, port), timeout=1).close()
     except OSError:

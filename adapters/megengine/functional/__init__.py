@@ -1,4 +1,4 @@
-"""``megengine.functional``: what is computed between the collectives, and ``distributed``, the collectives."""
+"""``megengine.functional``: the computations between the collectives, and ``distributed``, the collectives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes into a collective and what goes back: any array kind in, the same kind out."""
+"""Inputs and results of collectives: any kind of array in, the same kind out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from collshim.megengine.tensor import wrapped
 
 
 def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
-    """``inp`` as a tensor to send; one of MegEngine's is a part of the graph while a manager records alone.
+    """Return ``inp`` as a tensor to send; one of MegEngine's is part of the graph only while a manager records.
 
     Raises:
-        AttributeError, also TypeError: no array.
+        AttributeError, also TypeError: not an array.
         TypeError: sparse, quantized, or without memory.
         RuntimeError, also ValueError: no elements.
     """
@@ -44,7 +44,7 @@ def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
 
 
 def result_converter(inp: Array, device: str | None) -> Callable[[Tensor], Array]:
-    """What makes a result the kind of array that ``inp`` is, on ``device``; see ``_native`` where it is none."""
+    """Return what converts a result to the kind of ``inp``, or by ``_native`` if that is no array, on ``device``."""
     place, is_given = placing(device), is_array(inp)
     if isinstance(inp, Valued) or (not is_given and is_native()):
         own = device or (inp._device if isinstance(inp, Valued) else None)

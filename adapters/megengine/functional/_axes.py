@@ -1,4 +1,4 @@
-"""Axes that parts are cut or joined along: validated before anything is sent."""
+"""The axes that parts are cut or joined along: validated before anything is sent."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValue
 
 
 def require_axis(collective: str, axis: int, tensor: Tensor, comm: Communicator, name: str = "axis") -> None:
-    """Refuse an axis that ``tensor`` has not.
+    """Raise an error if ``tensor`` does not have this axis.
 
     Raises:
-        IndexError: at or past the last; what MegEngine raises too.
+        IndexError: the axis is too large; MegEngine raises the same.
         RuntimeError, also IndexError: negative. MegEngine's ``all_gather`` and ``gather`` raise RuntimeError; its
             other collectives return wrong data.
     """
@@ -26,7 +26,7 @@ def require_axis(collective: str, axis: int, tensor: Tensor, comm: Communicator,
 def require_counted(
     collective: str, axis: int, comm: Communicator, name: str = "axis", tensor: Tensor | None = None
 ) -> None:
-    """Refuse an axis that no tensor has; a rank that gives none sees that much of it."""
+    """Raise an error for an axis that no tensor has, which a rank without an input can check too."""
     if not isinstance(axis, int):
         raise ArgumentTypeError(_refused(collective, name, axis, "an int", tensor, comm))
     if axis < 0:
@@ -35,7 +35,7 @@ def require_counted(
 
 
 def require_concatenable(collective: str, axis: int, tensor: Tensor, comm: Communicator) -> None:
-    """Refuse an axis that ``tensor`` has not, as ``gather`` does: AssertionError past the last."""
+    """Raise an error if ``tensor`` does not have this axis, as ``gather`` does: AssertionError if it is too large."""
     if isinstance(axis, int) and axis >= tensor.dim():
         shape = tuple(tensor.shape)
         raise also(ArgumentIndexError, AssertionError)(
@@ -45,7 +45,7 @@ def require_concatenable(collective: str, axis: int, tensor: Tensor, comm: Commu
 
 
 def require_divisible(collective: str, axis: int, tensor: Tensor, comm: Communicator, name: str = "axis") -> None:
-    """Refuse an axis that cannot be cut into one equal part per rank: AssertionError."""
+    """Raise AssertionError if the axis cannot be cut into one equal part per rank."""
     require_axis(collective, axis, tensor, comm, name)
     if tensor.shape[axis] % comm.size != 0:
         raise also(ArgumentValueError, AssertionError)(f"current axis: {axis} can't devided by group size")

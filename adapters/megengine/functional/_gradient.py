@@ -1,7 +1,7 @@
 """The gradients of operations on ranks without an output or without an input.
 
 MegEngine announces, before a gradient travels, whether there is one: the root (``reduce_sum``, ``gather``) or the
-receiver (``remote_send``) may not have used its output, and then no rank gets a gradient, which is not one of zeros.
+receiver (``remote_send``) may not have used its output. Then no rank gets a gradient, which differs from zeros.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collshim.work import Work
 
 
 def result_everywhere(work: Work[Tensor], tensor: Tensor | None) -> Tensor:
-    """The result of a collective that every rank has one of; ``tensor`` is what this rank gave."""
+    """Return the result of a collective that gives every rank one; ``tensor`` is this rank's input."""
     result = work.wait()
     if tensor is None or not tensor.requires_grad:
         go_on_to(result)
@@ -27,7 +27,7 @@ def result_everywhere(work: Work[Tensor], tensor: Tensor | None) -> Tensor:
 
 
 def result_on_root(comm: Communicator, post: Callable[[Tensor], Work[Any]], tensor: Tensor) -> Tensor | None:
-    """The result of a collective that only the root has one of, None elsewhere; every rank joins its backward."""
+    """Return the result of a collective that gives only the root one, else None; every rank joins its backward."""
     flag = _RootFlag(comm)
     work = post(_Masked.apply(tensor, flag) if tensor.requires_grad else tensor)  # type: ignore[no-untyped-call]
     result: Tensor | None = work.wait()
@@ -43,7 +43,7 @@ def result_on_root(comm: Communicator, post: Callable[[Tensor], Work[Any]], tens
 
 
 def send(comm: Communicator, to: int, tensor: Tensor) -> None:
-    """Send without waiting; this rank's managers, where any records, await the receiver's gradient."""
+    """Send without waiting; if any managers of this rank record, they expect the receiver's gradient."""
     is_recorded = tensor.requires_grad and torch.is_grad_enabled() and records()
     copy = tensor.detach().clone(memory_format=torch.contiguous_format)
     comm.send(copy.requires_grad_(is_recorded), to=to, discovers=True).free()
@@ -52,7 +52,7 @@ def send(comm: Communicator, to: int, tensor: Tensor) -> None:
 
 
 def receive(comm: Communicator, source: int) -> Tensor:
-    """What ``source`` sent; where it follows its gradient, that goes back."""
+    """Return the tensor from ``source``; if ``source`` differentiates, the gradient is sent back."""
     result: Tensor = comm.recv(source=source, discovers=True).wait()
     if not result.requires_grad:
         return result
@@ -76,7 +76,7 @@ class _RootFlag:
 
 
 class _Announced(torch.autograd.Function):
-    """Its backward broadcasts whether a gradient came; through ``join`` also where none did."""
+    """An output whose backward broadcasts whether a gradient arrived; through ``join`` even if none did."""
 
     @staticmethod
     def forward(ctx: Any, output: Tensor, flag: _RootFlag) -> tuple[Tensor, Tensor]:
@@ -94,7 +94,7 @@ class _Announced(torch.autograd.Function):
 
 
 class _Masked(torch.autograd.Function):
-    """Passes a gradient on where the root has announced one."""
+    """Passes a gradient on if the root has announced one."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, flag: _RootFlag) -> Tensor:
@@ -107,7 +107,7 @@ class _Masked(torch.autograd.Function):
 
 
 class _Sent(torch.autograd.Function):
-    """A send: the receiver announces whether it has a gradient, and sends it where it has."""
+    """A send: the receiver announces whether it has a gradient, and sends it if so."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, comm: Communicator, to: int) -> Tensor:
@@ -126,7 +126,7 @@ class _Sent(torch.autograd.Function):
 
 
 class _Received(torch.autograd.Function):
-    """A receive; what it sends back it does not wait for, as the sender may be sending to this rank as well."""
+    """A receive: it does not wait for what it sends back, because the sender may be sending to this rank too."""
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, result: Tensor, comm: Communicator, source: int) -> tuple[Tensor, Tensor]:

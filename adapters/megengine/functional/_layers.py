@@ -50,7 +50,7 @@ def _pair(numbers: Any) -> tuple[int, ...]:
 
 @computes
 def linear(inp: Any, weight: Any, bias: Any = None, compute_mode: str = "default") -> Value:
-    """``inp`` times the transposed ``weight``, (out, in), plus ``bias``."""
+    """Return ``inp`` times the transposed ``weight``, (out, in), plus ``bias``."""
     return F.linear(*operands(inp, weight, *([] if bias is None else [bias])))
 
 
@@ -59,7 +59,7 @@ def conv1d(
     inp: Any, weight: Any, bias: Any = None, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1,
     conv_mode: str = "cross_correlation", compute_mode: str = "default",
 ) -> Value:  # fmt: skip
-    """Convolution of (N, C, L) with a weight (out, in, K); of (groups, out, in, K) for more groups than 1."""
+    """Convolve (N, C, L) with a weight (out, in, K), or (groups, out, in, K) for more than 1 group."""
     value, kernel = operands(inp, weight)
     kernel = kernel.flatten(0, 1) if groups != 1 and kernel.dim() == 4 else kernel
     return F.conv1d(value, kernel, _flat(bias), stride, padding, dilation, groups)
@@ -70,7 +70,7 @@ def conv2d(
     inp: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
     conv_mode: str = "cross_correlation", compute_mode: str = "default",
 ) -> Value:  # fmt: skip
-    """Convolution of (N, C, H, W) with a weight (out, in, K, K); of (groups, out, in, K, K) for more groups than 1.
+    """Convolve (N, C, H, W) with a weight (out, in, K, K), or (groups, out, in, K, K) for more than 1 group.
 
     ``bias`` is (1, out, 1, 1).
     """
@@ -84,7 +84,7 @@ def conv_transpose2d(
     inp: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     dilation: Any = 1, groups: int = 1, conv_mode: str = "cross_correlation", compute_mode: str = "default",
 ) -> Value:  # fmt: skip
-    """The gradient of a convolution, of (N, C, H, W) with a weight (in, out, K, K)."""
+    """Compute the gradient of a convolution, of (N, C, H, W) with a weight (in, out, K, K)."""
     value, kernel = operands(inp, weight)
     kernel = kernel.flatten(0, 1) if groups != 1 and kernel.dim() == 5 else kernel
     sizes = _pair(stride), _pair(padding), _pair(output_padding)
@@ -97,7 +97,7 @@ def _flat(bias: Any) -> Value | None:
 
 @computes
 def max_pool2d(inp: Value, kernel_size: Any, stride: Any = None, padding: Any = 0) -> Value:
-    """The greatest element of each window."""
+    """Return the greatest element of each window."""
     size = _pair(kernel_size)
     return F.max_pool2d(inp, size, size if stride is None else _pair(stride), _pair(padding))
 
@@ -106,7 +106,7 @@ def max_pool2d(inp: Value, kernel_size: Any, stride: Any = None, padding: Any = 
 def avg_pool2d(
     inp: Value, kernel_size: Any, stride: Any = None, padding: Any = 0, mode: str = "average_count_exclude_padding"
 ) -> Value:
-    """The mean of each window, without what was added around it; in mode ``"average"`` with that."""
+    """Return the mean of each window without the padding; in mode ``"average"`` with the padding."""
     size = _pair(kernel_size)
     steps = size if stride is None else _pair(stride)
     return F.avg_pool2d(inp, size, steps, _pair(padding), count_include_pad=mode == "average")
@@ -114,104 +114,104 @@ def avg_pool2d(
 
 @computes
 def adaptive_avg_pool2d(inp: Value, oshp: Any) -> Value:
-    """The mean of as many windows as the result has elements, along the last two axes."""
+    """Return the mean of each window; the last two axes are cut into as many windows as the result has elements."""
     height, width = _pair(oshp)
     return F.adaptive_avg_pool2d(inp, (height, width))
 
 
 @computes
 def adaptive_max_pool2d(inp: Value, oshp: Any) -> Value:
-    """The greatest element of as many windows as the result has elements, along the last two axes."""
+    """Return the greatest of each window; the last two axes are cut into as many windows as the result has elements."""
     return F.adaptive_max_pool2d(inp, _pair(oshp))
 
 
 @computes
 def relu(x: Any) -> Value:
-    """The greater of ``x`` and 0."""
+    """Return the greater of ``x`` and 0."""
     return F.relu(value_of(x))
 
 
 @computes
 def relu6(x: Any) -> Value:
-    """``x`` between 0 and 6."""
+    """Limit ``x`` to 0 to 6."""
     return F.relu6(value_of(x))
 
 
 @computes
 def sigmoid(x: Value) -> Value:
-    """1 / (1 + exp(-x))."""
+    """Return 1 / (1 + exp(-x))."""
     return torch.sigmoid(x)
 
 
 @computes
 def hsigmoid(x: Value) -> Value:
-    """relu6(x + 3) / 6."""
+    """Return relu6(x + 3) / 6."""
     return F.relu6(x + 3) / 6
 
 
 @computes
 def hswish(x: Value) -> Value:
-    """x * relu6(x + 3) / 6."""
+    """Return x * relu6(x + 3) / 6."""
     return x * F.relu6(x + 3) / 6
 
 
 @computes
 def silu(x: Value) -> Value:
-    """x * sigmoid(x)."""
+    """Return x * sigmoid(x)."""
     return F.silu(x)
 
 
 @computes
 def gelu(x: Value) -> Value:
-    """``x`` times the normal distribution's share below it."""
+    """Return ``x`` times the cumulative normal distribution at ``x``."""
     return F.gelu(x)
 
 
 @computes
 def prelu(x: Value, y: Value) -> Value:
-    """``x`` where it is positive, else ``y`` times ``x``, with one factor or one of each channel."""
+    """Return ``x`` if it is positive, else ``y`` times ``x``, with one factor or one per channel."""
     return F.prelu(x, y.reshape(-1))
 
 
 @computes
 def leaky_relu(inp: Value, negative_slope: float = 0.01) -> Value:
-    """``inp`` where it is positive, else ``negative_slope`` times it."""
+    """Return ``inp`` if it is positive, else ``negative_slope`` times it."""
     return F.leaky_relu(inp, negative_slope)
 
 
 @computes
 def softplus(inp: Value) -> Value:
-    """log(1 + exp(inp))."""
+    """Return log(1 + exp(inp))."""
     return torch.logaddexp(inp, torch.zeros_like(inp))
 
 
 @computes
 def logsigmoid(inp: Value) -> Value:
-    """log(sigmoid(inp))."""
+    """Return log(sigmoid(inp))."""
     return F.logsigmoid(inp)
 
 
 @computes
 def softmax(inp: Value, axis: int | None = None) -> Value:
-    """exp(inp) divided by its sum along an axis: 1 by default, or 0 of a tensor with 1 or 3 axes."""
+    """Return exp(inp) divided by its sum along an axis: by default 0 for a tensor with 1 or 3 axes, else 1."""
     return torch.softmax(floating(inp), (0 if inp.dim() in (0, 1, 3) else 1) if axis is None else axis)
 
 
 @computes
 def logsoftmax(inp: Value, axis: Any) -> Value:
-    """The logarithm of softmax along axes."""
+    """Return the logarithm of softmax along axes."""
     return inp - torch.logsumexp(inp, axes_of(inp, axis), True)
 
 
 @computes
 def logsumexp(inp: Value, axis: Any, keepdims: bool = False) -> Value:
-    """log(sum(exp(inp))) along axes."""
+    """Return log(sum(exp(inp))) along axes."""
     return torch.logsumexp(floating(inp), axes_of(inp, axis), keepdims)
 
 
 @computes
 def dropout(inp: Value, drop_prob: float, training: bool = True) -> Value:
-    """Zeros by chance, and the rest divided by the chance to stay; ``inp`` itself without ``training``."""
+    """Zero elements with ``drop_prob`` and divide the rest by ``1 - drop_prob``; without ``training`` do nothing."""
     require(0 <= drop_prob < 1, f"dropout: drop_prob is {drop_prob}, should be from 0 up to 1, less than 1")
     if not training or drop_prob == 0:
         return inp
@@ -221,13 +221,13 @@ def dropout(inp: Value, drop_prob: float, training: bool = True) -> Value:
 
 @computes
 def one_hot(inp: Value, num_classes: int) -> Value:
-    """A new last axis with a one at the place that each element names, as int32."""
+    """Return int32 with a new last axis that has a one at the index in each element."""
     return F.one_hot(inp.long(), num_classes)
 
 
 @computes
 def indexing_one_hot(src: Value, index: Value, axis: int = 1, keepdims: bool = False) -> Value:
-    """Of each place in ``index`` the element of ``src`` that it names along an axis."""
+    """Return for each index in ``index`` the element of ``src`` at that index along an axis."""
     found = torch.gather(src, axis, index.long().unsqueeze(axis))
     return found if keepdims else found.squeeze(axis)
 
@@ -237,7 +237,7 @@ def embedding(
     inp: Value, weight: Value, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float | None = None,
 ) -> Value:  # fmt: skip
-    """The row of ``weight`` that each element names; ValueError for what MegEngine has no support of either."""
+    """Return the row of ``weight`` for each element; ValueError for options that MegEngine does not support either."""
     if padding_idx is not None or max_norm is not None or norm_type is not None:
         raise ArgumentValueError("Not support padding_idx, max_norm and norm_type now: leave them out")
     return weight[inp.long()]
@@ -245,9 +245,9 @@ def embedding(
 
 @computes
 def pad(src: Value, pad_width: Any, mode: str = "constant", constant_value: float = 0.0) -> Value:
-    """``src`` with so many elements before and after it along each axis: of one value, or as the mode says.
+    """Pad ``src`` with so many elements before and after it along each axis: one value, or as ``mode`` says.
 
-    ``mode`` is ``"constant"``, ``"reflect"`` or ``"replicate"``, in any case.
+    ``mode`` is ``"constant"``, ``"reflect"`` or ``"replicate"``, in upper or lower case.
     """
     widths = [tuple(ints(width)) for width in pad_width]
     flat = [number for before, after in reversed(widths) for number in (before, after)]

@@ -1,4 +1,4 @@
-"""How convolutions are chosen, which is left to torch (``megengine.functional.debug_param``)."""
+"""The choice of convolution algorithms, which is left to torch (``megengine.functional.debug_param``)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _strategy = {"value": "HEURISTIC"}
 
 
 def get_execution_strategy() -> str:
-    """What ``set_execution_strategy`` was given."""
+    """Return the value passed to ``set_execution_strategy``."""
     return _strategy["value"]
 
 
 def set_execution_strategy(option: str) -> None:
-    """Keep the switch, which changes nothing here."""
+    """Keep the switch, which has no effect here."""
     _strategy["value"] = option
 
 

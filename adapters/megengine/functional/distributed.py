@@ -1,14 +1,14 @@
 """MegEngine's collectives (source: MegEngine 1.13.0, ``megengine.functional.distributed``).
 
 In every shape below ``size`` is the number of ranks in ``group``. Parts are joined and cut in the order of the group's
-ranks, and the root is its first rank. Results are new arrays, of the kind that the rank gave; ``inp`` stays as it is.
+ranks, and the root is its first rank. Results are new arrays of the kind of the rank's input; ``inp`` is not changed.
 
-Gradients are those of the sum of all ranks' losses. On a rank that an operation gives no output (``reduce_sum`` and
-``gather`` off the root, ``remote_send``), ``GradManager.backward()`` without an argument takes part in the others'.
+Gradients are those of the sum of all ranks' losses. A rank without an output (``reduce_sum`` and ``gather`` off the
+root, ``remote_send``) takes part in the others' backward with ``GradManager.backward()`` without an argument.
 
-Every operation raises, before anything is sent: AssertionError without ``init_process_group`` or with something else
-than a ``Group`` (``broadcast`` and ``scatter``, ``reduce_scatter_sum`` and ``all_to_all``: TypeError and
-AttributeError), RuntimeError for an empty ``inp`` or an unknown ``device``.
+Every operation raises, before anything is sent: AssertionError without ``init_process_group`` or if ``group`` is not a
+``Group`` (``broadcast`` and ``scatter``, ``reduce_scatter_sum`` and ``all_to_all``: TypeError and AttributeError),
+RuntimeError for an empty ``inp`` or an unknown ``device``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = Non
     Returns:
         On the root the sum, of ``inp``'s shape; None elsewhere.
 
-    Gradient: the root's, on every rank; None on every rank where the root has none.
+    Gradient: the root's, on every rank; None on every rank if the root has none.
 
     >>> reduce_sum(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([1])                     # rank 0; rank 1 gets None
@@ -70,14 +70,14 @@ def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None
     """The root's ``inp`` on every rank.
 
     Args:
-        inp: what the root gives. Elsewhere it is not read and may be None; the result is of its kind all the same.
+        inp: the root's input. Elsewhere it is not read and may be None; the result is of its kind all the same.
         group: the ranks that take part, each of which calls.
         device: where the result goes; None for the device of ``inp``.
 
     Returns:
         An array of the root's shape and dtype.
 
-    Gradient: on the root the sum of all ranks'; none elsewhere, where ``GradManager.backward`` is called all the same.
+    Gradient: on the root the sum of all ranks'; elsewhere none, but ``GradManager.backward`` is called there too.
 
     >>> broadcast(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([0])                    # both
@@ -97,9 +97,9 @@ def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = Non
         axis: counted from 0.
 
     Returns:
-        An array with ``axis`` ``size`` times as long; ``(size,)`` where ``inp`` is 0-d.
+        An array with ``axis`` ``size`` times as long; ``(size,)`` if ``inp`` is 0-d.
 
-    Gradient: ``reduce_scatter_sum`` of all ranks' along ``axis``.
+    Gradient: ``reduce_scatter_sum`` of all ranks' gradients along ``axis``.
 
     Raises:
         IndexError: ``inp`` has no such axis.
@@ -116,7 +116,7 @@ def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = Non
 
 
 def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
-    """Sum over the ranks, of which each gets one part, cut along ``axis``.
+    """Sum over the ranks; each rank gets one part of the sum, cut along ``axis``.
 
     Args:
         inp: of one shape and dtype on all ranks.
@@ -125,9 +125,9 @@ def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | No
         axis: counted from 0; its length is a multiple of ``size``.
 
     Returns:
-        An array with ``axis`` ``size`` times shorter: of the sum's parts, the one at this rank's place in the group.
+        An array with ``axis`` ``size`` times shorter: the part of the sum at this rank's place in the group.
 
-    Gradient: ``all_gather`` of all ranks' along ``axis``.
+    Gradient: ``all_gather`` of all ranks' gradients along ``axis``.
 
     Raises:
         AssertionError: ``axis`` cannot be cut into ``size`` equal parts.
@@ -153,8 +153,8 @@ def all_reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None =
     Returns:
         An array of ``inp``'s shape. Integers wrap around.
 
-    Gradient: the sum of all ranks'. So a loss that each rank reduces and then differentiates gives ``size`` times its
-    gradient.
+    Gradient: the sum of all ranks' gradients. So a loss that each rank reduces and then differentiates gives ``size``
+    times its gradient.
 
     >>> all_reduce_sum(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([4, 6])                                 # both
@@ -173,8 +173,8 @@ def all_reduce_max(inp: Array, group: Group | None = WORLD, device: str | None =
     Returns:
         An array of ``inp``'s shape.
 
-    Gradient: the sum of all ranks', where this rank's value is the greatest, and 0 elsewhere; ranks that tie get all
-    of it each.
+    Gradient: the sum of all ranks' gradients at elements in which this rank has the greatest value, and 0 elsewhere;
+    each rank of a tie gets the whole gradient.
 
     >>> all_reduce_max(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([3, 4])                                 # both
@@ -193,8 +193,8 @@ def all_reduce_min(inp: Array, group: Group | None = WORLD, device: str | None =
     Returns:
         An array of ``inp``'s shape.
 
-    Gradient: the sum of all ranks', where this rank's value is the least, and 0 elsewhere; ranks that tie get all of
-    it each.
+    Gradient: the sum of all ranks' gradients at elements in which this rank has the least value, and 0 elsewhere; each
+    rank of a tie gets the whole gradient.
 
     >>> all_reduce_min(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([1, 2])                                 # both
@@ -206,7 +206,7 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
     """All ranks' arrays joined along ``axis``, on the root alone.
 
     Args:
-        inp: of one shape and dtype on all ranks, with one axis at least.
+        inp: of one shape and dtype on all ranks, with at least one axis.
         group: the ranks that take part, each of which calls.
         device: where the result goes; None for the device of ``inp``.
         axis: counted from 0.
@@ -214,7 +214,7 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
     Returns:
         On the root an array with ``axis`` ``size`` times as long; None elsewhere.
 
-    Gradient: this rank's part of the root's; None on every rank where the root has none.
+    Gradient: this rank's part of the root's; None on every rank if the root has none.
 
     Raises:
         AssertionError: ``inp`` has no such axis.
@@ -231,10 +231,10 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
 
 
 def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
-    """The root's ``inp``, of which each rank gets one part, cut along ``axis``.
+    """The root's ``inp``, cut along ``axis``; each rank gets one part.
 
     Args:
-        inp: what the root gives. Elsewhere it is not read and may be None; the result is of its kind all the same.
+        inp: the root's input. Elsewhere it is not read and may be None; the result is of its kind all the same.
         group: the ranks that take part, each of which calls.
         device: where the result goes; None for the device of ``inp``.
         axis: counted from 0; its length is a multiple of ``size``.
@@ -242,13 +242,13 @@ def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, 
     Returns:
         An array with ``axis`` ``size`` times shorter: the part at this rank's place in the group.
 
-    Gradient: on the root all ranks' joined along ``axis``; none elsewhere, where ``GradManager.backward`` is called
-    all the same.
+    Gradient: on the root all ranks' gradients joined along ``axis``; elsewhere none, but ``GradManager.backward`` is
+    called there too.
 
     Raises:
         AssertionError: on the root, ``axis`` cannot be cut into ``size`` equal parts.
-        IndexError: ``inp`` has no such axis. (The other ranks do not know its shape; they learn of it when the root's
-            call fails.)
+        IndexError: ``inp`` has no such axis. (The other ranks do not know its shape; they learn of the error when the
+            root's call fails.)
 
     >>> scatter(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([0])                             # rank 0; rank 1 gets tensor([1])
@@ -270,7 +270,7 @@ def all_to_all(
     split_axis: int = 0,
     concat_axis: int = 0,
 ) -> Array:
-    """Each rank cuts its ``inp`` along ``split_axis``, gives every rank one part, and joins what it gets.
+    """Each rank cuts its ``inp`` along ``split_axis``, gives every rank one part, and joins the parts it gets.
 
     Args:
         inp: of one shape and dtype on all ranks.
@@ -282,7 +282,7 @@ def all_to_all(
     Returns:
         An array with ``split_axis`` ``size`` times shorter and ``concat_axis`` ``size`` times longer.
 
-    Gradient: ``all_to_all`` of all ranks' with the two axes exchanged.
+    Gradient: ``all_to_all`` of all ranks' gradients with the two axes exchanged.
 
     Raises:
         AssertionError: ``split_axis`` cannot be cut into ``size`` equal parts.
@@ -300,7 +300,7 @@ def all_to_all(
 
 
 def remote_send(inp: Array, dest_rank: int) -> None:
-    """Give ``inp`` to one rank of the world, which calls ``remote_recv``. Returns at once, with ``inp`` copied.
+    """Send ``inp`` to one rank of the world, which calls ``remote_recv``; return at once, with ``inp`` copied.
 
     Args:
         inp: any shape and dtype.
@@ -317,22 +317,22 @@ def remote_send(inp: Array, dest_rank: int) -> None:
 
 
 def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> Array:
-    """What one rank of the world gives to this one with ``remote_send``; its sends arrive in their order.
+    """Receive an array that one rank of the world sends with ``remote_send``; its sends arrive in order.
 
     Args:
         src_rank: the global rank that sends.
         device: where the result goes.
-        inp: an array whose kind the result takes, and whose shape and dtype are not read. None for MegEngine's kind, or
+        inp: an array whose kind the result takes; its shape and dtype are not read. None for MegEngine's kind, or
             torch's in a program that made no tensor of MegEngine's and that no ``launcher`` started.
 
     Returns:
-        An array of the sender's shape and dtype; ``(1,)`` where that is 0-d.
+        An array of the sender's shape and dtype; ``(1,)`` if that is 0-d.
 
     Gradient: goes to the sender; ``GradManager.backward`` is called on this rank too.
 
     Raises:
         AttributeError: ``init_process_group`` was not called.
-        TypeError, IndexError: ``src_rank`` is no rank.
+        TypeError, IndexError: ``src_rank`` is not a rank.
     """
     convert = result_converter(inp, device)
     comm = joined(AttributeError).world.communicator
@@ -341,16 +341,16 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
 
 
 def collective_comm(inp: Array, mode: Any, group: Group, device: str | None) -> Array:
-    """One of the collectives by its mode, as an operation that has an output on every rank.
+    """Run one of the collectives by its mode, as an operation with an output on every rank.
 
     Args:
         inp: of one shape and dtype on all ranks.
-        mode: ``"ALL_GATHER"`` and so on, or something with such a ``name``.
+        mode: ``"ALL_GATHER"`` and so on, or an object with such a ``name``.
         group: the ranks that take part, each of which calls.
         device: where the result goes; None for the device of ``inp``.
 
     Returns:
-        What the collective returns, along axis 0; one zero where it returns None.
+        The collective's result, along axis 0; one zero if it returns None.
     """
     name = str(getattr(mode, "name", mode))
     if name not in _MODES:

@@ -25,14 +25,14 @@ def _reduced(loss: Value, reduction: str) -> Value:
 
 @computes
 def l1_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
-    """The distance between prediction and label, element by element."""
+    """Return the distance between prediction and label, element by element."""
     first, second = operands(pred, label)
     return _reduced((first - second).abs(), reduction)
 
 
 @computes
 def square_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
-    """The squared distance between prediction and label, element by element."""
+    """Return the squared distance between prediction and label, element by element."""
     first, second = operands(pred, label)
     return _reduced((first - second) ** 2, reduction)
 
@@ -41,14 +41,14 @@ def square_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
 def cross_entropy(
     pred: Value, label: Value, axis: int = 1, with_logits: bool = True, label_smooth: float = 0, reduction: str = "mean"
 ) -> Value:
-    """Minus the logarithm of the probability that a prediction gives to the class that ``label`` numbers.
+    """Return minus the logarithm of the predicted probability of the class whose number is in ``label``.
 
     Args:
         pred: along ``axis`` a number per class: logits, or probabilities without ``with_logits``.
-        label: of integers, without that axis.
+        label: integers, without that axis.
         axis: the axis of the classes.
         with_logits: whether ``pred`` are logits.
-        label_smooth: the share that all classes have of the truth, in equal parts.
+        label_smooth: the share of the truth that is spread evenly over all classes.
         reduction: see above.
     """
     if pred.dim() not in (0, 1) and pred.dim() != label.dim() + 1:
@@ -63,7 +63,7 @@ def cross_entropy(
 
 @computes
 def binary_cross_entropy(pred: Any, label: Any, with_logits: bool = True, reduction: str = "mean") -> Value:
-    """Cross entropy of two classes; ``label`` is the probability of the second one."""
+    """Return the cross entropy of two classes; ``label`` is the probability of the second one."""
     first, second = operands(pred, label)
     if with_logits:
         return _reduced(-(second * F.logsigmoid(first) + (1 - second) * F.logsigmoid(-first)), reduction)
@@ -72,7 +72,7 @@ def binary_cross_entropy(pred: Any, label: Any, with_logits: bool = True, reduct
 
 @computes
 def hinge_loss(pred: Any, label: Any, norm: str = "L1", reduction: str = "mean") -> Value:
-    """What a prediction lacks to be 1 on the side of its label, -1 or 1, summed along axis 1; its square with L2."""
+    """Return how far a prediction times its label (-1 or 1) is below 1, summed along axis 1; L2 sums the squares."""
     require(norm in ("L1", "L2"), f"hinge_loss: norm is {norm!r}, should be L1 or L2")
     first, second = operands(pred, label)
     lack = F.relu(1 - first * second)

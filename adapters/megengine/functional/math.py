@@ -45,31 +45,31 @@ max = computes(array_method.max)
 
 @computes
 def isnan(inp: Value) -> Value:
-    """Where an element is not a number."""
+    """Check for each element whether it is not a number."""
     return torch.isnan(inp)
 
 
 @computes
 def isinf(inp: Value) -> Value:
-    """Where an element is infinite."""
+    """Check for each element whether it is infinite."""
     return torch.isinf(inp)
 
 
 @computes
 def sign(x: Value) -> Value:
-    """-1, 0 or 1, in the dtype of ``x``."""
+    """Return -1, 0 or 1 for each element, in the dtype of ``x``."""
     return torch.sign(x)
 
 
 @computes
 def argmax(inp: Value, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Where the first greatest element along an axis is, as int32; in the flat tensor for None."""
+    """Return the index of the first greatest element along an axis, as int32; in the flat tensor for None."""
     return _found(torch.argmax, inp, axis, keepdims)
 
 
 @computes
 def argmin(inp: Value, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Where the first least element along an axis is, as int32; in the flat tensor for None."""
+    """Return the index of the first least element along an axis, as int32; in the flat tensor for None."""
     return _found(torch.argmin, inp, axis, keepdims)
 
 
@@ -89,22 +89,22 @@ def _found(search: Any, inp: Value, axis: Any, keepdims: bool) -> Any:
 
 @computes
 def sort(inp: Value, descending: bool = False) -> tuple[Value, Value]:
-    """The elements along the last axis in order, and where they were, as int32."""
+    """Sort the elements along the last axis; return them and their old indices, as int32."""
     found = torch.sort(inp, dim=-1, descending=descending, stable=True)
     return found.values, found.indices
 
 
 @computes
 def argsort(inp: Value, descending: bool = False) -> Value:
-    """Where the elements along the last axis are, in their order, as int32."""
+    """Return the indices that sort the elements along the last axis, as int32."""
     return torch.argsort(inp, dim=-1, descending=descending, stable=True)
 
 
 @computes
 def topk(inp: Value, k: int, descending: bool = True, kth_only: bool = False, no_sort: bool = False) -> Any:
-    """The ``k`` greatest elements along the last axis, and where they were; with ``kth_only`` the k-th alone.
+    """Return the ``k`` greatest elements along the last axis and their indices; with ``kth_only`` only the k-th.
 
-    Without ``descending`` the least ones.
+    Without ``descending``, return the least ones.
     """
     found = torch.topk(inp, int(k), dim=-1, largest=descending, sorted=not no_sort)
     if kth_only:
@@ -115,14 +115,14 @@ def topk(inp: Value, k: int, descending: bool = True, kth_only: bool = False, no
 
 @computes
 def norm(inp: Value, ord: float | None = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The norm of order ``ord``, 2 by default, over one axis, or of a tensor with one."""
+    """Return the norm of order ``ord``, 2 by default, over one axis; a tensor with a single axis needs no ``axis``."""
     require(axis is not None or inp.dim() == 1, "norm: axis is required unless the input has one axis alone")
     return torch.linalg.vector_norm(floating(inp), 2 if ord is None else float(ord), axes_of(inp, axis), keepdims)
 
 
 @computes
 def normalize(inp: Value, ord: float | None = None, axis: int | None = None, eps: float = 1e-12) -> Any:
-    """``inp`` divided by its norm along an axis, or by ``eps`` where that is greater."""
+    """Divide ``inp`` by its norm along an axis, or by ``eps`` if that is greater."""
     value = floating(inp)
     length = torch.linalg.vector_norm(value, 2 if ord is None else float(ord), axes_of(inp, axis), True)
     return value / length.clamp_min(eps)
@@ -132,7 +132,7 @@ def normalize(inp: Value, ord: float | None = None, axis: int | None = None, eps
 def matmul(
     inp1: Any, inp2: Any, transpose_a: bool = False, transpose_b: bool = False, compute_mode: str = "default"
 ) -> Any:
-    """Matrix product, of batches too, of either operand's last two axes exchanged before where asked."""
+    """Return the matrix product, also of batches; the last two axes of either operand are exchanged first if asked."""
     first, second = operands(inp1, inp2)
     first = first.transpose(-1, -2) if transpose_a else first
     return array_method.matmul(first, second.transpose(-1, -2) if transpose_b else second)
@@ -140,20 +140,20 @@ def matmul(
 
 @computes
 def dot(inp1: Any, inp2: Any) -> Value:
-    """The sum of the products of two tensors with one axis each."""
+    """Return the sum of the products of two tensors with one axis each."""
     first, second = operands(inp1, inp2)
     return torch.dot(first.reshape(-1), second.reshape(-1))
 
 
 @computes
 def matinv(inp: Value) -> Any:
-    """The inverse of a matrix, or of a batch of them."""
+    """Return the inverse of a matrix, or of each matrix of a batch."""
     return torch.linalg.inv(inp)
 
 
 @computes
 def svd(inp: Value, full_matrices: bool = False, compute_uv: bool = True) -> Any:
-    """Singular values with their vectors: U, S, V transposed; S alone without ``compute_uv``."""
+    """Return the singular value decomposition: U, S, V transposed; only S without ``compute_uv``."""
     if not compute_uv:
         return torch.linalg.svdvals(inp)
     return tuple(torch.linalg.svd(inp, full_matrices=full_matrices))

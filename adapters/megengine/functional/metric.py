@@ -14,7 +14,7 @@ __all__ = ["topk_accuracy"]
 
 @computes
 def topk_accuracy(logits: Value, target: Value, topk: Any = 1) -> Any:
-    """The share of predictions whose label is among the ``topk`` greatest; one for each of several numbers."""
+    """Return the share of predictions whose label is among the ``topk`` greatest; one for each of several numbers."""
     numbers = ints(topk)
     places = torch.topk(logits, max(numbers), dim=1).indices
     hits = places == target.long().unsqueeze(1)

@@ -1,4 +1,4 @@
-"""Making tensors, and giving them another form (source: MegEngine 1.13.0, ``megengine.functional.tensor``)."""
+"""Creating and reshaping tensors (source: MegEngine 1.13.0, ``megengine.functional.tensor``)."""
 
 from __future__ import annotations
 
@@ -65,77 +65,77 @@ def _number(end: Any) -> Any:
 
 
 def arange(start: Any = 0, stop: Any = None, step: Any = 1, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """Numbers from ``start`` up to ``stop``, which is not among them; from 0 up to ``start`` without a ``stop``."""
+    """Return the numbers from ``start`` up to but without ``stop``; from 0 up to ``start`` if there is no ``stop``."""
     first, last = (0, start) if stop is None else (start, stop)
     return _made(torch.arange(_number(first), _number(last), _number(step)), dtype, device)
 
 
 def linspace(start: Any, stop: Any, num: Any, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """``num`` numbers at equal distances from ``start`` to ``stop``, which is among them."""
+    """Return ``num`` numbers at equal distances from ``start`` to ``stop`` inclusive."""
     return _made(torch.linspace(_number(start), _number(stop), int(num)), dtype, device)
 
 
 def eye(N: Any, M: Any = None, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """A matrix of ``N`` rows and ``M`` columns, as many as rows by default, with ones where row and column are one."""
+    """Return a matrix of ``N`` rows and ``M`` columns, by default as many as rows, with ones on the diagonal."""
     lengths = ints(N) if M is None else (int(N), int(M))
     return _made(torch.eye(lengths[0], lengths[-1]), dtype, device)
 
 
 def full(shape: Any, value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """One number everywhere; without a dtype int32 of an int and float32 of a float."""
+    """Return a tensor full of one number; the default dtype is int32 for an int and float32 for a float."""
     return _made(value_of(value).expand(ints(shape)).clone(), dtype, device)
 
 
 def ones(shape: Any, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """Ones."""
+    """Return ones."""
     return _made(torch.ones(ints(shape)), dtype, device)
 
 
 def zeros(shape: Any, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """Zeros."""
+    """Return zeros."""
     return _made(torch.zeros(ints(shape)), dtype, device)
 
 
 @computes
 def zeros_like(inp: Any) -> Value:
-    """Zeros in the shape and dtype of ``inp``."""
+    """Return zeros in the shape and dtype of ``inp``."""
     return torch.zeros_like(value_of(inp))
 
 
 @computes
 def ones_like(inp: Any) -> Value:
-    """Ones in the shape and dtype of ``inp``."""
+    """Return ones in the shape and dtype of ``inp``."""
     return torch.ones_like(value_of(inp))
 
 
 @computes
 def full_like(inp: Any, value: Any) -> Value:
-    """One number everywhere, in the shape and dtype of ``inp``."""
+    """Return a tensor full of one number in the shape and dtype of ``inp``."""
     return torch.full_like(value_of(inp), value)
 
 
 @computes
 def diag(inp: Value, k: int = 0) -> Value:
-    """A matrix with ``inp`` on its k-th diagonal; of a matrix, that diagonal."""
+    """Return a matrix with ``inp`` on its k-th diagonal; for a matrix, return that diagonal."""
     return torch.diag(inp, k)
 
 
 @computes
 def concat(inps: Sequence[Any], axis: int = 0, device: Any = None) -> Value:
-    """Tensors joined along an axis."""
+    """Join tensors along an axis."""
     found = operands(*inps)
     return found[0] if len(found) == 1 else torch.cat(found, axis)
 
 
 @computes
 def stack(inps: Sequence[Any], axis: int = 0, device: Any = None) -> Value:
-    """Tensors of one shape joined along a new axis."""
+    """Join tensors of one shape along a new axis."""
     return torch.stack(operands(*inps), axis)
 
 
 @computes
 def split(inp: Value, nsplits_or_sections: Any, axis: int = 0) -> list[Value]:
-    """``inp`` cut along an axis, into so many parts, the last ones shorter, or before each of these places."""
+    """Cut ``inp`` along an axis into so many parts, the last ones shorter, or before each of several indices."""
     if isinstance(nsplits_or_sections, int):
         return list(torch.tensor_split(inp, nsplits_or_sections, axis))
     return list(torch.tensor_split(inp, list(ints(nsplits_or_sections)), axis))
@@ -143,38 +143,38 @@ def split(inp: Value, nsplits_or_sections: Any, axis: int = 0) -> list[Value]:
 
 @computes
 def gather(inp: Value, axis: int, index: Value) -> Value:
-    """Of each place in ``index`` the element of ``inp`` that it names along an axis."""
+    """Return for each index in ``index`` the element of ``inp`` at that index along an axis."""
     return torch.gather(inp, axis, index.long())
 
 
 @computes
 def scatter(inp: Value, axis: int, index: Value, source: Value) -> Value:
-    """``inp`` with the elements of ``source`` where ``index`` names them along an axis."""
+    """Copy ``inp``, with the elements of ``source`` at the indices in ``index`` along an axis."""
     return torch.scatter(inp, axis, index.long(), source.to(inp.dtype))
 
 
 @computes
 def where(mask: Value, x: Any, y: Any) -> Value:
-    """``x`` where ``mask`` is true, else ``y``."""
+    """Return ``x`` at elements whose ``mask`` is true, else ``y``."""
     first, second = operands(x, y)
     return torch.where(mask, first, second)
 
 
 @computes
 def cond_take(mask: Value, x: Value) -> tuple[Value, Value]:
-    """The elements where ``mask`` is true, in one axis, and their places in the flat tensor, as int32."""
+    """Return the elements whose ``mask`` is true, in one axis, and their indices in the flat tensor, as int32."""
     return x[mask], mask.reshape(-1).nonzero().reshape(-1)
 
 
 @computes
 def swapaxes(inp: Value, axis1: int, axis2: int) -> Value:
-    """Two axes exchanged."""
+    """Exchange two axes."""
     return inp.transpose(axis1, axis2)
 
 
 @computes
 def expand_dims(inp: Value, axis: Any) -> Value:
-    """New axes of length 1, at these places of the result."""
+    """Insert axes of length 1 at these places of the result."""
     numbers = ints(axis)
     ndim = inp.dim() + len(numbers)
     for number in sorted(each + ndim if each < 0 else each for each in numbers):
@@ -184,41 +184,41 @@ def expand_dims(inp: Value, axis: Any) -> Value:
 
 @computes
 def squeeze(inp: Value, axis: Any = None) -> Value:
-    """Without these axes of length 1, or all of them."""
+    """Remove these axes of length 1, or all of them."""
     return inp.squeeze() if axis is None else inp.squeeze(axes_of(inp, axis))
 
 
 @computes
 def repeat(inp: Value, repeats: int, axis: int | None = None) -> Value:
-    """Each element, or part along an axis, so many times in a row."""
+    """Repeat each element, or each part along an axis, so many times in a row."""
     return torch.repeat_interleave(inp, int(repeats), axis)
 
 
 @computes
 def tile(inp: Value, reps: Any) -> Value:
-    """The whole so many times along each axis."""
+    """Repeat the whole tensor so many times along each axis."""
     return torch.tile(inp, ints(reps))
 
 
 def copy(inp: Any, device: str | None = None) -> Tensor:
-    """The same numbers, on the device of this name or where they are."""
+    """Copy ``inp``, to the device of this name or on its own."""
     found: Tensor = computes(torch.clone)(inp)
     return found if device is None else found.to(device)
 
 
 @computes
 def roll(inp: Value, shift: Any, axis: Any = None) -> Value:
-    """The elements moved along axes, those past the end to the beginning; in the flat tensor for None."""
+    """Shift the elements along axes, from the end to the beginning; in the flat tensor for None."""
     return torch.roll(inp, ints(shift), () if axis is None else ints(axis))
 
 
 @computes
 def cumsum(inp: Value, axis: int) -> Value:
-    """The sums of the elements up to each along an axis."""
+    """Return the cumulative sums along an axis."""
     return torch.cumsum(inp, axis, dtype=torch.int32 if inp.dtype is torch.bool else inp.dtype)
 
 
 @computes
 def meshgrid(*inputs: Value, indexing: str = "xy") -> list[Value]:
-    """The coordinates of a grid; ``"xy"`` has the second input along axis 0, ``"ij"`` the first."""
+    """Return the coordinates of a grid; ``"xy"`` has the second input along axis 0, ``"ij"`` the first."""
     return list(torch.meshgrid(*inputs, indexing=indexing))

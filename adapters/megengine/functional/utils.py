@@ -1,4 +1,4 @@
-"""``megengine.functional.utils``, where ``topk_accuracy`` is too."""
+"""``megengine.functional.utils``, which also has ``topk_accuracy``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``megengine.jit``: functions stay as they are (source: MegEngine 1.13.0, ``megengine.jit.tracing``)."""
+"""``megengine.jit``: functions are not changed (source: MegEngine 1.13.0, ``megengine.jit.tracing``)."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ __all__ = [
 
 
 class SublinearMemoryConfig:
-    """Settings for ``trace``, which reads none."""
+    """Settings for ``trace``, which ignores them."""
 
     def __init__(self, **settings: Any) -> None:
         self.__dict__.update(settings)
 
 
 class DTRConfig(SublinearMemoryConfig):
-    """Settings for ``trace``, which reads none."""
+    """Settings for ``trace``, which ignores them."""
 
 
 class GraphOptimizationConfig(SublinearMemoryConfig):
-    """Settings for ``trace``, which reads none."""
+    """Settings for ``trace``, which ignores them."""
 
 
 class trace:
-    """A function that is called as it is: traces change how fast it is, not what it gives.
+    """A function that is called unchanged: tracing affects the speed, not the results.
 
     >>> @trace(symbolic=True)  # doctest: +SKIP
     ... def train(data): ...
 
     Args:
-        function: the function; without it, what takes one.
-        symbolic, capture_as_const, and all others: accepted.
+        function: the function; without it, the call returns a function that takes one.
+        symbolic, capture_as_const, and all others: accepted without effect.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Take the function now, or, with keywords alone, return what takes it."""
+        """Take the function now or, if there are only keywords, return a function that takes it."""
         return super().__new__(cls) if args else functools.partial(cls, **kwargs)
 
     def __init__(self, function: Callable[..., Any], symbolic: bool = False, **options: Any) -> None:
@@ -55,21 +55,21 @@ class trace:
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns."""
+        """Return the function's result."""
         return self.__wrapped__(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def dump(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: there is no graph."""
+        """Raise an error, because there is no graph."""
         raise also(CollshimError, NotImplementedError)(
             "trace.dump: collshim.megengine traces nothing: save a state_dict, and dump with MegEngine itself"
         )
 
 
 def exclude_from_trace(func: Callable[..., Any]) -> Callable[..., Any]:
-    """``func``, which nothing traces."""
+    """Return ``func``, which is never traced."""
     return func
 
 

@@ -15,7 +15,7 @@ class ReLU(Module):
     """See ``functional.relu``."""
 
     def forward(self, x: Any) -> Any:
-        """0 for what is less."""
+        """Return the greater of ``x`` and 0."""
         return _layers.relu(x)
 
 
@@ -23,7 +23,7 @@ class Sigmoid(Module):
     """See ``functional.sigmoid``."""
 
     def forward(self, inputs: Any) -> Any:
-        """1 / (1 + exp(-x))."""
+        """Return 1 / (1 + exp(-x))."""
         return _layers.sigmoid(inputs)
 
 
@@ -31,7 +31,7 @@ class SiLU(Module):
     """See ``functional.silu``."""
 
     def forward(self, inputs: Any) -> Any:
-        """x * sigmoid(x)."""
+        """Return x * sigmoid(x)."""
         return _layers.silu(inputs)
 
 
@@ -39,7 +39,7 @@ class GELU(Module):
     """See ``functional.gelu``."""
 
     def forward(self, inputs: Any) -> Any:
-        """``x`` times the normal distribution's share below it."""
+        """Return ``x`` times the cumulative normal distribution at ``x``."""
         return _layers.gelu(inputs)
 
 
@@ -51,12 +51,12 @@ class LeakyReLU(Module):
         self.negative_slope = negative_slope
 
     def forward(self, inputs: Any) -> Any:
-        """A share of what is less than 0."""
+        """Multiply elements below 0 by ``negative_slope``."""
         return _layers.leaky_relu(inputs, self.negative_slope)
 
 
 class PReLU(Module):
-    """See ``functional.prelu``: with a parameter, or one of each channel, (1, C, 1, 1)."""
+    """See ``functional.prelu``; with one parameter, or one per channel, (1, C, 1, 1)."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -65,7 +65,7 @@ class PReLU(Module):
         self.weight = Parameter(np.full(shape, init, np.float32))
 
     def forward(self, inputs: Any) -> Any:
-        """A share of what is less than 0."""
+        """Multiply elements below 0 by the parameter."""
         return _layers.prelu(inputs, self.weight)
 
 
@@ -77,7 +77,7 @@ class Softmax(Module):
         self.axis = axis
 
     def forward(self, inputs: Any) -> Any:
-        """exp(inputs) divided by its sum."""
+        """Return exp(inputs) divided by its sum."""
         return _layers.softmax(inputs, self.axis)
 
     def _module_info_string(self) -> str:
@@ -85,14 +85,14 @@ class Softmax(Module):
 
 
 class Dropout(Module):
-    """See ``functional.nn.dropout``; nothing in evaluation."""
+    """See ``functional.nn.dropout``; no effect in evaluation."""
 
     def __init__(self, drop_prob: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.drop_prob = drop_prob
 
     def forward(self, inputs: Any) -> Any:
-        """Zeros by chance."""
+        """Zero random elements."""
         return _layers.dropout(inputs, self.drop_prob, self.training)
 
     def _module_info_string(self) -> str:
@@ -100,8 +100,8 @@ class Dropout(Module):
 
 
 class Identity(Module):
-    """What it is given."""
+    """A module that returns its input."""
 
     def forward(self, x: Any) -> Any:
-        """``x``."""
+        """Return ``x``."""
         return x

@@ -16,15 +16,15 @@ from collshim.megengine.tensor import Parameter, Tensor
 
 
 class _BatchNorm(Module):
-    """Less the mean of each channel, divided by its deviation; times ``weight`` plus ``bias``, each (1, C, 1, 1).
+    """Subtracts the mean of each channel, divides by its deviation, times ``weight`` plus ``bias``, each (1, C, 1, 1).
 
     Args:
         num_features: C.
-        eps: is added to the variance.
-        momentum: the share that running values keep of the old one: 0.9 here is what torch calls 0.1.
+        eps: added to the variance.
+        momentum: the share of the old value that running values keep: 0.9 here is 0.1 in torch.
         affine: whether there are ``weight`` and ``bias``.
-        track_running_stats: whether there are running values; else those of the batch are taken in evaluation too.
-        freeze: take the running values and change none, and no gradient for ``weight`` and ``bias``.
+        track_running_stats: whether there are running values; without them the batch's are used in evaluation too.
+        freeze: use the running values without updating them, and compute no gradient for ``weight`` and ``bias``.
     """
 
     _has_flat_states = True
@@ -53,20 +53,20 @@ class _BatchNorm(Module):
         self.running_var = Tensor(zeros + 1) if track_running_stats else None
 
     def reset_running_stats(self) -> None:
-        """Begin anew with the running values."""
+        """Reset the running values."""
         if self.running_mean is not None and self.running_var is not None:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
 
     def reset_parameters(self) -> None:
-        """Begin anew."""
+        """Reset the running values and the parameters."""
         self.reset_running_stats()
         if self.weight is not None and self.bias is not None:
             init.ones_(self.weight)
             init.zeros_(self.bias)
 
     def forward(self, inp: Tensor) -> Tensor:
-        """See ``functional.nn.batch_norm``; ValueError for another number of axes."""
+        """Normalize, see ``functional.nn.batch_norm``; ValueError for another number of axes."""
         self._check_input_ndim(inp)
         require(
             self._track_running_stats_saved or not self.track_running_stats,
@@ -104,17 +104,17 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Of (N, C) or (N, C, L)."""
+    """Batch normalization of (N, C) or (N, C, L)."""
 
     _ndims, _expected = (2, 3), "2D or 3D"
 
 
 class BatchNorm2d(_BatchNorm):
-    """Of (N, C, H, W)."""
+    """Batch normalization of (N, C, H, W)."""
 
 
 class SyncBatchNorm(_BatchNorm):
-    """With the mean and the variance of all ranks' batches, of (N, C), (N, C, L) or (N, C, H, W); every rank calls.
+    """Batch normalization over all ranks' batches, of (N, C), (N, C, L) or (N, C, H, W); every rank calls.
 
     Args:
         group: the ranks that take part; the other arguments are those of ``BatchNorm2d``.
@@ -137,7 +137,7 @@ class SyncBatchNorm(_BatchNorm):
         self.group = group
 
     def forward(self, inp: Tensor) -> Tensor:
-        """See ``functional.nn.sync_batch_norm``; ValueError for another number of axes."""
+        """Normalize, see ``functional.nn.sync_batch_norm``; ValueError for another number of axes."""
         self._check_input_ndim(inp)
         whole = inp.reshape(*inp.shape, *[1] * (4 - inp.ndim))
         weight, bias = self._affine()

@@ -23,10 +23,10 @@ def _pair(numbers: Any) -> tuple[int, ...]:
 
 
 class _Convolution(Module):
-    """What those of one and of two axes have in common: lengths, groups, a weight, and a bias (1, out, 1, ...).
+    """The common part of convolutions over one and two axes: sizes, groups, a weight, and a bias (1, out, 1, ...).
 
-    The weight is (out, in, K, ...), or (groups, out, in, K, ...) of one group's channels; it begins by chance, with the
-    deviation of one by the square root of the numbers that each output is made of.
+    The weight is (out, in, K, ...), or (groups, out, in, K, ...) with one group's channels. Its initial values are
+    random, with a deviation of one over the square root of the fan-in.
     """
 
     def __init__(self, channels: tuple[int, int], kernel_size: tuple[int, ...], groups: int, bias: bool, **kwargs: Any):
@@ -56,7 +56,7 @@ class _Convolution(Module):
         return math.prod(self._sizes) * self.in_channels
 
     def reset_parameters(self) -> None:
-        """Begin anew."""
+        """Reset the parameters."""
         init.normal_(self.weight, 0.0, self._get_fanin() ** -0.5)
         if self.bias is not None:
             init.zeros_(self.bias)
@@ -84,14 +84,14 @@ class Conv1d(_Convolution):
         self.padding_mode = padding_mode
 
     def calc_conv(self, inp: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """What ``forward`` does, with another weight and bias."""
+        """Compute ``forward`` with another weight and bias."""
         padding = self.padding
         if self.padding_mode != "zeros":
             inp, padding = pad(inp, ((0, 0), (0, 0), (padding, padding)), _PADDINGS[self.padding_mode]), 0
         return conv1d(inp, weight, bias, self.stride, padding, self.dilation, self.groups)  # type: ignore[no-any-return]
 
     def forward(self, inp: Tensor) -> Tensor:
-        """See ``functional.conv1d``."""
+        """Convolve, see ``functional.conv1d``."""
         return self.calc_conv(inp, self.weight, self.bias)
 
 
@@ -109,7 +109,7 @@ class Conv2d(_Convolution):
         self.conv_mode, self.compute_mode, self.padding_mode = conv_mode, compute_mode, padding_mode
 
     def calc_conv(self, inp: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """What ``forward`` does, with another weight and bias."""
+        """Compute ``forward`` with another weight and bias."""
         padding = self.padding
         if self.padding_mode != "zeros":
             widths = ((0, 0), (0, 0), (padding[0], padding[0]), (padding[1], padding[1]))
@@ -117,15 +117,15 @@ class Conv2d(_Convolution):
         return conv2d(inp, weight, bias, self.stride, padding, self.dilation, self.groups)  # type: ignore[no-any-return]
 
     def forward(self, inp: Tensor) -> Tensor:
-        """See ``functional.conv2d``."""
+        """Convolve, see ``functional.conv2d``."""
         return self.calc_conv(inp, self.weight, self.bias)
 
 
 class ConvRelu2d(Conv2d):
-    """``Conv2d``, and 0 for what is less."""
+    """``Conv2d`` followed by ``functional.relu``."""
 
     def forward(self, inp: Tensor) -> Tensor:
-        """See ``functional.relu``."""
+        """Convolve, and apply ``functional.relu``."""
         return relu(super().forward(inp))  # type: ignore[no-any-return]
 
 
@@ -148,6 +148,6 @@ class ConvTranspose2d(_Convolution):
         return math.prod(self._sizes) * self.out_channels
 
     def forward(self, inp: Tensor) -> Tensor:
-        """See ``functional.conv_transpose2d``."""
+        """Compute, see ``functional.conv_transpose2d``."""
         sizes = self.stride, self.padding, self.output_padding, self.dilation
         return conv_transpose2d(inp, self.weight, self.bias, *sizes, self.groups)  # type: ignore[no-any-return]

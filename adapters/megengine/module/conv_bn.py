@@ -1,4 +1,4 @@
-"""A convolution with its normalization (source: MegEngine 1.13.0, ``megengine.module.conv_bn``)."""
+"""A convolution followed by a normalization (source: MegEngine 1.13.0, ``megengine.module.conv_bn``)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class ConvBn2d(Module):
         self.bn = BatchNorm2d(out_channels, eps, momentum, affine, track_running_stats)
 
     def forward(self, inp: Tensor) -> Tensor:
-        """What the normalization gives."""
+        """Convolve and normalize."""
         result: Tensor = self.bn(self.conv(inp))
         return result
 
 
 class ConvBnRelu2d(ConvBn2d):
-    """``ConvBn2d``, and 0 for what is less."""
+    """``ConvBn2d`` followed by ``functional.relu``."""
 
     def forward(self, inp: Tensor) -> Tensor:
-        """See ``functional.relu``."""
+        """Convolve, normalize, and apply ``functional.relu``."""
         return relu(super().forward(inp))  # type: ignore[no-any-return]

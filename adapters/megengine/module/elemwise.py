@@ -29,10 +29,10 @@ _OTHERS: dict[str, Callable[..., Any]] = {
 
 
 class Elemwise(Module):
-    """An operation of ``functional.elemwise`` by its name, in capitals: ``"ADD"``, ``"FUSE_ADD_RELU"``, ...
+    """An operation of ``functional.elemwise`` by its name in upper case: ``"ADD"``, ``"FUSE_ADD_RELU"``, ...
 
     Raises:
-        ValueError: no such operation here.
+        ValueError: the operation is not available here.
     """
 
     def __init__(self, method: str, **kwargs: Any) -> None:
@@ -44,5 +44,5 @@ class Elemwise(Module):
         self._operation = found
 
     def forward(self, *inps: Any) -> Any:
-        """What the operation gives."""
+        """Apply the operation."""
         return self._operation(*inps)

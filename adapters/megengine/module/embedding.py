@@ -14,10 +14,10 @@ from collshim.megengine.tensor import Parameter, Tensor
 
 
 class Embedding(Module):
-    """The row of a weight, (number, dimension), that each element names; frozen, it gets no gradient.
+    """The row of a weight, (number, dimension), for each element; if frozen, the weight gets no gradient.
 
     Raises:
-        ValueError: what MegEngine has no support of either: ``padding_idx``, ``max_norm``, ``norm_type``; an
+        ValueError: an option that MegEngine does not support either: ``padding_idx``, ``max_norm``, ``norm_type``; an
             ``initial_weight`` of another shape.
     """
 
@@ -37,9 +37,9 @@ class Embedding(Module):
             self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Begin anew."""
+        """Reset the weight."""
         init.normal_(self.weight)
 
     def forward(self, inputs: Any) -> Any:
-        """See ``functional.embedding``."""
+        """Look up rows, see ``functional.embedding``."""
         return _layers.embedding(inputs, self.weight.detach() if self.freeze else self.weight)

@@ -1,4 +1,4 @@
-"""Values to begin with (source: MegEngine 1.13.0, ``megengine.module.init``); each fills a tensor in place."""
+"""Initial values (source: MegEngine 1.13.0, ``megengine.module.init``); each function fills a tensor in place."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ __all__ = [
 
 
 def fill_(tensor: Tensor, val: float) -> None:
-    """One number."""
+    """Fill with one number."""
     tensor._reset(full(tensor.shape, val, dtype=tensor.dtype))
 
 
 def zeros_(tensor: Tensor) -> None:
-    """Zeros."""
+    """Fill with zeros."""
     fill_(tensor, 0)
 
 
 def ones_(tensor: Tensor) -> None:
-    """Ones."""
+    """Fill with ones."""
     fill_(tensor, 1)
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> None:
-    """Random numbers from ``a`` to ``b``."""
+    """Fill with uniform random numbers from ``a`` to ``b``."""
     tensor._reset(uniform(a, b, tensor.shape).astype(tensor.dtype))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> None:
-    """Random numbers of the normal distribution."""
+    """Fill with random numbers of the normal distribution."""
     tensor._reset(normal(mean, std, tensor.shape).astype(tensor.dtype))
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights are to be greater before a function of this name; ValueError for an unknown one."""
+    """Return the factor for weights before a function of this name; ValueError for an unknown one."""
     if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "sigmoid"):
         return 1.0
     if nonlinearity == "tanh":
@@ -64,9 +64,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[float, float]:
-    """How many numbers each output is made of, and each input goes into; ValueError for less than two axes.
+    """Return the number of inputs of each output, and of outputs of each input; ValueError for fewer than two axes.
 
-    Of a weight of groups, with five axes, one group counts.
+    For a weight of groups, with five axes, one group counts.
     """
     shape = tensor.shape[1:] if tensor.ndim == 5 else tensor.shape
     if len(shape) < 2:
@@ -76,29 +76,29 @@ def calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[float, float]:
 
 
 def calculate_correct_fan(tensor: Tensor, mode: str) -> float:
-    """``"fan_in"`` or ``"fan_out"``; ValueError for another mode."""
+    """Return the ``"fan_in"`` or the ``"fan_out"``; ValueError for another mode."""
     if mode.lower() not in ("fan_in", "fan_out"):
         raise ArgumentValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     return calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> None:
-    """Glorot and Bengio, 2010: from -a to a, of which a is ``gain * sqrt(6 / (fan_in + fan_out))``."""
+    """Glorot and Bengio, 2010: fill uniformly from -a to a, with a = ``gain * sqrt(6 / (fan_in + fan_out))``."""
     bound = gain * math.sqrt(6.0 / sum(calculate_fan_in_and_fan_out(tensor)))
     uniform_(tensor, -bound, bound)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> None:
-    """Glorot and Bengio, 2010: with the deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
+    """Glorot and Bengio, 2010: fill normally, with the deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
     normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(calculate_fan_in_and_fan_out(tensor))))
 
 
 def msra_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
-    """He and others, 2015: from -b to b, of which b is ``gain * sqrt(3 / fan)``."""
+    """He and others, 2015: fill uniformly from -b to b, with b = ``gain * sqrt(3 / fan)``."""
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / calculate_correct_fan(tensor, mode))
     uniform_(tensor, -bound, bound)
 
 
 def msra_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
-    """He and others, 2015: with the deviation ``gain / sqrt(fan)``."""
+    """He and others, 2015: fill normally, with the deviation ``gain / sqrt(fan)``."""
     normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(calculate_correct_fan(tensor, mode)))

@@ -13,7 +13,7 @@ from collshim.megengine.tensor import Parameter, Tensor
 
 
 class Linear(Module):
-    """Times a weight (out, in), plus a bias; the weight begins by chance, with the deviation ``in ** -0.5``."""
+    """Multiplies by a weight (out, in) and adds a bias; the initial weight is random, of deviation ``in ** -0.5``."""
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, compute_mode: str = "default", **kwargs: Any
@@ -26,17 +26,17 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Begin anew."""
+        """Reset the parameters."""
         init.normal_(self.weight, 0.0, self.in_features**-0.5)
         if self.bias is not None:
             init.zeros_(self.bias)
 
     def calc_linear(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """What ``forward`` does, with another weight and bias."""
+        """Compute ``forward`` with another weight and bias."""
         return linear(x, weight, bias)  # type: ignore[no-any-return]
 
     def forward(self, x: Tensor) -> Tensor:
-        """See ``functional.linear``."""
+        """Compute, see ``functional.linear``."""
         return self.calc_linear(x, self.weight, self.bias)
 
     def _module_info_string(self) -> str:
@@ -44,8 +44,8 @@ class Linear(Module):
 
 
 class LinearRelu(Linear):
-    """``Linear``, and 0 for what is less."""
+    """``Linear`` followed by ``functional.relu``."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """See ``functional.relu``."""
+        """Compute, and apply ``functional.relu``."""
         return relu(super().forward(x))  # type: ignore[no-any-return]

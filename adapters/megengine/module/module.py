@@ -18,13 +18,13 @@ Leaf: TypeAlias = "Tensor | Module"
 
 
 class Module:
-    """Derive layers from it, with a ``forward``; what they hold is found in attributes, lists, tuples and dictionaries.
+    """A base class for layers with a ``forward``; they hold tensors and modules in attributes, lists, tuples and dicts.
 
-    Parameters come in the order of their names; a dotted name tells the way to each. One that is held
+    Parameters come in the order of their names; a dotted name is the path to each. A parameter that is held
     twice counts once.
 
     Args:
-        name: what the module is called.
+        name: the name of the module.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -39,11 +39,11 @@ class Module:
         self._forward_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the layer computes; a class of one's own says it."""
+        """Compute the layer; subclasses implement it."""
         raise NotImplementedError
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        """``forward``, with the hooks before and after it."""
+        """Call ``forward``, with the hooks before and after it."""
         for hook in list(self._forward_pre_hooks.values()):
             changed = hook(self, inputs)
             if changed is not None:
@@ -55,58 +55,58 @@ class Module:
         return outputs
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandler:
-        """Call ``hook(module, inputs)`` before every forward; what it returns takes the place of the inputs."""
+        """Call ``hook(module, inputs)`` before every forward; its result, unless None, replaces the inputs."""
         return HookHandler(self._forward_pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandler:
-        """Call ``hook(module, inputs, outputs)`` after every forward; what it returns takes the outputs' place."""
+        """Call ``hook(module, inputs, outputs)`` after every forward; its result, unless None, replaces the outputs."""
         return HookHandler(self._forward_hooks, hook)
 
     def parameters(self, recursive: bool = True, **kwargs: Any) -> Iterator[Parameter]:
-        """The parameters, of the modules in it too unless ``recursive`` is False."""
+        """Return the parameters, including those of inner modules unless ``recursive`` is False."""
         return (leaf for _, leaf in self._leaves(Parameter, recursive))
 
     def named_parameters(
         self, prefix: str | None = None, recursive: bool = True, **kwargs: Any
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters, each after its name."""
+        """Return the parameters, each with its name."""
         return self._leaves(Parameter, recursive, prefix)
 
     def buffers(self, recursive: bool = True, **kwargs: Any) -> Iterator[Tensor]:
-        """The tensors that are no parameters."""
+        """Return the tensors that are not parameters."""
         return (leaf for _, leaf in self.named_buffers(recursive=recursive))
 
     def named_buffers(
         self, prefix: str | None = None, recursive: bool = True, **kwargs: Any
     ) -> Iterator[tuple[str, Tensor]]:
-        """The tensors that are no parameters, each after its name."""
+        """Return the tensors that are not parameters, each with its name."""
         found = self._leaves(Tensor, recursive, prefix)
         return ((name, leaf) for name, leaf in found if not isinstance(leaf, Parameter))
 
     def tensors(self, recursive: bool = True, **kwargs: Any) -> Iterator[Tensor]:
-        """The parameters and buffers."""
+        """Return the parameters and buffers."""
         return (leaf for _, leaf in self._leaves(Tensor, recursive))
 
     def named_tensors(
         self, prefix: str | None = None, recursive: bool = True, **kwargs: Any
     ) -> Iterator[tuple[str, Tensor]]:
-        """The parameters and buffers, each after its name."""
+        """Return the parameters and buffers, each with its name."""
         return self._leaves(Tensor, recursive, prefix)
 
     def children(self, **kwargs: Any) -> Iterator[Module]:
-        """The modules that it holds itself."""
+        """Return the modules directly in this one."""
         return (leaf for _, leaf in self._leaves(Module, False))
 
     def named_children(self, **kwargs: Any) -> Iterator[tuple[str, Module]]:
-        """The modules that it holds itself, each after its name."""
+        """Return the modules directly in this one, each with its name."""
         return self._leaves(Module, False)
 
     def modules(self, **kwargs: Any) -> Iterator[Module]:
-        """The module itself, and all in it."""
+        """Return the module itself and all modules in it."""
         return (leaf for _, leaf in self.named_modules())
 
     def named_modules(self, prefix: str | None = None, **kwargs: Any) -> Iterator[tuple[str, Module]]:
-        """The module itself, and all in it, each after its name."""
+        """Yield the module itself and all modules in it, each with its name."""
         yield prefix or "", self
         yield from self._leaves(Module, True, prefix)
 
@@ -116,13 +116,13 @@ class Module:
             fn(module)
 
     def zero_grad(self) -> None:
-        """Take zeros as the gradients that parameters have."""
+        """Set the existing gradients of parameters to zero."""
         for parameter in self.parameters():
             if parameter.grad is not None:
                 parameter.grad.reset_zero()
 
     def train(self, mode: bool = True, recursive: bool = True) -> None:
-        """Set ``training``, of the modules in it too unless ``recursive`` is False."""
+        """Set ``training``, also in inner modules unless ``recursive`` is False."""
         for module in self.modules() if recursive else [self]:
             module.training = mode
 
@@ -131,14 +131,14 @@ class Module:
         self.train(False)
 
     def disable_quantize(self, value: bool = True) -> None:
-        """Keep the switch; there is no quantization here."""
+        """Keep the switch; quantization does not exist here."""
         for module in self.modules():
             module.quantize_disabled = value
 
     def state_dict(
         self, rst: dict[str, Any] | None = None, prefix: str = "", keep_var: bool = False
     ) -> OrderedDict[str, Any]:
-        """Parameters and buffers by their names, as arrays; as tensors with ``keep_var``.
+        """Return parameters and buffers by their names, as arrays; as tensors with ``keep_var``.
 
         Those of normalizations are flat.
         """
@@ -149,24 +149,24 @@ class Module:
         return result
 
     def load_state_dict(self, state_dict: Any, strict: bool = True) -> None:
-        """Take the values of a ``state_dict``.
+        """Load the values of a ``state_dict``.
 
         Args:
-            state_dict: arrays by name, or a function of a name and the tensor there that returns an array, or None to
-                leave that one as it is.
-            strict: whether names that only one side has are refused; they are told in the log otherwise.
+            state_dict: arrays by name, or a function that takes a name and its tensor and returns an array, or None to
+                leave that tensor unchanged.
+            strict: whether names that only one side has are refused; otherwise they are logged.
 
         Raises:
             KeyError: names that only one side has.
-            ValueError: an array of another shape, or something that is no dictionary.
-            AssertionError: a value that is no array.
+            ValueError: an array of another shape, or an argument that is not a dictionary.
+            AssertionError: a value that is not an array.
         """
         _states.load(list(self._states("")), state_dict, strict)
 
     _has_flat_states = False
 
     def _states(self, prefix: str) -> Iterator[tuple[str, Module, Tensor]]:
-        """Name, holder and tensor of each parameter and buffer: its own ones, then those of the modules in it."""
+        """Yield name, holder and tensor of each parameter and buffer: its own first, then those of inner modules."""
         for name, tensor in self._leaves(Tensor, False):
             yield prefix + name, self, tensor
         for name, module in self._leaves(Module, False):
@@ -175,7 +175,7 @@ class Module:
     def _leaves(
         self, kind: type, recursive: bool, prefix: str | None = None, seen: set[int] | None = None
     ) -> Iterator[tuple[str, Any]]:
-        """What it holds of a kind, by name, each once."""
+        """Yield its contents of one kind with their names, each once."""
         seen = {id(self)} if seen is None else seen
         start = f"{prefix}." if prefix else ""
         for key in sorted(vars(self)):
@@ -196,7 +196,7 @@ class Module:
         prefix: str | None = None,
         predicate: Callable[[Any], bool] = lambda _: True,
     ) -> Iterator[Any]:
-        """The tensors and modules in it for which ``predicate`` holds, each after its name ``with_key``."""
+        """Yield the tensors and modules in it that fulfil ``predicate``, each with its name if ``with_key``."""
         for name, leaf in self._leaves(object, recursive, prefix):
             if predicate(leaf):
                 yield (name, leaf) if with_key else leaf
@@ -220,7 +220,7 @@ class Module:
         super().__delattr__(name)
 
     def _module_info_string(self) -> str:
-        """What ``repr`` tells of the module, beside the modules in it."""
+        """Return the part of ``repr`` about the module itself."""
         return ""
 
     def __repr__(self) -> str:
@@ -238,10 +238,10 @@ class Module:
 
 
 def _expanded(name: str, held: Any) -> Iterator[tuple[str, Leaf]]:
-    """The tensors and modules in an attribute, by name.
+    """Yield the tensors and modules in an attribute, with their names.
 
     Raises:
-        AssertionError: a dictionary with other keys than text.
+        AssertionError: a dictionary has keys that are not text.
     """
     if isinstance(held, Tensor | Module):
         yield name, held

@@ -1,4 +1,4 @@
-"""Normalizations that look at one sample (source: MegEngine 1.13.0, ``megengine.module.normalization``)."""
+"""Normalizations of single samples (source: MegEngine 1.13.0, ``megengine.module.normalization``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collshim.megengine.tensor import Parameter
 
 
 class _Affine(Module):
-    """With ``weight`` and ``bias`` of one shape, or None."""
+    """A module with ``weight`` and ``bias`` of one shape, or None."""
 
     _has_flat_states = True
 
@@ -33,7 +33,7 @@ class LayerNorm(_Affine):
         self.normalized_shape = self_shape
 
     def forward(self, x: Any) -> Any:
-        """Over the last axes."""
+        """Normalize over the last axes."""
         return normalization.layer_norm(x, self.normalized_shape, self.affine, self.weight, self.bias, self.eps)
 
     def _module_info_string(self) -> str:
@@ -51,7 +51,7 @@ class GroupNorm(_Affine):
         self.num_groups, self.num_channels = num_groups, num_channels
 
     def forward(self, x: Any) -> Any:
-        """Over groups of channels."""
+        """Normalize over groups of channels."""
         return normalization.group_norm(x, self.num_groups, self.affine, self.weight, self.bias, self.eps)
 
     def _module_info_string(self) -> str:
@@ -66,7 +66,7 @@ class InstanceNorm(_Affine):
         self.num_channels = num_channels
 
     def forward(self, x: Any) -> Any:
-        """Over each channel."""
+        """Normalize over each channel."""
         return normalization.instance_norm(x, self.affine, self.weight, self.bias, self.eps)
 
     def _module_info_string(self) -> str:

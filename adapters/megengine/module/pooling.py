@@ -1,4 +1,4 @@
-"""Windows (source: MegEngine 1.13.0, ``megengine.module.pooling`` and ``adaptive_pooling``)."""
+"""Pooling (source: MegEngine 1.13.0, ``megengine.module.pooling`` and ``adaptive_pooling``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class MaxPool2d(Module):
         self.kernel_size, self.stride, self.padding = kernel_size, stride or kernel_size, padding
 
     def forward(self, inp: Any) -> Any:
-        """The greatest element of each window."""
+        """Return the greatest element of each window."""
         return _layers.max_pool2d(inp, self.kernel_size, self.stride, self.padding)
 
     def _module_info_string(self) -> str:
@@ -34,7 +34,7 @@ class AvgPool2d(MaxPool2d):
         self.mode = mode
 
     def forward(self, inp: Any) -> Any:
-        """The mean of each window."""
+        """Return the mean of each window."""
         return _layers.avg_pool2d(inp, self.kernel_size, self.stride, self.padding, self.mode)
 
     def _module_info_string(self) -> str:
@@ -49,7 +49,7 @@ class AdaptiveAvgPool2d(Module):
         self.oshp = oshp
 
     def forward(self, inp: Any) -> Any:
-        """The mean of each window."""
+        """Return the mean of each window."""
         return _layers.adaptive_avg_pool2d(inp, self.oshp)
 
 
@@ -57,5 +57,5 @@ class AdaptiveMaxPool2d(AdaptiveAvgPool2d):
     """See ``functional.adaptive_max_pool2d``."""
 
     def forward(self, inp: Any) -> Any:
-        """The greatest element of each window."""
+        """Return the greatest element of each window."""
         return _layers.adaptive_max_pool2d(inp, self.oshp)

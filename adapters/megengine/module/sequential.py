@@ -10,7 +10,7 @@ from collshim.megengine.module.module import Module
 
 
 class Sequential(Module):
-    """Modules, each of which takes what the one before gives; called "0", "1", ..., or by an OrderedDict's keys."""
+    """A chain of modules, each applied to the last one's result; named "0", "1", ..., or by an OrderedDict's keys."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -22,11 +22,11 @@ class Sequential(Module):
 
     @property
     def layer_values(self) -> list[Any]:
-        """The modules in their order."""
+        """The modules in order."""
         return [getattr(self, key) for key in self.layer_keys]
 
     def forward(self, inp: Any) -> Any:
-        """What the last one gives."""
+        """Return the result of the last module."""
         for layer in self.layer_values:
             inp = layer(inp)
         return inp

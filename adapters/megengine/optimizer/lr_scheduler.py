@@ -13,11 +13,11 @@ __all__ = ["LRScheduler", "MultiStepLR"]
 
 
 class LRScheduler:
-    """Derive from it, with a ``get_lr``; ``step`` begins an epoch.
+    """A base class for schedulers with a ``get_lr``; ``step`` begins an epoch.
 
     Raises:
-        TypeError: no optimizer.
-        KeyError: it goes on at an epoch, and a group has no ``initial_lr``.
+        TypeError: ``optimizer`` is not an optimizer.
+        KeyError: ``current_epoch`` resumes a training, and a group has no ``initial_lr``.
     """
 
     def __init__(self, optimizer: Optimizer, current_epoch: int = -1) -> None:
@@ -36,18 +36,18 @@ class LRScheduler:
         self.step()
 
     def get_lr(self) -> list[float]:
-        """The learning rate of each group in this epoch; a class of one's own says it."""
+        """Return the learning rate of each group in this epoch; subclasses implement it."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Begin the next epoch, or that of a number."""
+        """Begin the next epoch, or the given one."""
         self.current_epoch = self.current_epoch + 1 if epoch is None else epoch
         for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
             group["lr"] = rate
 
 
 class MultiStepLR(LRScheduler):
-    """Times ``gamma`` at each of some epochs, in rising order; ValueError in another."""
+    """Multiplies the learning rate by ``gamma`` at each milestone; ValueError unless milestones increase."""
 
     def __init__(
         self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, current_epoch: int = -1
@@ -58,14 +58,14 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, current_epoch)
 
     def get_lr(self) -> list[float]:
-        """What is left after the epochs that have passed."""
+        """Return the learning rates after the milestones that have passed."""
         return [rate * self.gamma ** bisect_right(self.milestones, self.current_epoch) for rate in self.base_lrs]
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the optimizer."""
+        """Return the state without the optimizer."""
         return {name: value for name, value in vars(self).items() if name in ("milestones", "gamma", "current_epoch")}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take what ``state_dict`` gave."""
+        """Restore the state that ``state_dict`` returned."""
         self.__dict__.update({name: state_dict[name] for name in ("milestones", "gamma", "current_epoch")})
         self.step(self.current_epoch)

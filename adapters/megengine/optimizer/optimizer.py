@@ -1,4 +1,4 @@
-"""``Optimizer``, what all of them have (source: MegEngine 1.13.0, ``megengine.optimizer.optimizer``)."""
+"""``Optimizer``, the base of all of them (source: MegEngine 1.13.0, ``megengine.optimizer.optimizer``)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ required = _Required()
 
 
 class Optimizer:
-    """Changes parameters by their gradients, in place; ``step`` and ``clear_grad`` may follow each other in one line.
+    """Updates parameters by their gradients, in place; calls of ``step`` and ``clear_grad`` can be chained.
 
     Args:
-        params: parameters, or dictionaries of ``params`` and the settings that hold for these.
-        defaults: the settings of the others, by name.
+        params: parameters, or dictionaries of ``params`` and the settings for them.
+        defaults: the default settings, by name.
 
     Raises:
-        TypeError: something else than parameters, or dictionaries beside them.
-        ValueError: none at all; a group without a setting that it must have.
+        TypeError: an object that is not a parameter, or a mix with dictionaries.
+        ValueError: no parameters; a group without a required setting.
         AssertionError: a parameter in two groups.
     """
 
@@ -56,7 +56,7 @@ class Optimizer:
             self._create_state(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Take more parameters, with settings of their own."""
+        """Add parameters with separate settings."""
         require(isinstance(param_group, dict), "param group must be a dict")
         found = param_group["params"]
         parameters = param_group["params"] = [found] if isinstance(found, Parameter) else list(found)
@@ -82,18 +82,18 @@ class Optimizer:
         self._state.setdefault(param, {})[state_name] = Tensor(initial)
 
     def _create_state(self, param_group: dict[str, Any]) -> None:
-        """Make what is kept for the parameters of a group; a class of one's own says it."""
+        """Make the state for the parameters of a group; subclasses implement it."""
         raise NotImplementedError
 
     def _updates(self, param_group: dict[str, Any]) -> None:
-        """Change the parameters of a group; a class of one's own says it."""
+        """Update the parameters of a group; subclasses implement it."""
         raise NotImplementedError
 
     def _get_params(self) -> list[Parameter]:
         return [parameter for group in self.param_groups for parameter in group["params"]]
 
     def step(self) -> Optimizer:
-        """Change every parameter that has a gradient; the optimizer itself."""
+        """Update every parameter that has a gradient; return the optimizer."""
         for group in self.param_groups:
             if isinstance(group["params"], set):
                 raise ArgumentTypeError("optimized parameters need to be organized in ordered collections: use a list")
@@ -101,18 +101,18 @@ class Optimizer:
         return self
 
     def clear_grad(self) -> None:
-        """Take the gradients away."""
+        """Remove the gradients."""
         for parameter in self._get_params():
             parameter.grad = None
 
     def zero_grad(self) -> None:
-        """Take zeros as the gradients that there are; ``clear_grad`` is for what was before 1.0."""
+        """Set the existing gradients to zero; ``clear_grad`` does what this did before MegEngine 1.0."""
         for parameter in self._get_params():
             if parameter.grad is not None:
                 parameter.grad.reset_zero()
 
     def state_dict(self, keep_var: bool = False) -> dict[str, Any]:
-        """Settings, and what is kept for each parameter by its number, as arrays; as tensors with ``keep_var``."""
+        """Return the settings and the state of each parameter by its number, as arrays; tensors with ``keep_var``."""
         numbers: dict[Parameter, int] = {}
         for parameter in self._get_params():
             numbers.setdefault(parameter, len(numbers))
@@ -126,7 +126,7 @@ class Optimizer:
         return {"param_groups": groups, "state": state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take what ``state_dict`` gave; ValueError where groups or their settings are others."""
+        """Restore the state that ``state_dict`` returned; ValueError if groups or their settings differ."""
         loaded = "loaded state dict"
         if len(self.param_groups) != len(state["param_groups"]):
             raise ArgumentValueError(f"{loaded} has a different number of parameter groups")
@@ -144,9 +144,9 @@ class Optimizer:
             raise ArgumentValueError(f"{loaded} contains a state that doesn't match the size of optimizer's state")
 
     def backward(self, loss: Any) -> NoReturn:
-        """Refused."""
+        """Raise an error that refers to ``GradManager``."""
         raise also(CollshimError, NotImplementedError)("use autodiff.GradManager instead")
 
     def bcast_param(self) -> NoReturn:
-        """Refused."""
+        """Raise an error that refers to ``bcast_list_``."""
         raise also(CollshimError, NotImplementedError)("use distributed.bcast_list_ instead")

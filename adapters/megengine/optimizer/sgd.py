@@ -9,7 +9,7 @@ from collshim.megengine.optimizer.optimizer import Optimizer
 
 
 class SGD(Optimizer):
-    """Gradient descent: less ``lr`` times the gradient, or times what ``momentum`` leaves of all of them.
+    """Gradient descent: subtracts ``lr`` times the gradient, or times the gradients accumulated with ``momentum``.
 
     Raises:
         AssertionError: a number below 0; ``nesterov`` without ``momentum``.

@@ -1,4 +1,4 @@
-"""Where this rank's random numbers come from."""
+"""The source of this rank's random numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 class _Source(threading.local):
-    """Each rank's own, also where ranks are threads."""
+    """The generator of each rank, also of ranks that are threads."""
 
     def __init__(self) -> None:
         self.generator = torch.Generator()
@@ -19,10 +19,10 @@ _source = _Source()
 
 
 def generator() -> torch.Generator:
-    """This rank's."""
+    """Return this rank's generator."""
     return _source.generator
 
 
 def seed(seed: int) -> None:
-    """Begin this rank's numbers at a place that the seed names."""
+    """Seed this rank's generator."""
     _source.generator.manual_seed(int(seed))

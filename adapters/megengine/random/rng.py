@@ -1,4 +1,4 @@
-"""Random numbers (source: MegEngine 1.13.0, ``megengine.random.rng``); other ones than MegEngine's by the same seed."""
+"""Random numbers (source: MegEngine 1.13.0, ``megengine.random.rng``); MegEngine's differ for the same seed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["RNG", "normal", "permutation", "seed", "shuffle", "uniform"]
 
 
 class RNG:
-    """A source of random numbers of its own.
+    """A separate source of random numbers.
 
     Args:
-        seed: where they begin; by chance for None.
-        device: the name of where they are put.
+        seed: the seed; random for None.
+        device: the name of the device for the results.
     """
 
     def __init__(self, seed: int | None = None, device: str | None = None) -> None:
@@ -30,24 +30,24 @@ class RNG:
         self._device = device
 
     def uniform(self, low: float = 0, high: float = 1, size: Any = None) -> Tensor:
-        """Numbers from ``low`` up to ``high``, each as likely; one for a size of None."""
+        """Return uniform numbers from ``low`` up to ``high``; one number if ``size`` is None."""
         return self._put(torch.rand(_shape(size), generator=self._generator()) * (high - low) + low)
 
     def normal(self, mean: Any = 0, std: Any = 1, size: Any = None) -> Tensor:
-        """Numbers of the normal distribution; in the shape of ``mean`` and ``std`` for a size of None."""
+        """Return numbers of the normal distribution; in the shape of ``mean`` and ``std`` if ``size`` is None."""
         center, width = value_of(mean).float(), value_of(std).float()
         shape = torch.broadcast_shapes(center.shape, width.shape) if size is None else _shape(size)
         return self._put(torch.randn(shape, generator=self._generator()) * width + center)
 
     def permutation(self, n: Any, *, dtype: Any = "int32") -> Tensor:
-        """The numbers below ``n`` in any order, or the parts of a tensor along axis 0."""
+        """Return the numbers below ``n`` in random order, or the parts of a tensor along axis 0."""
         if isinstance(n, Tensor):
             result: Tensor = n[torch.randperm(len(n), generator=self._generator())]
             return result
         return self._put(torch.randperm(int(n), generator=self._generator())).astype(dtype)
 
     def shuffle(self, inp: Tensor) -> None:
-        """Bring the parts of a tensor along axis 0 into any order, in place."""
+        """Shuffle the parts of a tensor along axis 0, in place."""
         inp._reset(self.permutation(inp))
 
     def _put(self, value: Value) -> Tensor:
@@ -56,7 +56,7 @@ class RNG:
 
 
 class _OfRank(RNG):
-    """The one that ``seed`` seeds, this rank's."""
+    """This rank's source, which ``seed`` seeds."""
 
     def __init__(self) -> None:
         self._generator, self._device = rank_generator, None

@@ -1,4 +1,4 @@
-"""``megengine.utils``, of which there are ``future`` and ``hook``."""
+"""``megengine.utils``: only ``future`` and ``hook``."""
 
 from __future__ import annotations
 

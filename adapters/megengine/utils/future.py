@@ -1,4 +1,4 @@
-"""``Future``: a value that is not there yet (``megengine.utils.future``)."""
+"""``Future``: a value that is not available yet (``megengine.utils.future``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collshim.settings import get as current_options
 
 
 class Future:
-    """A value that is not there yet.
+    """A value that is not available yet.
 
     Args:
         ack: whether ``set`` returns only after ``get`` has been called.
@@ -22,14 +22,14 @@ class Future:
         self._value: Any = None
 
     def set(self, value: Any) -> None:
-        """Give the value."""
+        """Set the value."""
         self._value = value
         self._ready.set()
         if self._taken is not None:
             self._wait(self._taken)
 
     def get(self) -> Any:
-        """The value, once it is there; DeadlineError after the world's deadline."""
+        """Wait for the value and return it; DeadlineError after the world's deadline."""
         self._wait(self._ready)
         if self._taken is not None:
             self._taken.set()

@@ -1,4 +1,4 @@
-"""``HookHandler``: how a hook is taken away again (``megengine.utils.hook``)."""
+"""``HookHandler``, which removes a hook (``megengine.utils.hook``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _numbers = count()
 
 
 class HookHandler:
-    """One hook among those of a module, which calls it till ``remove``."""
+    """A hook of a module, which calls it until ``remove``."""
 
     def __init__(self, source_dict: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
         self._number = next(_numbers)
@@ -20,7 +20,7 @@ class HookHandler:
         source_dict[self._number] = hook
 
     def remove(self) -> None:
-        """Take it away; nothing where it was already."""
+        """Remove the hook; do nothing if it was removed already."""
         hooks = self._hooks()
         if hooks is not None:
             hooks.pop(self._number, None)

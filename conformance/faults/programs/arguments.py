@@ -1,4 +1,4 @@
-"""Programs whose ranks give one call arguments that do not go together."""
+"""Programs whose ranks give one call incompatible arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def dtype_double(dist: Any) -> None:
-    """dtype: rank 2 gathers float64 where the others gather float32.
+    """dtype: rank 2 gathers float64 while the others gather float32.
 
     blame: 2
     """
@@ -79,7 +79,7 @@ def nan_sum_twin(dist: Any) -> None:
 
 
 def reduce_op_in_group(dist: Any) -> None:
-    """reduce op: rank 2 takes the maximum where rank 1 sums, in a group whose own numbers of them are 1 and 0.
+    """reduce op: rank 2 takes the maximum while rank 1 sums, in a group that numbers them 1 and 0.
 
     blame: 2
     told: 1 2
@@ -100,7 +100,7 @@ def reduce_op_in_group_twin(dist: Any) -> None:
 
 
 def reduce_op_max(dist: Any) -> None:
-    """reduce op: rank 1 takes the maximum where the others sum.
+    """reduce op: rank 1 takes the maximum while the others sum.
 
     blame: 1
     """
@@ -116,7 +116,7 @@ def reduce_op_max_twin(dist: Any) -> None:
 
 
 def reduce_op_scattered(dist: Any) -> None:
-    """reduce op: rank 2 multiplies where the others sum, each a part.
+    """reduce op: rank 2 multiplies while the others sum, each a part.
 
     blame: 2
     """
@@ -136,7 +136,7 @@ def root_broadcast(dist: Any) -> None:
 
     blame: 1
     """
-    root = 1 if dist.get_rank() == 1 else 0  # two ranks give, and one of them takes from nobody
+    root = 1 if dist.get_rank() == 1 else 0  # two ranks send, and one of them receives from nobody
     dist.broadcast(torch.ones(4), src=root)  # <- here
 
 
@@ -152,7 +152,7 @@ def root_reduce(dist: Any) -> None:
 
     blame: 2
     """
-    root = 2 if dist.get_rank() == 2 else 0  # two ranks await the sum
+    root = 2 if dist.get_rank() == 2 else 0  # two ranks expect the sum
     dist.reduce(torch.ones(4), dst=root)  # <- here
 
 
@@ -164,7 +164,7 @@ def root_reduce_twin(dist: Any) -> None:
 
 
 def shape_all_gather(dist: Any) -> None:
-    """shape: rank 2 gathers 2 elements where the others gather 3.
+    """shape: rank 2 gathers 2 elements while the others gather 3.
 
     blame: 2
     """
@@ -200,14 +200,14 @@ def shape_broadcast(dist: Any) -> None:
 
     blame: 2
     """
-    if dist.get_rank() == 2:  # its last elements would stay as they were
+    if dist.get_rank() == 2:  # its last elements would stay unchanged
         dist.broadcast(torch.zeros(6), src=0)  # <- here
     else:
         dist.broadcast(torch.ones(4), src=0)
 
 
 def shape_broadcast_twin(dist: Any) -> None:
-    """The length that comes."""
+    """The length of the broadcast."""
     ones = torch.ones(4) if dist.get_rank() == 0 else torch.zeros(4)
     dist.broadcast(ones, src=0)
     assert ones.tolist() == [1.0] * 4
@@ -223,14 +223,14 @@ def shape_large(dist: Any) -> None:
 
 
 def shape_large_twin(dist: Any) -> None:
-    """As many rows everywhere."""
+    """The same number of rows everywhere."""
     ones = torch.ones(256, 1024)
     dist.all_reduce(ones)
     assert ones.eq(3.0).all()
 
 
 def shape_same_count(dist: Any) -> None:
-    """shape: rank 0 gives (3, 2) where the others give (2, 3), as many elements.
+    """shape: rank 0 gives (3, 2) while the others give (2, 3), as many elements.
 
     blame: 0
     """
@@ -257,7 +257,7 @@ def splits_list(dist: Any) -> None:
 
 
 def splits_list_twin(dist: Any) -> None:
-    """Parts of the length that is awaited."""
+    """Parts of the expected length."""
     outputs = [torch.empty(2) for _ in range(3)]
     dist.all_to_all(outputs, [torch.full((2,), float(rank)) for rank in range(3)])
     assert [part.tolist() for part in outputs] == [[float(dist.get_rank())] * 2] * 3
@@ -268,12 +268,12 @@ def splits_sum(dist: Any) -> None:
 
     blame: 1
     """
-    given = [2, 2, 1] if dist.get_rank() == 1 else [2, 2, 2]  # not 6 in all, which one rank can see alone
+    given = [2, 2, 1] if dist.get_rank() == 1 else [2, 2, 2]  # not 6 in all, which a rank can notice on its own
     dist.all_to_all_single(torch.empty(6), torch.ones(6), [2, 2, 2], given)  # <- here
 
 
 def splits_sum_twin(dist: Any) -> None:
-    """Everything is given away."""
+    """Every element is given away."""
     output = torch.empty(6)
     dist.all_to_all_single(output, torch.full((6,), float(dist.get_rank())), [2, 2, 2], [2, 2, 2])
     assert output.tolist() == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
@@ -290,7 +290,7 @@ def splits_unmet(dist: Any) -> None:
 
 
 def splits_unmet_twin(dist: Any) -> None:
-    """What is given is awaited."""
+    """Expected and given lengths agree."""
     mine = torch.arange(6.0)
     given = [1, 2, 3]
     awaited = [dist.get_rank() + 1] * 3

@@ -1,4 +1,4 @@
-"""Programs whose ranks meet in different calls, in another order, or in another group."""
+"""Programs whose ranks make different calls, in another order, or in another group."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def group_members_twin(dist: Any) -> None:
 
 
 def object_and_tensor(dist: Any) -> None:
-    """mismatched object collective: rank 1 gathers a tensor where the others gather objects.
+    """mismatched object collective: rank 1 gathers a tensor while the others gather objects.
 
     blame: 1
     """
@@ -80,14 +80,14 @@ def object_count(dist: Any) -> None:
 
 
 def object_count_twin(dist: Any) -> None:
-    """As many as come."""
+    """As many as are broadcast."""
     found = ["a", "b", "c"] if dist.get_rank() == 0 else [None] * 3
     dist.broadcast_object_list(found, src=0)
     assert found == ["a", "b", "c"]
 
 
 def object_other_collective(dist: Any) -> None:
-    """mismatched object collective: rank 2 gathers objects where the others broadcast them.
+    """mismatched object collective: rank 2 gathers objects while the others broadcast them.
 
     blame: 2
     """
@@ -105,14 +105,14 @@ def object_other_collective_twin(dist: Any) -> None:
 
 
 def op_async(dist: Any) -> None:
-    """different op: rank 1 posts a broadcast where the others post a reduction, and all wait later.
+    """different op: rank 1 posts a broadcast while the others post a reduction, and all wait later.
 
     blame: 1
     """
     ones = torch.ones(4)
     if dist.get_rank() == 1:
         broadcast = dist.broadcast(ones, src=0, async_op=True)  # <- here
-        broadcast.wait()  # what is told is the line of the post, not this one
+        broadcast.wait()  # the error names the line of the post, not this one
     else:
         reduction = dist.all_reduce(ones, async_op=True)
         reduction.wait()
@@ -129,7 +129,7 @@ def op_async_twin(dist: Any) -> None:
 
 
 def op_barrier(dist: Any) -> None:
-    """different op: rank 2 comes to a barrier where the others gather.
+    """different op: rank 2 comes to a barrier while the others gather.
 
     blame: 2
     """
@@ -149,7 +149,7 @@ def op_barrier_twin(dist: Any) -> None:
 
 
 def op_other_collective(dist: Any) -> None:
-    """different op: rank 1 broadcasts where the others reduce.
+    """different op: rank 1 broadcasts while the others reduce.
 
     blame: 1
     """

@@ -24,7 +24,7 @@ def dead_sender(dist: Any) -> None:
 
 
 def dead_sender_twin(dist: Any) -> None:
-    """It lives to send."""
+    """The sender lives."""
     got = torch.empty(4)
     if dist.get_rank() == 0:
         dist.send(torch.ones(4), dst=1)
@@ -52,7 +52,7 @@ def recv_nowhere(dist: Any) -> None:
     blame: 0
     """
     rank = dist.get_rank()
-    neighbour = rank + 3 if rank == 0 else rank - 1  # there is no rank 3; the others wait at the barrier
+    neighbour = rank + 3 if rank == 0 else rank - 1  # rank 3 does not exist; the others wait at the barrier
     work = dist.isend(torch.ones(4), dst=(rank + 1) % 3)
     dist.recv(torch.empty(4), src=neighbour)  # <- here
     work.wait()
@@ -60,7 +60,7 @@ def recv_nowhere(dist: Any) -> None:
 
 
 def recv_nowhere_twin(dist: Any) -> None:
-    """A ring that closes."""
+    """A closed ring."""
     rank = dist.get_rank()
     got = torch.empty(4)
     work = dist.isend(torch.full((4,), float(rank)), dst=(rank + 1) % 3)
@@ -78,7 +78,7 @@ def recv_small(dist: Any) -> None:
     """
     if dist.get_rank() == 0:
         dist.send(torch.ones(6), dst=1)
-    if dist.get_rank() == 1:  # the rest would lie behind the buffer
+    if dist.get_rank() == 1:  # the rest would be written past the buffer
         dist.recv(torch.empty(4), src=0)  # <- here
 
 
@@ -100,7 +100,7 @@ def recv_small_large(dist: Any) -> None:
     """
     if dist.get_rank() == 0:
         dist.isend(torch.ones(1 << 18), dst=2).wait()
-    if dist.get_rank() == 2:  # the rest would lie behind the buffer
+    if dist.get_rank() == 2:  # the rest would be written past the buffer
         dist.irecv(torch.empty(1 << 17), src=0).wait()  # <- here
 
 
@@ -127,7 +127,7 @@ def send_nowhere(dist: Any) -> None:
 
 
 def send_nowhere_twin(dist: Any) -> None:
-    """To a rank that is there."""
+    """The receiver exists."""
     got = torch.empty(4)
     if dist.get_rank() == 1:
         dist.send(torch.ones(4), dst=2)

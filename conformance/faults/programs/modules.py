@@ -16,7 +16,7 @@ from torch.distributed.tensor import DTensor, Partial, Shard, distribute_tensor
 
 
 class _Branches(nn.Module):
-    """Two layers, of which an input uses the first, or both."""
+    """Two layers; an input uses the first one, or both."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ def _sharded() -> nn.Module:
 
 
 def _rows(dist: Any) -> Any:
-    """A DTensor whose rows lie on the ranks."""
+    """Return a DTensor whose rows are distributed over the ranks."""
     return distribute_tensor(
         torch.arange(18.0).view(6, 3), init_device_mesh("cpu", (dist.get_world_size(),)), [Shard(0)]
     )
@@ -62,7 +62,7 @@ def ddp_dead(dist: Any) -> None:
 
 
 def ddp_dead_twin(dist: Any) -> None:
-    """It lives."""
+    """Every rank lives."""
     model = _data_parallel()
     for _ in range(2):
         model(torch.full((2, 3), float(dist.get_rank()))).sum().backward()
@@ -87,7 +87,7 @@ def ddp_late(dist: Any) -> None:
 
 
 def ddp_metric(dist: Any) -> None:
-    """DDP: rank 1 reduces a metric where the others' backward reduces gradients.
+    """DDP: rank 1 reduces a metric while the others' backward reduces gradients.
 
     blame: 1
     """
@@ -99,7 +99,7 @@ def ddp_metric(dist: Any) -> None:
 
 
 def ddp_metric_twin(dist: Any) -> None:
-    """Every rank reduces it."""
+    """Every rank reduces the metric."""
     model = _data_parallel()
     loss = model(torch.ones(2, 3)).sum()
     dist.all_reduce(loss.detach())
@@ -134,7 +134,7 @@ def dtensor_missing(dist: Any) -> None:
 
 
 def dtensor_missing_twin(dist: Any) -> None:
-    """Every rank looks at it."""
+    """Every rank reads the whole DTensor."""
     assert _rows(dist).full_tensor().sum().item() == 153.0
 
 
@@ -168,7 +168,7 @@ def sharded_late(dist: Any) -> None:
 
 
 def sharded_late_twin(dist: Any) -> None:
-    """It comes in time."""
+    """Every rank comes in time."""
     model = _sharded()
     model(torch.ones(2, 3)).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())

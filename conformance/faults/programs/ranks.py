@@ -25,7 +25,7 @@ def dead_at_once(dist: Any) -> None:
 
 
 def dead_at_once_twin(dist: Any) -> None:
-    """It lives."""
+    """Every rank lives."""
     ones = torch.ones(4)
     dist.all_reduce(ones)
     dist.all_reduce(ones)
@@ -79,7 +79,7 @@ def destroyed_by_one(dist: Any) -> None:
     told: 0 1 2
     """
     if dist.get_rank() == 1:
-        dist.destroy_process_group()  # it calls all the same, and the others wait for it
+        dist.destroy_process_group()  # rank 1 makes its call all the same, and the others wait for it
     dist.all_reduce(torch.ones(4))  # <- here
 
 
@@ -126,7 +126,7 @@ def destroyed_world(dist: Any) -> None:
 
 
 def destroyed_world_twin(dist: Any) -> None:
-    """It leaves after the last call."""
+    """Every rank leaves after the last call."""
     ones = torch.ones(4)
     dist.all_reduce(ones)
     assert ones.tolist() == [3.0] * 4
@@ -145,7 +145,7 @@ def late_rank(dist: Any) -> None:
 
 
 def late_rank_twin(dist: Any) -> None:
-    """It comes in time."""
+    """Rank 1 comes in time."""
     if dist.get_rank() == 1:
         time.sleep(0.4)
     ones = torch.ones(4)
@@ -166,7 +166,7 @@ def missing_asleep(dist: Any) -> None:
 
 
 def missing_asleep_twin(dist: Any) -> None:
-    """It sleeps for a moment."""
+    """Rank 1 sleeps for a moment."""
     dist.all_reduce(torch.ones(4))
     if dist.get_rank() == 1:
         time.sleep(0.1)
@@ -207,7 +207,7 @@ def missing_last_step(dist: Any) -> None:
 
 
 def missing_last_step_twin(dist: Any) -> None:
-    """As many steps everywhere."""
+    """The same number of steps everywhere."""
     ones = torch.ones(4)
     for _ in range(3):
         dist.all_reduce(ones)

@@ -9,7 +9,7 @@
     new = "movedim(axis - 1, 0)"
     collectives = ["reduce_scatter"]
 
-``old`` must occur exactly once in ``within``; how its words are spaced and where its lines end does not matter.
+``old`` must occur exactly once in ``within``; differences in spacing and line breaks do not matter.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ LAYERS = ("engine", "layout", "transports", "adapters")
 
 @dataclass(frozen=True, kw_only=True)
 class Patch(Mutant):
-    """A declared mutant: ``old`` text and the ``new`` one in its place."""
+    """A declared mutant: ``new`` text in place of the ``old``."""
 
     old: str
     new: str
 
-    def applied(self, source: str) -> str:
-        """The text of the file with ``new`` in the place of ``old``."""
+    def apply(self, source: str) -> str:
+        """Return the text of the file with ``new`` in place of ``old``."""
         start, end = span(source, self.within)
         pattern = r"\s+".join(map(re.escape, self.old.split()))
         found = list(re.finditer(pattern, source[start:end]))
         if len(found) != 1:
             where = f"{self.file}, {self.within}" if self.within else self.file
-            raise PatchError(f"{self.name}: {self.old!r} occurs {len(found)} times in {where}, should once")
+            raise PatchError(f"{self.name}: {self.old!r} occurs {len(found)} times in {where}, should be once")
         return source[: start + found[0].start()] + self.new + source[start + found[0].end() :]
 
 
 @cache
 def declared() -> tuple[Patch, ...]:
-    """Every declared patch, layer by layer.
+    """Return every declared patch, layer by layer.
 
     Raises:
-        ValueError: two have one name, or one names no collective.
+        ValueError: two patches have the same name, or one names no collective.
     """
     files = [*LAYERS[:-1], *FRAMEWORKS]
     found = [_patch(name, entry) for name in files for entry in _entries(FOLDER / f"{name}.toml")]

@@ -1,4 +1,4 @@
-"""What each framework is asked: modules with their ``CALLS``, function by function."""
+"""The calls that each framework is asked: modules with their ``CALLS``, function by function."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ RECORDED = tuple(_MODULES)
 
 @cache
 def calls(framework: str) -> tuple[Asked, ...]:
-    """Everything that a framework is asked.
+    """Return every call of a framework.
 
     Raises:
-        ValueError: two calls have one name.
+        ValueError: two calls have the same name.
     """
     modules = [import_module(f"{__name__}.{name}") for name in _MODULES[framework]]
     found: tuple[Asked, ...] = tuple(asked for module in modules for asked in module.CALLS)
     names = Counter((one.id, one.world, one.size) for one in found)
     twice = sorted(str(name) for name, count in names.items() if count > 1)
     if twice:
-        raise ValueError(f"names of calls are given twice: {', '.join(twice)}")
+        raise ValueError(f"two calls have the same name: {', '.join(twice)}")
     return found

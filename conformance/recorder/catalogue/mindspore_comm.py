@@ -1,6 +1,6 @@
 """MindSpore: ``communication`` and its ``comm_func``, and the primitives of ``ops``.
 
-The CPU backend knows no group "hccl_world_group", the default everywhere: the group is named.
+The CPU backend does not know the group "hccl_world_group", the default everywhere, so the calls name the group.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ _REFUSED: dict[str, Calls] = {
 }
 
 
-def _refused() -> Iterator[list[Asked]]:
+def _refusals() -> Iterator[list[Asked]]:
     for name, calls in _REFUSED.items():
         yield FUNC.each(name, calls, one(), (1, 2))
     yield FUNC("reduce_scatter_tensor", "indivisible", f"x, group={W}", one((5,)), (1, 2))
@@ -216,4 +216,6 @@ def _primitives() -> Iterator[list[Asked]]:
 
 
 _BROADCAST = Sweep(sizes=(1, 2), roots=(1, 2, 3), group=(W,))
-CALLS = swept(FUNC, {"broadcast": _BROADCAST}) + joined(_comm_func, _refused, _ranks, _groups, _odd_groups, _primitives)
+CALLS = swept(FUNC, {"broadcast": _BROADCAST}) + joined(
+    _comm_func, _refusals, _ranks, _groups, _odd_groups, _primitives
+)

@@ -1,4 +1,4 @@
-"""MindSpore: ``mint.distributed`` and ``ops.communication``, which write into what they are given, as torch does."""
+"""MindSpore: ``mint.distributed`` and ``ops.communication``, which write into their arguments, as torch does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPS = Module("mindspore.ops.communication.", "opc.", "ops.communication.")
 
 
 def lists(shape: Sequence[int] = (2, 3), dtype: str = "float32", count: int = 0) -> Callable[[int, int], Inputs]:
-    """An array ``x``, lists ``outs`` and ``parts`` of one per rank or ``count``, whole arrays and their places."""
+    """Return an array ``x``, an output ``out``, and lists ``outs`` and ``parts`` of one array per rank or ``count``."""
     return lambda rank, size: {
         "x": part(rank, shape, dtype),
         "out": blank(shape, dtype),
@@ -24,7 +24,7 @@ def lists(shape: Sequence[int] = (2, 3), dtype: str = "float32", count: int = 0)
 
 
 def wholes(rank: int, size: int) -> Inputs:
-    """A whole array and a part, and places for both."""
+    """Return a whole array and a part, with an output for each."""
     return {"x": part(rank), "whole": part(rank, (2 * size, 3)), "out": blank(), "into": blank((2 * size, 3))}
 
 
@@ -108,7 +108,7 @@ _REFUSED: dict[str, Calls] = {
 }
 
 
-def _refused() -> Iterator[list[Asked]]:
+def _refusals() -> Iterator[list[Asked]]:
     for name, calls in _REFUSED.items():
         yield MINT.each(name, calls, lists(), (2,))
     for name in ("all_gather", "scatter", "gather"):
@@ -158,4 +158,4 @@ _SWEPT = {
     "all_reduce": Sweep(sizes=(1, 2, 3), dtypes=DTYPES, dtype_sizes=(2,)),
     "broadcast": Sweep(sizes=(2,), dtype_sizes=(2,), dtype_root=1, roots=(1, 2)),
 }
-CALLS = swept(MINT, _SWEPT) + joined(_forms, _values, _refused, _messages, _objects, _groups)
+CALLS = swept(MINT, _SWEPT) + joined(_forms, _values, _refusals, _messages, _objects, _groups)

@@ -1,4 +1,4 @@
-"""What tf.distribute is asked: replica contexts, strategies, in every kind of world.
+"""The calls of tf.distribute: replica contexts and strategies, in every kind of world.
 
 ``run(f)`` calls ``f(context, number)`` on every replica; each replica finds its array in ``xs`` by its number.
 """
@@ -27,23 +27,23 @@ Make = Callable[[int], Inputs]
 def ask(
     name: str, what: str, call: str, inputs: Make, worlds: Worlds = FEW, match: str = "", *, module: str = T
 ) -> list[Asked]:
-    """The same call in several worlds; ``inputs(size)`` is what every process has."""
+    """Return the same call in several worlds; ``inputs(size)`` returns every process's inputs."""
     api = (module + name,)
     return [Asked(f"{name}/{what}", call, api, size, (inputs(size),), match, world=world) for world, size in worlds]
 
 
 def xs(shape: Sequence[int] = (2, 3), dtype: str = "float32") -> Make:
-    """One array per replica."""
+    """Return one array per replica."""
     return lambda size: {"xs": [part(rank, shape, dtype) for rank in range(size)]}
 
 
 def ragged(axis: int = 0) -> Make:
-    """One array per replica, each a row, or a column, longer than the one before."""
+    """Return one array per replica, each a row, or a column, longer than the one before."""
     return lambda size: {"xs": [part(rank, (rank + 1, 2) if axis == 0 else (2, rank + 1)) for rank in range(size)]}
 
 
 def graded(size: int) -> Inputs:
-    """One array per replica, and the gradient of what is made of it."""
+    """Return one array per replica, and the gradients of their results."""
     return {
         "xs": [part(rank, (2,)) for rank in range(size)],
         "dys": [given([1.0 + rank, 3.0], "float32") for rank in range(size)],
@@ -56,7 +56,7 @@ AXIS = "Requires start <= limit"
 
 
 def each(name: str, calls: Calls, inputs: Make, worlds: Worlds = FEW) -> list[Asked]:
-    """Calls that are alike but for their texts."""
+    """Return calls that differ only in their texts."""
     found: list[Asked] = []
     for what, call in calls.items():
         text, match = (call, "") if isinstance(call, str) else call
@@ -65,7 +65,7 @@ def each(name: str, calls: Calls, inputs: Make, worlds: Worlds = FEW) -> list[As
 
 
 def gather(value: str = "xs[r]", axis: object = 0, more: str = "") -> str:
-    """A gather on every replica."""
+    """Return a gather on every replica."""
     return f"run(lambda c, r: c.all_gather({value}, axis={axis}{more}))"
 
 

@@ -13,7 +13,7 @@ from collshim.conformance.recorder.sweep import SHAPES, WHOLE_SHAPES, Sweep, swe
 def outs(
     shape: Sequence[int] = (2, 3), dtype: str = "float32", count: int | None = None, **more: object
 ) -> Callable[[int, int], Inputs]:
-    """Each rank has an array ``x`` and a list ``outs`` to be filled, one per rank or ``count``."""
+    """Give each rank an array ``x`` and a list ``outs`` to fill, with one array per rank, or ``count``."""
     return lambda rank, size: {
         "x": part(rank, shape, dtype, **more),  # type: ignore[arg-type]
         "outs": [blank(shape, dtype) for _ in range(size if count is None else count)],
@@ -64,7 +64,7 @@ def _all_gather_single() -> Iterator[list[Asked]]:
 
 
 def into(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
-    """Each rank has an array ``x`` and one ``out`` for all ranks' behind each other."""
+    """Give each rank an array ``x`` and one ``out`` for all ranks' arrays end to end."""
     return lambda rank, size: {"x": part(rank, shape, dtype), "out": blank((size * shape[0], *shape[1:]), dtype)}
 
 
@@ -107,7 +107,7 @@ def _all_to_all() -> Iterator[list[Asked]]:
 
 
 def exchanged(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
-    """Each rank has lists ``parts`` and ``outs``, one array per rank."""
+    """Give each rank lists ``parts`` and ``outs``, one array per rank."""
     return lambda rank, size: {
         "parts": [part(rank, shape, dtype, start=1 + 40 * peer) for peer in range(size)],
         "outs": [blank(shape, dtype) for _ in range(size)],
@@ -115,7 +115,7 @@ def exchanged(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, in
 
 
 def ragged_exchange(rank: int, size: int) -> Inputs:
-    """The same, with parts that are the longer the higher both ranks."""
+    """Give each rank lists ``parts`` and ``outs`` of arrays whose length grows with both ranks."""
     parts = [part(rank, (rank + peer + 1,), start=1 + 40 * peer) for peer in range(size)]
     return {"parts": parts, "outs": [blank((rank + peer + 1,)) for peer in range(size)]}
 

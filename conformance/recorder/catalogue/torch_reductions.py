@@ -1,4 +1,4 @@
-"""torch.distributed: all_reduce, reduce, reduce_scatter and their kin."""
+"""torch.distributed: all_reduce, reduce, reduce_scatter and related functions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MISSING = "missing 1 required positional"
 
 
 def one(shape: Sequence[int] = (2, 3), dtype: str = "float32", **more: object) -> Callable[[int, int], Inputs]:
-    """Each rank has an array ``x``."""
+    """Give each rank an array ``x``."""
     return lambda rank, size: {"x": part(rank, shape, dtype, **more)}  # type: ignore[arg-type]
 
 
 def listed(
     shape: Sequence[int] = (2, 3), dtype: str = "float32", count: int = 0, **more: object
 ) -> Callable[[int, int], Inputs]:
-    """Each rank has a list ``parts``, one array per rank or ``count``, and an array ``out`` of one part's shape."""
+    """Give each rank a list ``parts``, one array per rank or ``count``, and an array ``out`` of one part's shape."""
     return lambda rank, size: {
         "out": blank(shape, dtype),
         "parts": [part(rank, shape, dtype, start=1 + 40 * index, **more) for index in range(count or size)],
@@ -83,14 +83,14 @@ def _reduce_scatter_single() -> Iterator[list[Asked]]:
 
 
 def shaped(shapes: Mapping[str, Sequence[int]]) -> Callable[[int, int], Inputs]:
-    """Each rank has an array ``x``, and others of these shapes to be written into."""
+    """Give each rank an array ``x``, and others of these shapes to write into."""
     return lambda rank, size: {
         name: part(rank, shape) if name == "x" else blank(shape) for name, shape in shapes.items()
     }
 
 
 def whole(shape: Sequence[int], dtype: str = "float32") -> Callable[[int, int], Inputs]:
-    """Each rank has an array ``x`` of one part per rank and an array ``out`` of one part's shape."""
+    """Give each rank an array ``x`` of one part per rank, and an array ``out`` of one part's shape."""
     return lambda rank, size: {"x": part(rank, (size * shape[0], *shape[1:]), dtype), "out": blank(shape, dtype)}
 
 
@@ -137,7 +137,7 @@ def _differentiable() -> Iterator[list[Asked]]:
 
 
 def graded() -> Callable[[int, int], Inputs]:
-    """Each rank has an array ``x``, and the gradient ``dy`` of what is made of it."""
+    """Give each rank an array ``x``, and the gradient ``dy`` of its result."""
     return lambda rank, size: {"x": part(rank, (2,)), "dy": given([1.0 + rank, 3.0], "float32")}
 
 

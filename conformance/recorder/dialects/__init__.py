@@ -1,7 +1,7 @@
 """One module per framework: its arrays, the names that a call's text sees, how its ranks are started.
 
-A dialect serves the real framework (prefix "") and collshim's adapter (prefix "collshim.") alike; its arrays are
-replaced by torch's where the adapter answers.
+A dialect serves both the real framework (prefix "") and collshim's adapter (prefix "collshim."); if the adapter
+answers, its arrays are replaced by torch's.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from collshim.conformance.recorder.trees import Arrays
 
 
 class Dialect(Protocol):
-    """What the recorder needs of a framework.
+    """The interface of a framework for the recorder.
 
     Attributes:
-        arrays: its arrays.
-        runs_on_cpu: whether its collectives do.
-        limits: a pattern of exceptions' texts that tell of the backend that recorded, not of the framework.
-        consequences: a pattern of texts that only tell of another rank's failure.
+        arrays: the framework's arrays.
+        runs_on_cpu: whether its collectives run on a CPU.
+        limits: a pattern for exceptions' texts that show a limit of the recorded backend, not of the framework.
+        consequences: a pattern for texts that only report another rank's failure.
     """
 
     arrays: Arrays
@@ -34,28 +34,28 @@ class Dialect(Protocol):
     consequences: str
 
     def version(self) -> str:
-        """The version of the real framework."""
+        """Return the version of the real framework."""
         ...
 
     def place(self) -> tuple[int, int]:
-        """The rank of this process, and the number of ranks, before the framework is entered."""
+        """Return this process's rank and the number of ranks; works before ``enter``."""
         ...
 
     def enter(self, prefix: str, asked: Asked, rank: int) -> dict[str, Any]:
-        """Make this rank ready for a call; the names that a text sees."""
+        """Make this rank ready for a call; return the names that a text sees."""
         ...
 
     def command(self, python: str, size: int, world: str, port: int, folder: Path) -> list[Started]:
-        """How the ranks of a world are started."""
+        """Return the processes that start the ranks of a world."""
         ...
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """Whether a world is not to be used again after such an exception."""
+        """Check whether a world is unusable after such an exception."""
         ...
 
 
 class Started:
-    """A process to start: what is put before and after the script, and what is put into its environment."""
+    """A process to start: what precedes the script, and its additional environment."""
 
     def __init__(self, before: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self.before = list(before)
@@ -63,10 +63,10 @@ class Started:
 
 
 class OwnArrays:
-    """What the arrays of every framework have in common; they are ``Tensor`` in its module, and NumPy's go beside them.
+    """The common part of every framework's arrays: its module's ``Tensor``; NumPy's arrays are accepted beside them.
 
     Attributes:
-        path: the framework's module, imported when first needed.
+        path: the framework's module, imported on first use.
     """
 
     path = ""
@@ -79,32 +79,32 @@ class OwnArrays:
         return import_module(self.path)
 
     def kind(self, value: object) -> str | None:
-        """tensor, numpy or None."""
+        """Return tensor, numpy or None."""
         if isinstance(value, self.module.Tensor):
             return "tensor"
         return "numpy" if isinstance(value, np.ndarray) else None
 
     def read(self, array: Any) -> tuple[str, NDArray[Any]]:
-        """The values in NumPy's terms; waits for what is under way."""
+        """Return the dtype and the values as a NumPy array; waits for operations in progress."""
         return (array.dtype.name, np.array(array)) if isinstance(array, np.ndarray) else self.read_own(array)
 
     def read_own(self, array: Any) -> tuple[str, NDArray[Any]]:
-        """The same of an array of the framework's own."""
+        """Return the same for one of the framework's own arrays."""
         raise NotImplementedError
 
     def grad(self, array: Any) -> bool:
-        """Whether it requires a gradient, where that can be told."""
+        """Check whether it requires a gradient, if its framework marks that."""
         return self.marks and bool(getattr(array, "requires_grad", False))
 
 
 def dialect(framework: str) -> Dialect:
-    """The dialect of a framework."""
+    """Return the dialect of a framework."""
     found: Dialect = import_module(f"collshim.conformance.recorder.dialects.{framework}").DIALECT
     return found
 
 
 def modules(prefix: str, paths: Mapping[str, str]) -> dict[str, Any]:
-    """The modules of these dotted paths under ``prefix``, by name; those that are not there are left out."""
+    """Import the modules at these dotted paths under ``prefix``; return those that exist, by name."""
     found = {}
     for name, path in paths.items():
         try:

@@ -1,7 +1,8 @@
-"""MegEngine: nothing is recorded, as its collectives do not run on a CPU as shipped; the calls are made again here.
+"""MegEngine: nothing is recorded, because its collectives do not run on a CPU as shipped; calls are only repeated here.
 
-Its recordings were converted by an earlier release, from what another recorder saw of MegEngine's own Python, shape
-rules and autograd, over a transport of bytes for CPU in place of NCCL; ``provenance.json`` beside them tells of it.
+Its recordings were converted by an earlier release. Another recorder had observed MegEngine's own Python, shape rules
+and autograd, over a transport of bytes for CPU in place of NCCL; ``provenance.json`` beside the recordings describes
+this.
 """
 
 from __future__ import annotations
@@ -26,9 +27,7 @@ _MODULES = {
 
 
 class _MegEngine:
-    arrays = TorchArrays(
-        mutable=False, marks=False
-    )  # its functions return new tensors; what shares memory was not recorded
+    arrays = TorchArrays(mutable=False, marks=False)  # its functions return new tensors; shared memory was not recorded
     runs_on_cpu = False
     limits = ""
     consequences = ""

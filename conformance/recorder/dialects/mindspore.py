@@ -31,7 +31,7 @@ class _MindSporeArrays(OwnArrays):
     path = "mindspore"
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
-        """A tensor; MindSpore's have one layout, and no mark of their own for gradients."""
+        """Make a tensor; MindSpore's have one layout, and do not mark that they require a gradient."""
         tensor = self.module.Tensor(laid_out(values, ""))
         return tensor.astype(self.module.bfloat16) if dtype == "bfloat16" else tensor
 
@@ -41,17 +41,17 @@ class _MindSporeArrays(OwnArrays):
         return dtype, np.array(wide.asnumpy())
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """Whether both begin at one place; MindSpore makes views of few functions."""
+        """Check whether both begin at one address; in MindSpore few functions make views."""
         if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) or 0 in (one.size, other.size):
             return False
         return bool(one.data_ptr() == other.data_ptr())
 
     def dtype_name(self, value: object) -> str | None:
-        """Of ``mindspore.dtype``."""
+        """Return the name of a ``mindspore.dtype``."""
         return str(value).lower() if type(value).__module__ == "mindspore._c_expression.typing" else None
 
     def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
-        """What ``x`` gets where ``function(x)`` gets ``dy``."""
+        """Return the gradient of ``x`` if ``dy`` is the gradient of ``function(x)``."""
         return self.module.grad(lambda value: (function(value) * dy).sum())(x)
 
 
@@ -74,7 +74,7 @@ class _MindSpore:
         arrays = self.arrays if not prefix else import_module("collshim.conformance.recorder.dialects.torch").ARRAYS
         names = modules(prefix, _MODULES)
         names["comm"].init("mccl")
-        if not prefix and asked.world == "alias":  # what has no argument for it asks for this group, which CPU lacks
+        if not prefix and asked.world == "alias":  # functions without a group argument use this group, which CPU lacks
             names["comm"].create_group("hccl_world_group", list(range(asked.size)))
         return {**names, "np": np, "gradient": arrays.gradient}
 
@@ -85,7 +85,7 @@ class _MindSpore:
         return [Started([str(where / "msrun"), *options, f"--log_dir={folder / 'logs'}"], path)]
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """Its errors come before anything is sent; those that do not are asked alone."""
+        """Return False: its errors come before anything is sent, and calls with other errors are asked alone."""
         return False
 
 

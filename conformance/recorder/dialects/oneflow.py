@@ -1,4 +1,4 @@
-"""OneFlow: ranks started by its own launcher. Its tensors have no address: shared memory is found by writing."""
+"""OneFlow: ranks started by its own launcher. Its tensors have no address, so shared memory is detected by writing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class _OneFlowArrays(OwnArrays):
     marks = True
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
-        """A tensor; OneFlow copies NumPy arrays, so that the layout is made with its own operations."""
-        tensor = self._laid_out(laid_out(values, ""), layout)
+        """Make a tensor; OneFlow copies NumPy arrays, so its own operations make the layout."""
+        tensor = self._lay_out(laid_out(values, ""), layout)
         tensor = tensor.to(self.module.bfloat16) if dtype == "bfloat16" else tensor
         return tensor.detach().requires_grad_() if grad else tensor
 
-    def _laid_out(self, values: NDArray[Any], layout: str) -> Any:
+    def _lay_out(self, values: NDArray[Any], layout: str) -> Any:
         if layout == "transposed":
             return self.module.tensor(np.array(values.T, order="C")).transpose(0, 1)
         if layout == "strided":
@@ -43,7 +43,7 @@ class _OneFlowArrays(OwnArrays):
         return dtype, np.array((plain.float() if dtype == "bfloat16" else plain).numpy())
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """Whether writing into one changes the other; both are as before afterwards."""
+        """Check whether writing into one changes the other; restore both afterwards."""
         if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) or 0 in (one.numel(), other.numel()):
             return False
         dtype, kept = self.read(one)
@@ -59,11 +59,11 @@ class _OneFlowArrays(OwnArrays):
         plain.copy_(self.module.tensor(np.array(values, order="C")).to(plain.dtype))
 
     def dtype_name(self, value: object) -> str | None:
-        """Of ``oneflow.dtype``."""
+        """Return the name of a ``oneflow.dtype``."""
         return str(value).replace("oneflow.", "") if isinstance(value, type(self.module.float32)) else None
 
     def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
-        """What ``x`` gets where ``function(x)`` gets ``dy``; None where nothing differentiable comes back."""
+        """Return the gradient of ``x`` if ``function(x)`` gets ``dy``; None if the result is not differentiable."""
         leaf = x.detach().clone().requires_grad_()
         y = function(leaf)
         if y is None or not y.requires_grad:
@@ -94,7 +94,7 @@ class _OneFlow:
         return [Started([python, *launch, "--logdir", str(folder / "logs")], quiet)]
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """Whether the error may have come from the midst of an exchange."""
+        """Check whether the error may have occurred during an exchange."""
         return classes[0] in ("RuntimeError", "oneflow._oneflow_internal.exception.Exception")
 
 

@@ -18,13 +18,13 @@ from collshim.conformance.recorder.trees import laid_out
 
 
 class _TensorFlowArrays(OwnArrays):
-    """``tf.Tensor``: eager, and never written into."""
+    """``tf.Tensor``: eager and immutable."""
 
     path = "tensorflow"
     mutable = False
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
-        """A tensor."""
+        """Make a tensor."""
         plain = values if values.dtype == object else laid_out(values, "")
         tensor = self.module.constant(plain)
         return self.module.cast(tensor, self.module.bfloat16) if dtype == "bfloat16" else tensor
@@ -34,16 +34,16 @@ class _TensorFlowArrays(OwnArrays):
         return str(array.dtype.name), np.array(wide.numpy())
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """It cannot be known."""
+        """Return False, because overlap cannot be determined."""
         return False
 
     def dtype_name(self, value: object) -> str | None:
-        """Of ``tf.DType``."""
+        """Return the name of a ``tf.DType``."""
         found: Any = value
         return str(found.name) if isinstance(found, self.module.DType) else None
 
     def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
-        """What ``x`` gets where ``function(x)`` gets ``dy``."""
+        """Return the gradient of ``x`` if ``dy`` is the gradient of ``function(x)``."""
         with self.module.GradientTape() as tape:
             tape.watch(x)
             y = function(x)
@@ -86,7 +86,7 @@ class _TensorFlow:
         return [Started([python], quiet | {"TF_CONFIG": task}) for task in tasks]
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """A failed collective leaves its group unusable."""
+        """Check for the error of a failed collective, which leaves its group unusable."""
         return classes[0].startswith("tensorflow.") or classes[0] == "RuntimeError"
 
 
@@ -99,7 +99,7 @@ def _strategy(tf: Any, asked: Asked) -> Any:
 
 
 def _run(tf: Any, strategy: Any, act: Callable[[Any, int], Any]) -> Any:
-    """What ``strategy.run`` returns for a function of the replica's context and number."""
+    """Return the result of ``strategy.run`` for a function of the replica's context and number."""
 
     def replica() -> Any:
         context = tf.distribute.get_replica_context()

@@ -1,4 +1,4 @@
-"""PyTorch: ranks over gloo, started by torchrun's variables."""
+"""PyTorch: ranks over gloo, started with torchrun's variables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TorchArrays(OwnArrays):
         self.marks = marks
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
-        """A tensor; its layout is that of ``laid_out``."""
+        """Make a tensor with the layout of ``laid_out``."""
         if values.dtype == object:
             raise TypeError("torch has no tensors of text")
         tensor = self.module.from_numpy(laid_out(values, layout))
@@ -34,24 +34,24 @@ class TorchArrays(OwnArrays):
         return tensor.requires_grad_() if grad else tensor
 
     def read_own(self, array: Any) -> tuple[str, NDArray[Any]]:
-        """The values in NumPy's terms."""
+        """Return the dtype and the values as a NumPy array."""
         plain = array.detach().resolve_conj()
         wide = plain.float() if plain.dtype == self.module.bfloat16 else plain
         return str(array.dtype).removeprefix("torch."), np.array(wide.numpy())
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """Whether the stretches of memory overlap, from the first to the last element of each."""
+        """Check whether the ranges of memory overlap, each from the first to the last element."""
         if not self.mutable:
             return False
         (a, b), (c, d) = _stretch(one), _stretch(other)
         return a < d and c < b
 
     def dtype_name(self, value: object) -> str | None:
-        """Of ``torch.dtype``."""
+        """Return the name of a ``torch.dtype``."""
         return str(value).removeprefix("torch.") if isinstance(value, self.module.dtype) else None
 
     def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
-        """What ``x`` gets where ``function(x)`` gets ``dy``; None where nothing differentiable comes back."""
+        """Return the gradient of ``x`` if ``function(x)`` gets ``dy``; None if the result is not differentiable."""
         leaf = x.detach().clone().requires_grad_()
         y = function(leaf)
         if y is None or not y.requires_grad:
@@ -101,7 +101,7 @@ class _Torch:
         return [Started([python], common | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(size)]
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """Whether the error may have come from gloo, in the midst of an exchange."""
+        """Check whether the error may have come from gloo during an exchange."""
         return classes[0] == "RuntimeError" or "torch.distributed" in classes[0]
 
 

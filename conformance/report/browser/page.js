@@ -3,9 +3,9 @@
 const MARKS = { fail: "✗", missing: "–", deviation: "≈", beyond: "○", pass: "✓" };
 const MEANING = {
   fail: "differs from what is expected",
-  missing: "the function is not there",
+  missing: "the function is missing",
   deviation: "a known deviation: differs, with the reason",
-  beyond: "the real framework, or the backend that recorded, failed; there is an orderly answer here",
+  beyond: "the real framework, or the recorded backend, failed; collshim answers or raises a proper error",
   pass: "agrees",
 };
 const ORDER = Object.keys(MARKS); // the worst first

@@ -1,4 +1,4 @@
-"""What is wrong in the real frameworks themselves, or beyond their CPU backends: one file per framework.
+"""Declared faults of the real frameworks themselves, and limits of their CPU backends: one file per framework.
 
     [[fault]]
     reason = "gloo refuses parts of unequal lengths, which torch's documentation has"
@@ -6,10 +6,10 @@
     cases = { unequal = true }
     seen = "invalid tensor size"
 
-A fault names functions, as bindings do, and a family of cases by parameters, without wildcards: ``Case``'s own, each
-with its value or a list of values, and ``FURTHER``. ``seen`` is a pattern. A case may be of several families: in every
-difference the pattern of one of them must be found, so that a fault hides no other one. A fault that no case of a
-function shows any more is reported, and fails the run, as a difference does that is not declared.
+A fault names functions, as bindings do, and a family of cases by parameters, without wildcards: those of ``Case``, each
+with its value or a list of values, and ``FURTHER``. ``seen`` is a pattern. A case may belong to several families: every
+difference must match the pattern of one of them, so that a fault does not hide another. A fault that no case of a
+function shows any more is reported and fails the run, as an undeclared difference does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FURTHER: Mapping[str, Callable[[Case], Any]] = {
     "members": lambda case: len(case.ranks),
     "large": lambda case: len(case.shape) == 2 and case.shape[1] > 1000,
 }
-"""What may define a family, besides a case's own parameters."""
+"""The parameters that may define a family, besides a case's own."""
 
 _KNOWN = {*FURTHER, *(field.name for field in fields(Case))}
 
@@ -49,11 +49,11 @@ class Fault:
 
     Attributes:
         reason: what is wrong, in a sentence.
-        functions: names of bindings.
+        functions: the names of bindings.
         cases: the family of cases, by parameter.
-        seen: a pattern that is found in every difference that comes of it.
-        lasting: whether such a case ends, hangs or spoils the ranks, so that one of a function is asked for all.
-        seldom: whether it is a matter of timing, or of the machine, so that it need not show.
+        seen: a pattern that matches every difference caused by the fault.
+        lasting: whether such a case ends, hangs or spoils the ranks, so that one case of a function is asked for all.
+        seldom: whether it depends on timing, or on the machine, so that it need not show.
         off_root: whether only ranks other than the root show it.
     """
 
@@ -66,20 +66,20 @@ class Fault:
     off_root: bool = False
 
     def has(self, function: str, case: Case) -> bool:
-        """Whether a case of a function is of this family."""
+        """Check whether a case of a function belongs to this family."""
         return function in self.functions and all(_holds(case, name, value) for name, value in self.cases.items())
 
     def explains(self, line: str, case: Case) -> bool:
-        """Whether this difference, which begins with the rank, may come of it."""
+        """Check whether the fault may cause this difference, which begins with the rank."""
         is_of_root = line.startswith(f"rank {case.root_rank}: ")
         return not (self.off_root and is_of_root) and re.search(self.seen, line) is not None
 
 
 def declared(framework: str, folder: Path = FOLDER) -> list[Fault]:
-    """The faults of a framework.
+    """Return the declared faults of a framework.
 
     Raises:
-        ValueError: a fault has no reason, no function, or a parameter that is not known.
+        ValueError: a fault has no reason, no function, or an unknown parameter.
     """
     path = folder / f"{framework}.toml"
     if not path.exists():
@@ -94,7 +94,9 @@ def _read(file: str, entry: Mapping[str, Any]) -> Fault:
         what = (
             f"has {', '.join(sorted(unknown_parameters))}" if unknown_parameters else "has no reason, or no functions"
         )
-        raise ValueError(f"{file}: the fault {entry.get('reason', '')!r} {what}, should be as the folder's text says")
+        raise ValueError(
+            f"{file}: the fault {entry.get('reason', '')!r} {what}, should be as upstream/__init__.py says"
+        )
     options = {name: entry[name] for name in ("seen", "lasting", "seldom", "off_root") if name in entry}
     return Fault(entry["reason"], tuple(entry["functions"]), dict(entry.get("cases", {})), **options)
 

@@ -1,9 +1,9 @@
 """MindSpore: ``communication.comm_func``, the primitives of ``ops``, ``mint.distributed``, ``ops.communication``.
 
-From mindspore 2.10.0 run on CPU where that backend has the operation, else from its documentation and source.
-A function of ``comm_func`` leaves its input alone and returns what it made; a primitive does too; ``mint`` and
-``ops.communication`` write into what they are given, as torch does. Groups are names, and the order of
-``create_group``'s list is kept, except where messages are sent.
+Observed with mindspore 2.10.0 on CPU if that backend has the operation, else taken from its documentation and source. A
+function of ``comm_func``, like a primitive, leaves its input alone and returns a new result; ``mint`` and
+``ops.communication`` write into their arguments, as torch does. Groups are names, and the order of ``create_group``'s
+list is kept, except for messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is common to MindSpore's spellings: how a rank gets ready, how groups are said, what is admitted."""
+"""The common parts of MindSpore's spellings: how a rank is initialized, how groups are passed, what is admitted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from collshim.conformance.bindings.spelling import Spelling
 def _enter(context: RankContext) -> None:
     context.function("mindspore.communication.init")()
     if not context.prefix:
-        # What has no argument for a group, or a default from import time, asks for this one, which is the world's
-        # name on other backends than the CPU's.
+        # Functions without an argument for a group, or with a default from import time, use this group, which is the
+        # world's name on backends other than CPU.
         create = context.function("mindspore.communication.create_group")
         create("hccl_world_group", list(range(context.size)))
 
@@ -42,37 +42,37 @@ PARTS = replace(ANY, layouts=CONTIGUOUS)
 FLAT = replace(PARTS, ragged=True)
 EXCHANGED = replace(FLAT, least_ndim=1)
 REDUCED = replace(ANY, dtypes=("int8", "int32", "int64", "float16", "float32", "bfloat16"), reduce_ops=OPS)
-# A group's ranks are numbered in sorted order where messages are sent, whatever the order of its list.
+# For messages a group's ranks are numbered in sorted order, whatever the order of its list.
 MESSAGES = replace(ANY, groups="sorted", least_size=2)
 NOT_AVERAGED = Refused(changes={"reduce_op": "avg"}, error="TypeError", match="must be one of sum, prod, min, max")
 NO_ARRAY = refuses(invalid.NO_ARRAY, "TypeError", "must be tensor")
 NO_SUCH_RANK = Refused(changes={"root": 9}, error="RuntimeError", match="doesn't contain the global rank 9")
-ALL_KNOW = "it counts elements: a peer that counts rows meets it only where parts are flat"
+ALL_KNOW = "it counts elements: a peer that counts rows matches only if parts are flat"
 
 
 def spelled(path: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
-    """A function of this path behind the framework's name, that has groups."""
+    """Return the spelling of a function with groups at this path under the framework's name."""
     parameters = takes if "group" in takes else {**takes, "group": "group"}
     return Spelling(framework=FRAMEWORK, path=f"mindspore.{path}", collective=collective, takes=parameters, **more)
 
 
 def placeholder(case: Any) -> Tree:
-    """What the ranks get that the result does not go to."""
+    """Return the result of the ranks that have none."""
     return Shaped((1,), case.dtype)
 
 
 def handle(value: Tree) -> Tree:
-    """What an asynchronous call returns where it writes the result."""
+    """Return the value that an asynchronous call returns if it writes its result."""
     return Handle()
 
 
 def asynchronous(spelling: Spelling) -> Spelling:
-    """The same call, which may go on after it returned."""
+    """Return the same call with ``async_op=True``, which may continue after it returned."""
     return replace(spelling, form="async", options={"async_op": True}, wrap=handle)
 
 
 def counting(path: str) -> Spelling:
-    """``all_to_all_v_c``: flat arrays, and every rank knows all counts."""
+    """Return the spelling of ``all_to_all_v_c``: arrays are flat, and every rank knows all counts."""
     takes = {"output": "out", "input": "array of whole", "send_count_matrix": "counts", "group": "optional group"}
     return spelled(
         f"{path}.all_to_all_v_c",

@@ -1,7 +1,7 @@
 """``mindspore.communication.comm_func``: collectives that return their result and leave their input alone.
 
-``(output, handle)`` comes back where a call may be asynchronous, the handle None unless asked for, and the output alone
-elsewhere. Off the root that is an array of one element without meaning.
+A function that may be asynchronous returns ``(output, handle)``, whose handle is None unless asked for; other functions
+return only the output. Off the root the output is an array of one element without meaning.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _spelled(name: str, collective: str, takes: Mapping[str, str], **more: Any) 
 
 
 def _both_ways(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> tuple[Spelling, ...]:
-    """A function that may be asynchronous, called in both ways."""
+    """Return the spellings of both calls of a function that may be asynchronous."""
     spelling = _spelled(name, collective, takes, wrap=_and_no_handle, **more)
     return spelling, replace(asynchronous(spelling), wrap=_and_handle)
 
@@ -114,7 +114,7 @@ comm_func.all_to_all_with_output_shape([(2,)] * size, parts)
 """,
         notes=(
             (
-                "The shapes of what comes are told first, and may be unequal; a tuple comes back, in a pair with "
+                "The shapes of the output are passed first, and may be unequal; a tuple comes back, in a pair with "
                 "the handle."
             ),
             "`all_to_all_single_with_output_shape` takes one tensor each way.",

@@ -1,6 +1,6 @@
 """``mindspore.mint.distributed`` and ``mindspore.ops.communication``: torch's spelling, with groups by name.
 
-None or a handle comes back. Lists are given on every rank, and left as they are off the root.
+A call returns None or a handle. Every rank passes lists; off the root they are left unchanged.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WHOLE = {"output": "out", "input": "array of whole"}
 
 
 def _spelled(path: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
-    """Here a group may be None."""
+    """Return a spelling whose group may be None."""
     return spelled(path, collective, {**takes, "group": "optional group"}, **more)
 
 

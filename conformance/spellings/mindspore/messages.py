@@ -52,7 +52,7 @@ x = ms.Tensor([1, 2]) + 10 * rank
 comm_func.send(x, 1) if rank == 0 else comm_func.recv(x, 0)
 """,
         notes=(
-            "`recv` returns what came; its tensor only tells shape and dtype, and is not written.",
+            "`recv` returns the message; its tensor only gives shape and dtype, and is not written.",
             "`isend` and `irecv` return handles; `irecv` returns `(tensor, handle)`.",
             ("In a group the ranks that exchange messages are numbered in sorted order, whatever the group's order."),
         ),
@@ -69,7 +69,7 @@ comm_func.send(x, 1) if rank == 0 else comm_func.recv(x, 0)
 
 
 def messages_in_place(path: str) -> tuple[Binding, ...]:
-    """``recv`` writes into its tensor and returns 0; a batch has one handle."""
+    """Return the spellings of messages in place: ``recv`` fills its tensor and returns 0; a batch has one handle."""
     handles = {"send": Handle(), "recv": Handle()}
     blocking, later = (_halves(*names, "optional group") for names in (("send", "recv"), ("isend", "irecv")))
     return (

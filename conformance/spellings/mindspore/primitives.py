@@ -21,11 +21,11 @@ from collshim.conformance.spellings.mindspore.common import (
 )
 
 
-def _made(asked: Invocation) -> Tree:
+def _call_instance(asked: Invocation) -> Tree:
     return asked.function(**asked.keywords)(*asked.positional)
 
 
-def _made_of_tuple(asked: Invocation) -> Tree:
+def _call_instance_with_tuple(asked: Invocation) -> Tree:
     return asked.function(**asked.keywords)(asked.positional)
 
 
@@ -35,7 +35,7 @@ def _in_tuple(value: Tree) -> Tree:
 
 def _spelled(name: str, collective: str, takes: Mapping[str, str] | None = None, **more: Any) -> Spelling:
     parameters = {"input_x": "array", **(takes or {})}
-    return spelled(f"ops.{name}", collective, parameters, **{"arrangement": "joined", "speak": _made} | more)
+    return spelled(f"ops.{name}", collective, parameters, **{"arrangement": "joined", "speak": _call_instance} | more)
 
 
 PRIMITIVES: tuple[Binding, ...] = (
@@ -56,7 +56,7 @@ PRIMITIVES: tuple[Binding, ...] = (
         "Broadcast",
         "broadcast",
         {"root_rank": "root in the group"},
-        speak=_made_of_tuple,
+        speak=_call_instance_with_tuple,
         admits=replace(ANY, gradient=True),
         wrap=_in_tuple,
         rule="own",

@@ -1,9 +1,9 @@
 """PyTorch: ``torch.distributed``, and its differentiable twin ``torch.distributed.nn.functional``.
 
-From torch 2.13.0 run with gloo, and where gloo refuses what torch documents (unequal parts in ``all_gather`` and
-``all_to_all``, the stacked forms of ``all_gather_into_tensor`` and ``reduce_scatter_tensor``, averages,
-``nn.functional``'s gradients other than of sums) from the documentation. A call returns None, or a work whose
-``wait()`` returns True; what is given as output is written, never replaced.
+Observed with torch 2.13.0 over gloo. Behaviour that torch documents but gloo refuses (unequal parts in ``all_gather``
+and ``all_to_all``, the stacked forms of ``all_gather_into_tensor`` and ``reduce_scatter_tensor``, averages,
+``nn.functional``'s gradients other than of sums) is taken from the documentation. A call returns None, or a work whose
+``wait()`` returns True; an output is written, never replaced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is common to torch's spellings: how a rank gets ready, how groups and reductions are said, what is admitted."""
+"""The common parts of torch's spellings: how a rank is initialized, how groups and reductions are passed, limits."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ NO_SUCH_ROOT = Refused(changes={"root": 7}, error="RuntimeError", match="root")
 
 
 def spelled(name: str, collective: str, takes: Mapping[str, str], **more: Any) -> Spelling:
-    """A function that has groups."""
+    """Return the spelling of a function with groups."""
     parameters = {**takes, "group": "optional group"}
     return Spelling(framework=FRAMEWORK, path=PATH + name, collective=collective, takes=parameters, **more)

@@ -20,7 +20,7 @@ _LATER: dict[str, Any] = {"sends": Half("isend", {**_TO, "dst": "rank"}), "recei
 
 
 def _among_others(asked: Neighbours) -> Tree:
-    """Others are on their way: under another tag to the same rank, sent before and awaited after, and the way back."""
+    """Send other messages too: under another tag to the same rank, sent before and awaited after, and in reverse."""
     isend = partial(asked.place.function(PATH + "isend"), **asked.within)
     irecv = partial(asked.place.function(PATH + "irecv"), **asked.within)
     others = [blank(asked.case, asked.case.shape) for _ in range(4)]
@@ -61,7 +61,7 @@ x = torch.tensor([1, 2]) + 10 * rank
 dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
 """,
         notes=(
-            ("`recv` returns the sender's rank, and writes into its tensor. Without `src` it takes from anybody."),
+            ("`recv` returns the sender's rank, and writes into its tensor. Without `src` it receives from any rank."),
             ("A `recv` from the rank itself waits for an `isend` to itself, and without one until the deadline."),
         ),
     ),
@@ -84,7 +84,7 @@ dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
         form="tag",
         speak=_among_others,
         returns=lambda received, source: {"send": [Handle(True)] * 3, "recv": [Handle(True)] * 3},
-        alone="a tag is met by the same tag alone, and other dialects have none",
+        alone="a tag matches only the same tag, and other dialects have none",
     ),
     _ring("batch_isend_irecv", **_LATER, speak=_batch, returns=lambda received, source: [Handle(True), Handle(True)]),
     _object(
@@ -96,7 +96,7 @@ outs = [None] * size
 dist.all_gather_object(outs, {"rank": rank})
 """,
         notes=(
-            "Objects are pickled: take them from ranks alone that you trust as you trust your own program.",
+            "Objects are pickled: accept them only from ranks that you trust as you trust your own program.",
             ("`send_object_list` and `recv_object_list` move a list; `recv_object_list` returns the sender's rank."),
         ),
     ),

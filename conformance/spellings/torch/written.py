@@ -1,4 +1,4 @@
-"""``torch.distributed``'s collectives: None or a work comes back, and what is given as output is written."""
+"""``torch.distributed``'s collectives: they return None or a work, and write their outputs."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ _BOTH_WAYS = (
 
 
 def _by_group_rank(spelling: Spelling, name: str) -> Spelling:
-    """The root is said as a rank in the group."""
+    """Return the same spelling with the root as a rank in the group."""
     takes = {f"group_{name}" if old == name else old: role for old, role in spelling.takes.items()}
     return replace(spelling, form=f"group_{name}", takes=takes | {f"group_{name}": "root in the group"}, refused=())
 
@@ -249,7 +249,7 @@ _BARRIER = Barrier(
     example="""\
 dist.barrier()
 """,
-    notes=("`monitored_barrier` tells who did not come.",),
+    notes=("`monitored_barrier` reports the ranks that did not come.",),
 )
 WRITTEN: tuple[Binding, ...] = (
     *_BOTH_WAYS,

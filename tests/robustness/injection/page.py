@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from collshim.conformance.faults.page import INJECTED, merged
+from collshim.conformance.faults.page import INJECTED, merge
 from collshim.conformance.reporting.markdown import table
 from tests.robustness.injection.classes import CLASSES
 from tests.robustness.injection.results import Result
@@ -94,4 +94,4 @@ def _miss(result: Result) -> str:
 def write(path: Path, found: Sequence[Result], command: str) -> None:
     """Put the section in its place on the page."""
     before = path.read_text(encoding="utf-8").partition(INJECTED)[0].rstrip("\n")
-    path.write_text(merged(f"{before}\n", section(found, command)), encoding="utf-8")
+    path.write_text(merge(f"{before}\n", section(found, command)), encoding="utf-8")

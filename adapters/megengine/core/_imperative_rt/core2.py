@@ -1,4 +1,4 @@
-"""What programs import of MegEngine's runtime (``megengine.core._imperative_rt.core2``): waiting, and switches."""
+"""Names that programs import from MegEngine's runtime (``megengine.core._imperative_rt.core2``): waits, switches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _options: dict[str, Any] = {}
 
 
 def sync() -> None:
-    """Return once what was computed is there; on the CPU it is already."""
+    """Wait until computations have finished; on the CPU they have."""
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
 
@@ -25,16 +25,16 @@ full_sync = sync
 
 
 def close() -> None:
-    """Nothing is to be closed."""
+    """Do nothing, because there is nothing to close."""
 
 
 def get_option(key: str) -> Any:
-    """What ``set_option`` was given; 0 before."""
+    """Return the value passed to ``set_option``, or 0."""
     return _options.get(key, 0)
 
 
 def set_option(key: str, value: Any) -> None:
-    """Keep a switch, which changes nothing here."""
+    """Keep a switch, which has no effect here."""
     _options[key] = value
 
 

@@ -34,7 +34,7 @@ class Grad:
         return self
 
     def __call__(self, ys: Any, dys: Any) -> None:
-        """Differentiate; every rank that took part in a collective calls, with empty lists where it has no output."""
+        """Differentiate; every rank that took part in a collective calls, with empty lists if it has no output."""
         self._manager.backward(ys, dys)
 
     def __enter__(self) -> Grad:

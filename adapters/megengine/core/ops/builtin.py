@@ -1,4 +1,4 @@
-"""Descriptions of operations by their names, equal where their settings are (``megengine.core.ops.builtin``)."""
+"""Descriptions of operations by name; they are equal if their settings are (``megengine.core.ops.builtin``)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class CollectiveComm(_Described):
 
 
 class ParamPackConcat(_Described):
-    """What ``distributed.helper.param_pack_concat`` does."""
+    """The operation of ``distributed.helper.param_pack_concat``."""
 
 
 class ParamPackSplit(_Described):
-    """What ``distributed.helper.param_pack_split`` does."""
+    """The operation of ``distributed.helper.param_pack_split``."""
 
 
 __getattr__ = saying(__name__, "the names in its __all__")

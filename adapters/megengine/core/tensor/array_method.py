@@ -1,4 +1,4 @@
-"""What tensors compute of themselves, on the values that they hold: reductions, forms, elements."""
+"""Operations on the values of a single tensor: reductions, shapes, elements."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from collshim.megengine.core.tensor.values import Value, Valued, axes_of, floati
 
 
 def sum(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
-    """Sum over axes, all by default, in the dtype of ``inp``; of booleans in int32."""
+    """Return the sum over axes, all by default, in the dtype of ``inp``; booleans are summed in int32."""
     dtype = torch.int32 if inp.dtype is torch.bool else inp.dtype
     return torch.sum(inp, axes_of(inp, axis), keepdim=keepdims, dtype=dtype) if inp.dim() else inp.to(dtype)
 
 
 def mean(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
-    """Mean over axes, all by default, in float32."""
+    """Return the mean over axes, all by default, in float32."""
     return _single(inp).mean(axes_of(inp, axis), keepdim=keepdims) if inp.dim() else _single(inp)
 
 
 def prod(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
-    """Product over axes, all by default, in the dtype of ``inp``; of booleans in int32."""
+    """Return the product over axes, all by default, in the dtype of ``inp``; booleans are multiplied in int32."""
     result = inp.to(torch.int32) if inp.dtype is torch.bool else inp
     for number in sorted(axes_of(inp, axis), reverse=True):
         result = torch.prod(result, number, keepdim=keepdims, dtype=result.dtype)
@@ -32,22 +32,22 @@ def prod(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
 
 
 def max(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
-    """Greatest over axes, all by default."""
+    """Return the greatest element over axes, all by default."""
     return torch.amax(inp, axes_of(inp, axis), keepdim=keepdims) if inp.dim() else inp
 
 
 def min(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
-    """Least over axes, all by default."""
+    """Return the least element over axes, all by default."""
     return torch.amin(inp, axes_of(inp, axis), keepdim=keepdims) if inp.dim() else inp
 
 
 def var(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
-    """Variance over axes, all by default, by the number of elements, in float32."""
+    """Return the variance over axes, all by default, divided by the number of elements, in float32."""
     return torch.var(_single(inp), axes_of(inp, axis), correction=0, keepdim=keepdims)
 
 
 def std(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
-    """Standard deviation over axes, all by default, by the number of elements, in float32."""
+    """Return the standard deviation over axes, all by default, by the number of elements, in float32."""
     return torch.std(_single(inp), axes_of(inp, axis), correction=0, keepdim=keepdims)
 
 
@@ -56,27 +56,27 @@ def _single(inp: Value) -> Value:
 
 
 def round(x: Value) -> Value:
-    """The nearest whole numbers, of halves the one farther from 0."""
+    """Round to the nearest whole numbers, halves away from 0."""
     return torch.trunc(x + torch.copysign(torch.full_like(x, 0.5), x)) if x.is_floating_point() else x
 
 
 def mod(x: Value, y: Value) -> Value:
-    """What is left of a division, with the sign of ``y`` for integers and of ``x`` for floats."""
+    """Return the remainder of a division, with the sign of ``y`` for integers and of ``x`` for floats."""
     return torch.fmod(x, y) if x.is_floating_point() else torch.remainder(x, y)
 
 
 def reshape(inp: Value, target_shape: Any) -> Value:
-    """The elements in another shape, of which one length may be -1; RuntimeError where they do not fit."""
+    """Reshape; one length may be -1. RuntimeError if the elements do not fit."""
     return inp.reshape(ints(target_shape))
 
 
 def flatten(inp: Value, start_axis: int = 0, end_axis: int = -1) -> Value:
-    """The axes from one to another as one."""
+    """Merge the axes from one to another into one."""
     return inp.flatten(start_axis, end_axis)
 
 
 def transpose(inp: Value, pattern: Any) -> Value:
-    """The axes in the order of ``pattern``, where ``"x"`` is a new one of length 1."""
+    """Permute the axes into the order of ``pattern``, in which ``"x"`` is a new axis of length 1."""
     pattern = list(pattern)
     order = [int(number) for number in pattern if number != "x"]
     result = inp.permute(order)
@@ -86,25 +86,25 @@ def transpose(inp: Value, pattern: Any) -> Value:
 
 
 def broadcast_to(inp: Value, shape: Any) -> Value:
-    """The elements repeated along new axes and those of length 1."""
+    """Repeat the elements along new axes and those of length 1."""
     return inp.expand(ints(shape))
 
 
 def matmul(inp1: Any, inp2: Any) -> Value:
-    """Matrix product, of batches too; AssertionError for 0-d."""
+    """Return the matrix product, also of batches; AssertionError for 0-d."""
     if inp1.dim() == 0 or inp2.dim() == 0:
         raise also(ArgumentValueError, AssertionError)("matmul: an input is 0-d, should have one axis at least")
     return torch.matmul(inp1, inp2)
 
 
 def get_item(inp: Value, index: Any) -> Value:
-    """The elements that an index names, with steps backwards too."""
+    """Return the elements that an index selects; steps may be negative."""
     value, found = _forwards(inp, _plain(index))
     return value[found]
 
 
 def set_item(inp: Value, index: Any, new: Any) -> Value:
-    """``inp`` with other elements where an index names them; a tensor of its own."""
+    """Return a copy of ``inp`` with new elements at the places that an index selects."""
     result = inp.clone()
     source = new if isinstance(new, bool | int | float) else value_of(new).to(inp.dtype)
     plain = _plain(index)
@@ -137,7 +137,7 @@ def _is_backwards(index: Any) -> bool:
 
 
 def _forwards(inp: Value, index: Any) -> tuple[Value, Any]:
-    """The same elements by an index without steps backwards, which torch knows none of."""
+    """Replace negative steps, which torch does not support, and select the same elements."""
     if not _is_backwards(index):
         return inp, index
     parts: list[Any] = list(index) if isinstance(index, tuple) else [index]
@@ -153,7 +153,7 @@ def _forwards(inp: Value, index: Any) -> tuple[Value, Any]:
 
 
 def _axes_taken(part: Any) -> int:
-    """How many axes a part of an index stands for; the Ellipsis for those that are left."""
+    """Return the number of axes that a part of an index selects from; 0 for the Ellipsis, which takes the rest."""
     if part is None or part is Ellipsis:
         return 0
     return part.dim() if _is_mask(part) else 1
@@ -171,7 +171,7 @@ def _total(numbers: list[int]) -> int:
 
 
 def only_element(inp: Value) -> Any:
-    """The Python number of a tensor with one element; AssertionError where it has another number of them."""
+    """Return the Python number of a tensor with one element; AssertionError for any other number of elements."""
     if inp.numel() != 1:
         raise also(ArgumentTypeError, AssertionError)(
             f"a tensor of shape {tuple(inp.shape)} has {inp.numel()} elements, should have one to be a number"

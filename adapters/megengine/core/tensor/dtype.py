@@ -1,4 +1,4 @@
-"""MegEngine's dtypes: NumPy's outside, torch's inside, and what becomes of two that meet.
+"""MegEngine's dtypes: NumPy's outside, torch's inside, and the promotion of two dtypes.
 
 Sources: MegEngine 1.13.0, ``megengine.core.tensor.dtype``; promotion as observed there.
 """
@@ -25,10 +25,10 @@ _UNSIGNED = (torch.uint8, torch.uint16)
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:
-    """Torch's counterpart of a dtype that MegEngine has.
+    """Return torch's counterpart of a dtype that MegEngine has.
 
     Raises:
-        RuntimeError: one that it has not, float64 and int64 among them; also TypeError.
+        RuntimeError: a dtype that MegEngine does not have, such as float64 and int64; also TypeError.
     """
     if isinstance(dtype, torch.dtype):
         found: torch.dtype | None = dtype if dtype in _TO_NUMPY or dtype is torch.bfloat16 else None
@@ -44,7 +44,7 @@ def torch_dtype(dtype: Any) -> torch.dtype:
 
 
 def numpy_dtype(dtype: torch.dtype) -> Any:
-    """NumPy's counterpart of a dtype of torch's."""
+    """Return NumPy's counterpart of a torch dtype."""
     if dtype is torch.bfloat16:
         import ml_dtypes
 
@@ -53,16 +53,16 @@ def numpy_dtype(dtype: torch.dtype) -> Any:
 
 
 def narrowed(value: torch.Tensor) -> torch.Tensor:
-    """A value in a dtype of MegEngine's: 32 bits of 64."""
+    """Convert a value to a dtype of MegEngine's: 64 bits become 32."""
     narrower = _NARROWER.get(value.dtype)
     return value if narrower is None else value.to(narrower)
 
 
 def promoted(dtypes: Sequence[torch.dtype], weak: Sequence[type]) -> torch.dtype:
-    """The dtype that arithmetic between tensors of these dtypes, and Python numbers of these types, is done in.
+    """Return the dtype for arithmetic between tensors of these dtypes and Python numbers of these types.
 
-    float32 where a float meets anything else than its own dtype, or a boolean anything else; of integers the longer;
-    a Python float makes integers float32, and no other number changes a dtype.
+    It is float32 if a float meets another dtype, or a boolean any other dtype. Of two integer dtypes it is the longer.
+    A Python float turns integers into float32; no other number changes a dtype.
 
     Raises:
         RuntimeError: signed and unsigned integers.
@@ -89,16 +89,16 @@ def promoted(dtypes: Sequence[torch.dtype], weak: Sequence[type]) -> torch.dtype
 
 
 def is_dtype_equal(dt1: Any, dt2: Any) -> bool:
-    """Whether two dtypes are one."""
+    """Check whether two dtypes are equal."""
     return torch_dtype(dt1) is torch_dtype(dt2)
 
 
 def is_differentible_dtype(dtype: Any) -> bool:
-    """Whether tensors of a dtype have gradients; the name is MegEngine's."""
+    """Check whether tensors of a dtype have gradients; the name is MegEngine's."""
     found = torch_dtype(dtype)
     return found.is_floating_point or found.is_complex
 
 
 def is_quantize(dtype: Any) -> bool:
-    """Whether a dtype is one of quantized numbers; there are none here."""
+    """Return False: quantized dtypes do not exist here."""
     return False

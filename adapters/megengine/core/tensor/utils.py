@@ -1,4 +1,4 @@
-"""Conversions of what operations are given (``megengine.core.tensor.utils``)."""
+"""Conversions of operations' arguments (``megengine.core.tensor.utils``)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _switches = {"convert inputs": True}
 
 
 def isscalar(x: Any) -> bool:
-    """Whether this is a number, or a tensor without axes."""
+    """Check for a number, or a tensor without axes."""
     return x.ndim == 0 if isinstance(x, Tensor | np.ndarray) else bool(np.isscalar(x))
 
 
 def make_shape_tuple(shape: Any) -> tuple[int, ...]:
-    """The lengths of a number, a list or a tensor, as a tuple of ints."""
+    """Return the lengths in a number, a list or a tensor as a tuple of ints."""
     return ints(shape)
 
 
 def astensor1d(x: Any, *reference: Any, dtype: Any = None, device: str | None = None) -> Tensor:
-    """A tensor of numbers, or of a list of numbers and tensors; a tensor as it is."""
+    """Convert numbers, or a list of numbers and tensors, to a tensor; a tensor is returned unchanged."""
     if isinstance(x, Tensor):
         return x
     place = device or next((other.device for other in reference if isinstance(other, Tensor)), None)
@@ -33,16 +33,16 @@ def astensor1d(x: Any, *reference: Any, dtype: Any = None, device: str | None = 
 
 
 def result_type(*args: Any) -> np.dtype[Any]:
-    """NumPy's rule for the dtypes of tensors, or for dtypes."""
+    """Apply NumPy's promotion rule to the dtypes of tensors, or to dtypes."""
     return np.result_type(*(arg.dtype if isinstance(arg, Tensor) else arg for arg in args))
 
 
 def get_convert_inputs() -> bool:
-    """What ``set_convert_inputs`` was given; inputs are converted all the same."""
+    """Return the value passed to ``set_convert_inputs``; inputs are converted in any case."""
     return _switches["convert inputs"]
 
 
 def set_convert_inputs(flag: bool) -> bool:
-    """Keep the switch; what it was before."""
+    """Keep the switch and return its old value."""
     earlier, _switches["convert inputs"] = _switches["convert inputs"], flag
     return earlier

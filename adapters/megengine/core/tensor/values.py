@@ -1,4 +1,4 @@
-"""What MegEngine's tensors hold, and what else an operation takes: torch tensors that nothing writes to in place."""
+"""The values of MegEngine's tensors and of other operands: torch tensors that are never written in place."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Value: TypeAlias = torch.Tensor
 
 
 class Valued:
-    """What holds a value, which another one may replace."""
+    """An object that holds a value, which can be replaced."""
 
     _value: Value
     _device: str
 
 
 def value_of(array: Any) -> Value:
-    """The value that something holds or is: a tensor of MegEngine's or torch's, an array, a number, a list of those.
+    """Return the value of an operand: a tensor of MegEngine's or torch's, an array, a number, or a list of those.
 
     Raises:
-        TypeError: None.
+        TypeError: the operand is None, or not made of numbers.
     """
     if isinstance(array, Valued):
         return array._value
@@ -50,7 +50,7 @@ def _from_numpy(array: np.ndarray[Any, Any]) -> Value:
 
 
 def operands(*arrays: Any, floats: bool = False) -> list[Value]:
-    """Values in one dtype, that of arithmetic between them, on one device; with ``floats`` integers become float32."""
+    """Convert values to the dtype of arithmetic between them and to one device; ``floats`` makes integers float32."""
     places = [_number(array) if _is_number(array) else value_of(array) for array in arrays]
     tensors = [place for place in places if isinstance(place, torch.Tensor)]
     weak = [float if isinstance(place, float) else int for place in places if not isinstance(place, torch.Tensor)]
@@ -73,12 +73,12 @@ def _number(array: Any) -> Any:
 
 
 def floating(value: Value) -> Value:
-    """Integers as float32."""
+    """Convert integers to float32."""
     return value if value.is_floating_point() or value.is_complex() else value.to(torch.float32)
 
 
 def ints(numbers: Any) -> tuple[int, ...]:
-    """Integers of a number, a list of numbers or tensors, an array, or a tensor."""
+    """Return the integers in a number, a list of numbers or tensors, an array, or a tensor."""
     if isinstance(numbers, Valued):
         numbers = numbers._value.tolist()
     elif isinstance(numbers, torch.Tensor | np.ndarray):
@@ -87,10 +87,10 @@ def ints(numbers: Any) -> tuple[int, ...]:
 
 
 def axes_of(value: Value, axis: Any) -> tuple[int, ...]:
-    """The axes that an argument names, counted from 0; all for None.
+    """Return the axes that an argument names, counted from 0; all for None.
 
     Raises:
-        AssertionError: there is no such axis, or one is named twice.
+        AssertionError: an axis does not exist, or is named twice.
     """
     if axis is None:
         return tuple(range(value.dim()))
@@ -103,6 +103,6 @@ def axes_of(value: Value, axis: Any) -> tuple[int, ...]:
 
 
 def require(holds: bool, text: str) -> None:
-    """AssertionError with this text where something does not hold."""
+    """Raise AssertionError with this text unless ``holds``."""
     if not holds:
         raise also(ArgumentValueError, AssertionError)(text)
