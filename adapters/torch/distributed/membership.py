@@ -64,7 +64,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         """The backend's name."""
         return self.backend
 
-    def leaves_by(self, leave: Callable[[], None]) -> None:
+    def set_leave(self, leave: Callable[[], None]) -> None:
         """What ``shutdown`` does."""
         self._leave = leave
 
@@ -113,10 +113,10 @@ class Membership:
     def add(self, group: G) -> G:
         """``group``, which this rank is in until it is shut down."""
         self.groups.add(group)
-        group.leaves_by(lambda: self._left(group))
+        group.set_leave(lambda: self._remove(group))
         return group
 
-    def known(self, group: Any) -> ProcessGroup | None:
+    def find(self, group: Any) -> ProcessGroup | None:
         """This rank's group that is meant by ``group``, one of torch's own included; None for no live group."""
         if isinstance(group, ProcessGroup) and group in self.groups:
             return group
@@ -133,7 +133,7 @@ class Membership:
         if process_group is not None:
             process_group.shutdown()
 
-    def _left(self, group: ProcessGroup) -> None:
+    def _remove(self, group: ProcessGroup) -> None:
         self.groups.discard(group)
         group.communicator.close()
 
@@ -155,7 +155,7 @@ def enter(membership: Membership | None) -> None:
         world.state[STATE] = membership
 
 
-def required() -> Membership:
+def require_membership() -> Membership:
     """This rank's membership; an error before ``init_process_group``."""
     state = membership()
     if state is None:
@@ -170,11 +170,11 @@ def group_of(group: Group) -> ProcessGroup | None:
     """The group that is meant; None where this rank is outside it."""
     if group is None:
         state = membership()
-        return required().default if state is None else state.default
+        return require_membership().default if state is None else state.default
     if isinstance(group, int) and group == NON_GROUP_MEMBER:
         return None
-    state = required()
-    process_group = state.known(group)
+    state = require_membership()
+    process_group = state.find(group)
     if process_group is None:
         refuse(ValueError, f"Group {group} is not registered, please create group with torch.distributed.new_group API")
     return process_group
@@ -182,10 +182,10 @@ def group_of(group: Group) -> ProcessGroup | None:
 
 def is_registered(membership: Membership, group: Any) -> bool:
     """Whether ``group`` is one of this rank's live groups, or of torch's own."""
-    return membership.known(group) is not None
+    return membership.find(group) is not None
 
 
-def outside(function: str) -> None:
+def warn_outside(function: str) -> None:
     """Warn that this rank is outside the group, so that ``function`` does nothing on it."""
     state = membership()
     rank = -1 if state is None else state.whole.rank()
@@ -204,7 +204,7 @@ def rank_in(group: ProcessGroup | None, global_rank: Any, group_rank: Any) -> An
     return group_rank if group_rank is not None else group_rank_of(group, global_rank)
 
 
-def no_member() -> NoReturn:
+def refuse_outside() -> NoReturn:
     """This rank is outside the group, where torch has an error for it and no warning."""
     refuse(ValueError, f"Invalid process group specified: this rank is outside it, {NON_GROUP_MEMBER}")
 

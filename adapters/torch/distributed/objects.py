@@ -15,13 +15,13 @@ from collshim.adapting.refusing import refuse
 from collshim.errors import ArgumentTypeError, CollshimError, MismatchError, also
 from collshim.settings import get as current_options
 from collshim.settings import options
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, refuse_outside, warn_outside
 from collshim.torch.distributed.point_to_point import refuse_self
-from collshim.torch.distributed.posting import Call, awaited
-from collshim.torch.distributed.weights import loaded, of_installed_torch, saved
+from collshim.torch.distributed.posting import Call, post_and_wait
+from collshim.torch.distributed.weights import load, match_installed_signature, save
 
 
-@of_installed_torch
+@match_installed_signature
 def all_gather_object(object_list: list[Any], obj: Any, group: Group = None, weights_only: bool = False) -> None:
     """Every rank's ``object_list[r]`` is a copy of rank r's ``obj``.
 
@@ -42,14 +42,16 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group = None, wei
     """
     process_group = group_of(group)
     if process_group is None:
-        outside("all_gather_object")
+        warn_outside("all_gather_object")
         return
-    given = saved(obj, weights_only)
-    copies = _awaited(process_group, "all_gather", lambda comm: comm.all_gather_object(given), weights_only).result()
-    _fill("all_gather_object: object_list", object_list, [loaded(copy, weights_only) for copy in copies])
+    given = save(obj, weights_only)
+    copies = _exchange(
+        process_group, "all_gather", lambda comm: comm.all_gather_object(given), weights_only
+    ).result()
+    _fill("all_gather_object: object_list", object_list, [load(copy, weights_only) for copy in copies])
 
 
-@of_installed_torch
+@match_installed_signature
 def gather_object(
     obj: Any,
     object_gather_list: list[Any] | None = None,
@@ -77,21 +79,23 @@ def gather_object(
     process_group = group_of(group)
     root = rank_in(process_group, 0 if dst is None and group_dst is None else dst, group_dst)
     if process_group is None:
-        outside("gather_object")
+        warn_outside("gather_object")
         return
     is_root = root == process_group.rank()
     if is_root and not object_gather_list:
         refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
     if object_gather_list and not is_root:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    given = saved(obj, weights_only)
-    copies = _awaited(process_group, "gather", lambda comm: comm.gather_object(given, root), weights_only).result()
+    given = save(obj, weights_only)
+    copies = _exchange(
+        process_group, "gather", lambda comm: comm.gather_object(given, root), weights_only
+    ).result()
     if is_root and object_gather_list is not None:
-        objects = [loaded(copy, weights_only) for copy in copies]
+        objects = [load(copy, weights_only) for copy in copies]
         _fill("gather_object: object_gather_list", object_gather_list, objects)
 
 
-@of_installed_torch
+@match_installed_signature
 def broadcast_object_list(
     object_list: list[Any],
     src: int | None = None,
@@ -120,15 +124,15 @@ def broadcast_object_list(
     process_group = group_of(group)
     root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
     if process_group is None:
-        outside("broadcast_object_list")
+        warn_outside("broadcast_object_list")
         return
-    given = [saved(one, weights_only) for one in object_list]
-    work = _awaited(process_group, "broadcast", lambda comm: comm.broadcast_object(given, root), weights_only)
+    given = [save(one, weights_only) for one in object_list]
+    work = _exchange(process_group, "broadcast", lambda comm: comm.broadcast_object(given, root), weights_only)
     if root != process_group.rank():
         _replace("broadcast_object_list", object_list, work.result(), weights_only)
 
 
-@of_installed_torch
+@match_installed_signature
 def scatter_object_list(
     scatter_object_output_list: list[Any],
     scatter_object_input_list: list[Any] | None = None,
@@ -158,7 +162,7 @@ def scatter_object_list(
     process_group = group_of(group)
     root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
     if process_group is None:
-        outside("scatter_object_list")
+        warn_outside("scatter_object_list")
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         refuse(ValueError, "Expected argument scatter_object_output_list to be a list of size at least 1.")
@@ -167,12 +171,12 @@ def scatter_object_list(
         objects = scatter_object_input_list
         if objects is None:
             refuse(ValueError, "source rank must provide non-None scatter_object_input_list")
-    given = [saved(one, True) for one in objects] if weights_only and objects is not None else objects
-    work = _awaited(process_group, "scatter", lambda comm: comm.scatter_object(given, root), weights_only)
-    scatter_object_output_list[0] = loaded(work.result(), weights_only)
+    given = [save(one, True) for one in objects] if weights_only and objects is not None else objects
+    work = _exchange(process_group, "scatter", lambda comm: comm.scatter_object(given, root), weights_only)
+    scatter_object_output_list[0] = load(work.result(), weights_only)
 
 
-@of_installed_torch
+@match_installed_signature
 def send_object_list(
     object_list: list[Any],
     dst: int | None = None,
@@ -199,14 +203,14 @@ def send_object_list(
     """
     process_group = group_of(group)
     if process_group is None:
-        no_member()
+        refuse_outside()
     destination = rank_in(process_group, dst, group_dst)
     refuse_self(process_group, destination, "destination")
-    given = [saved(one, weights_only) for one in object_list]
-    _awaited(process_group, "send", lambda comm: comm.send_object(given, destination), weights_only)
+    given = [save(one, weights_only) for one in object_list]
+    _exchange(process_group, "send", lambda comm: comm.send_object(given, destination), weights_only)
 
 
-@of_installed_torch
+@match_installed_signature
 def recv_object_list(
     object_list: list[Any],
     src: int | None = None,
@@ -236,21 +240,21 @@ def recv_object_list(
     """
     process_group = group_of(group)
     if process_group is None:
-        no_member()
+        refuse_outside()
     source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
     if source is not None:
         refuse_self(process_group, source, "source")
-    work = _awaited(process_group, "recv", lambda comm: comm.recv_object(source), weights_only)
+    work = _exchange(process_group, "recv", lambda comm: comm.recv_object(source), weights_only)
     _replace("recv_object_list", object_list, work.result(), weights_only)
     return process_group.communicator.ranks[work.source if work.source is not None else source or 0]
 
 
-def _awaited(process_group: ProcessGroup, title: str, call: Call, weights_only: bool) -> collshim.work.Work[Any]:
+def _exchange(process_group: ProcessGroup, title: str, call: Call, weights_only: bool) -> collshim.work.Work[Any]:
     """The complete call; what pickle refuses is an error of pickle's class too."""
     allowed = current_options().objects
     try:
         with options(objects="safe" if weights_only and allowed == "any" else allowed):
-            return awaited(process_group, title, call)
+            return post_and_wait(process_group, title, call)
     except ArgumentTypeError as error:
         if not isinstance(error.__cause__, Exception):
             raise
@@ -272,4 +276,4 @@ def _replace(function: str, objects: list[Any], copies: Any, weights_only: bool)
         length = len(copies) if isinstance(copies, list) else type(copies).__qualname__
         raise MismatchError(f"{function}: the list's length is {len(objects)}, the source's is {length}")
     for place, copy in enumerate(copies):  # of a dict too, which torch lets pass
-        objects[place] = loaded(copy, weights_only)
+        objects[place] = load(copy, weights_only)

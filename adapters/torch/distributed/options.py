@@ -15,7 +15,7 @@ from collshim.torch.distributed.arguments import warn
 _KINDS = ("ProcessGroupNCCL", "ProcessGroupXCCL", "ProcessGroupHCCL")
 
 
-def required_options(pg_options: Any, timeout: timedelta | None) -> None:
+def require_options(pg_options: Any, timeout: timedelta | None) -> None:
     """Refuse what are no options of NCCL, before anything is sent; None is for torch's defaults."""
     if pg_options is None:
         return

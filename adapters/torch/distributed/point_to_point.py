@@ -12,9 +12,9 @@ from collshim.arrays import Array
 from collshim.calls.collective import RECV, SEND
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import require_tensor
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, refuse_outside, warn_outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, repeated_message, started
+from collshim.torch.distributed.posting import UNKNOWN, repeat_message, start
 from collshim.torch.distributed.work import Work
 
 
@@ -36,13 +36,13 @@ def send(
             outside the group; no default group yet.
         RuntimeError: no such destination; the receiver expects something else, or did not come.
     """
-    work = repeated_message(group, SEND, tensor, (dst, group_dst), tag)
+    work = repeat_message(group, SEND, tensor, (dst, group_dst), tag)
     if work is not UNKNOWN:
         work.wait()
         return
     process_group = group_of(group)
     if process_group is None:
-        no_member()
+        refuse_outside()
     destination = rank_in(process_group, dst, group_dst)
     refuse_self(process_group, destination, "destination")
     require_tensor("tensor", tensor)
@@ -67,14 +67,14 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
         ValueError: a source given twice, or outside the group; no default group yet.
         RuntimeError: no such source; it sent something else, or nothing.
     """
-    work = UNKNOWN if src is None else repeated_message(group, RECV, tensor, (src, group_src), tag)
+    work = UNKNOWN if src is None else repeat_message(group, RECV, tensor, (src, group_src), tag)
     if src is not None and work is not UNKNOWN:
         work.wait()
         return src
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("irecv")  # the name that torch 2.13 warns with
+        warn_outside("irecv")  # the name that torch 2.13 warns with
         return -1
     source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
     work = _post_recv(process_group, tensor, source, tag)
@@ -102,14 +102,14 @@ def isend(
     Raises:
         TypeError, ValueError, RuntimeError: as ``send``; what goes wrong between the ranks, by ``wait``.
     """
-    work: Work | None = repeated_message(group, SEND, tensor, (dst, group_dst), tag)
+    work: Work | None = repeat_message(group, SEND, tensor, (dst, group_dst), tag)
     if work is not UNKNOWN:
         return work
     process_group = group_of(group)
     destination = rank_in(process_group, dst, group_dst)
     require_tensor("tensor", tensor)
     if process_group is None:
-        outside("isend")
+        warn_outside("isend")
         return None
     return _post_send(process_group, tensor, destination, tag)
 
@@ -130,25 +130,25 @@ def irecv(
     Raises:
         TypeError, ValueError, RuntimeError: as ``recv``; what goes wrong between the ranks, by ``wait``.
     """
-    work: Work | None = repeated_message(group, RECV, tensor, (src, group_src), tag)
+    work: Work | None = repeat_message(group, RECV, tensor, (src, group_src), tag)
     if work is not UNKNOWN:
         return work
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("irecv")
+        warn_outside("irecv")
         return None
     source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
     return _post_recv(process_group, tensor, source, tag)
 
 
 def _post_send(process_group: ProcessGroup, tensor: Array, destination: int, tag: int) -> Work:
-    return started(process_group, "send", collectives.send, (tensor, destination, tag), [tensor])
+    return start(process_group, "send", collectives.send, (tensor, destination, tag), [tensor])
 
 
 def _post_recv(process_group: ProcessGroup, tensor: Array, source: int | None, tag: int) -> Work:
     title = "recvAnySource" if source is None else "recv"
-    return started(process_group, title, collectives.recv, (tensor, source, tag), [tensor])
+    return start(process_group, title, collectives.recv, (tensor, source, tag), [tensor])
 
 
 def refuse_self(process_group: ProcessGroup, rank: int, what: str) -> None:

@@ -27,7 +27,7 @@ from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, DeadlineError, also
 from collshim.torch.distributed.arguments import NAMES
 from collshim.torch.distributed.membership import STATE, Group, Membership, ProcessGroup
-from collshim.torch.distributed.profiling import Event, begun
+from collshim.torch.distributed.profiling import Event, begin_event
 from collshim.torch.distributed.work import Work, complete, timed_out
 from collshim.work import COMPLETE
 from collshim.world import peek
@@ -47,7 +47,7 @@ _UNCOUNTED = {ALL_REDUCE, REDUCE, BROADCAST, SCATTER, ALL_TO_ALL}
 """Whose tensors gloo's C++ writes without autograd's knowledge: see ``forms.uncounted``."""
 
 
-def repeated(
+def repeat(
     group: Group,
     async_op: bool,
     outputs: Any,
@@ -84,7 +84,7 @@ def repeated(
     work = None
     if type(out) is Tensor and not (comm.checks if out.is_cpu else comm.checks_on_cuda):
         work = comm.recall(collective, array, out, op, root, not async_op)
-    if work is None and (work := _looked_at(comm, async_op, collective, array, out, op, root)) is None:
+    if work is None and (work := _repeat_prepared(comm, async_op, collective, array, out, op, root)) is None:
         return UNKNOWN
     process_group.posted += 1
     if async_op:
@@ -106,7 +106,7 @@ def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work
     return found
 
 
-def _looked_at(
+def _repeat_prepared(
     comm: Communicator, async_op: bool, collective: Collective, array: Any, out: Any, op: Any, root: Any
 ) -> collshim.work.Work[Any] | None:
     """``Communicator.repeat``, with the arrays as the engine takes them.
@@ -127,7 +127,7 @@ def _looked_at(
     return comm.repeat(collective, array, out, op, root, waits=not async_op)
 
 
-def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: tuple[Any, Any], tag: Any) -> Any:
+def repeat_message(group: Group, collective: Collective, tensor: Any, ranks: tuple[Any, Any], tag: Any) -> Any:
     """Post a send or recv like one that was validated before; its work, or UNKNOWN, and nothing posted.
 
     ``ranks`` are the other rank, as a global rank and as a rank in the group.
@@ -147,20 +147,20 @@ def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: t
     return Work(work, process_group.deadline, [tensor])
 
 
-def _gathered(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:
+def _arrange_gather(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:
     """The list is given on the root alone."""
     is_root = root == comm.rank
     return (tensor if bool(parts) == is_root else None), parts or None
 
 
-def _scattered(comm: Communicator, parts: Any, output: Any, op: Any, root: Any) -> tuple[Any, Any]:
+def _arrange_scatter(comm: Communicator, parts: Any, output: Any, op: Any, root: Any) -> tuple[Any, Any]:
     """The list is given on the root alone."""
     if bool(parts) != (root == comm.rank):
         return None, None
     return parts or output, output
 
 
-def _exchanged(comm: Communicator, array: Any, out: Any, splits: Any, root: Any) -> tuple[Any, Any]:
+def _arrange_all_to_all(comm: Communicator, array: Any, out: Any, splits: Any, root: Any) -> tuple[Any, Any]:
     """The engine takes pieces of length 1 for parts without that dimension, which ranks that compare them would see."""
     if not comm.checks or splits is not None or type(array) not in _ARRAYS or array.shape[:1] != (comm.size,):
         return array, out
@@ -170,7 +170,7 @@ def _exchanged(comm: Communicator, array: Any, out: Any, splits: Any, root: Any)
 
 
 _ARRAYS = (Tensor, np.ndarray)
-_ARRANGED = {GATHER: _gathered, SCATTER: _scattered, ALL_TO_ALL: _exchanged}
+_ARRANGED = {GATHER: _arrange_gather, SCATTER: _arrange_scatter, ALL_TO_ALL: _arrange_all_to_all}
 """What becomes of a call's arrays, which the engine takes otherwise than torch."""
 
 
@@ -202,7 +202,7 @@ def _root(group: ProcessGroup, global_rank: Any, group_rank: Any) -> Any:
     return ranks.index(global_rank) if global_rank in ranks else None
 
 
-def no_list(value: Any) -> Any:
+def unless_list(value: Any) -> Any:
     """What is no list; None for one."""
     return None if type(value) is list else value
 
@@ -214,7 +214,7 @@ def plain_list(value: Any) -> Any:
     return [] if value is None else None
 
 
-def posted(
+def post(
     group: ProcessGroup,
     async_op: bool,
     title: str,
@@ -229,22 +229,22 @@ def posted(
     ``title`` and ``inputs``, by default the outputs, are what a profiler sees; ``deadline`` is None for the group's.
     """
     if async_op:
-        return started(group, title, call, arguments, outputs, inputs, deadline)
-    if without_memory(outputs or inputs):
+        return start(group, title, call, arguments, outputs, inputs, deadline)
+    if lacks_memory(outputs or inputs):
         return None
-    work, event = _watched(group, title, call, arguments, outputs if inputs is None else inputs)
+    work, event = _post_watched(group, title, call, arguments, outputs if inputs is None else inputs)
     complete(work, group.deadline if deadline is None else deadline, event)
     return None
 
 
-def awaited(group: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
+def post_and_wait(group: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
     """Post a call and wait for it; its work, with the result."""
-    work, event = _watched(group, title, call, (), [])
+    work, event = _post_watched(group, title, call, (), [])
     complete(work, group.deadline, event)
     return work
 
 
-def started(
+def start(
     group: ProcessGroup,
     title: str,
     call: Call,
@@ -255,13 +255,13 @@ def started(
 ) -> Work:
     """Post a call; its work. See ``posted`` for the arguments."""
     limit = group.deadline if deadline is None else deadline
-    if without_memory(outputs or inputs):
+    if lacks_memory(outputs or inputs):
         return Work(collshim.work.CompletedWork(None), limit, outputs)
-    work, event = _watched(group, title, call, arguments, outputs if inputs is None else inputs)
+    work, event = _post_watched(group, title, call, arguments, outputs if inputs is None else inputs)
     return Work(work, limit, outputs, event)
 
 
-def accepted(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:
+def submit(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:
     """Post a call; what the engine refuses on this rank is a RuntimeError too, as what gloo refuses."""
     group.posted += 1
     try:
@@ -274,7 +274,7 @@ def accepted(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:
         raise kind(*error.args) from error.__cause__
 
 
-def without_memory(arrays: Sequence[Any] | None) -> bool:
+def lacks_memory(arrays: Sequence[Any] | None) -> bool:
     """Whether these are tensors on meta, or fake ones: there is nothing to move, so torch does nothing and succeeds."""
     first = arrays[0] if arrays else None
     if type(first) is torch.Tensor:
@@ -282,15 +282,15 @@ def without_memory(arrays: Sequence[Any] | None) -> bool:
     return isinstance(first, torch.Tensor) and (first.is_meta or isinstance(first, FakeTensor))
 
 
-def _watched(
+def _post_watched(
     group: ProcessGroup, title: str, call: Call, arguments: tuple[Any, ...], inputs: Sequence[Any]
 ) -> tuple[collshim.work.Work[Any], Event | None]:
     """Post a call, and the event that a profiler sees of it, where one runs."""
-    event = begun(group.backend, title, inputs)
+    event = begin_event(group.backend, title, inputs)
     if event is None:
-        return accepted(group, call, *arguments), None
+        return submit(group, call, *arguments), None
     try:
-        return event.around(lambda: accepted(group, call, *arguments)), event
+        return event.around(lambda: submit(group, call, *arguments)), event
     except Exception:
         event.end()
         raise

@@ -23,7 +23,7 @@ class Event:
     """A call that a profiler watches."""
 
     def __init__(self, backend: str, title: str, tensors: list[torch.Tensor]) -> None:
-        event = _C._profiler._RecordFunctionFast(_titled(backend, title, tensors), tensors)
+        event = _C._profiler._RecordFunctionFast(_title(backend, title, tensors), tensors)
         event.__enter__()
         self._held = [event]  # alone: it has to be freed on the thread that ends it, or freeing it ends it once more
 
@@ -46,14 +46,14 @@ class Event:
         self._held.pop().__exit__(None, None, None)
 
 
-def begun(backend: str, title: str, arrays: Sequence[Any]) -> Event | None:
+def begin_event(backend: str, title: str, arrays: Sequence[Any]) -> Event | None:
     """Begin an event; None where no profiler runs."""
     if not profiler._is_profiler_enabled:
         return None
     return Event(backend, title, [_as_gloo_sees(array) for array in arrays])
 
 
-def _titled(backend: str, title: str, tensors: Sequence[torch.Tensor]) -> str:
+def _title(backend: str, title: str, tensors: Sequence[torch.Tensor]) -> str:
     override = getattr(_C._distributed_c10d, "_get_comm_profiling_name", str)()  # from torch 2.13 on
     if override:
         return str(override)

@@ -16,15 +16,15 @@ from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import (
     reduction,
     reduction_of,
-    renamed,
     require_list,
     require_tensor,
     same_dtype,
+    warn_renamed,
 )
-from collshim.torch.distributed.coalescing import posted_or_held
-from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.coalescing import post_or_hold
+from collshim.torch.distributed.membership import Group, group_of, rank_in, warn_outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, no_list, plain_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, plain_list, post, repeat, unless_list
 from collshim.torch.distributed.sparse import is_sparse, sum_sparse
 from collshim.torch.distributed.work import Work
 
@@ -53,18 +53,18 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     >>> tensor  # on both  # doctest: +SKIP
     tensor([4, 6])
     """
-    result: Work | None = repeated(group, async_op, tensor, ALL_REDUCE, tensor, tensor, op)
+    result: Work | None = repeat(group, async_op, tensor, ALL_REDUCE, tensor, tensor, op)
     if result is not UNKNOWN:
         return result
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("all_reduce")
+        warn_outside("all_reduce")
         return None
     if is_sparse(tensor):
-        return posted(process_group, async_op, "sparse_all_reduce", sum_sparse, (tensor, reduction(op)), [tensor])
+        return post(process_group, async_op, "sparse_all_reduce", sum_sparse, (tensor, reduction(op)), [tensor])
     arguments = (tensor, reduction_of(op, tensor))
-    return posted_or_held(process_group, async_op, "all_reduce", collectives.all_reduce, arguments, tensor, tensor)
+    return post_or_hold(process_group, async_op, "all_reduce", collectives.all_reduce, arguments, tensor, tensor)
 
 
 @overridable("tensor")
@@ -93,16 +93,16 @@ def reduce(
     Raises:
         TypeError, ValueError, RuntimeError: as ``all_reduce``; a destination given twice or not at all.
     """
-    result: Work | None = repeated(group, async_op, tensor, REDUCE, tensor, tensor, op, (dst, group_dst))
+    result: Work | None = repeat(group, async_op, tensor, REDUCE, tensor, tensor, op, (dst, group_dst))
     if result is not UNKNOWN:
         return result
     process_group = group_of(group)
     root = rank_in(process_group, dst, group_dst)
     require_tensor("tensor", tensor)
     if process_group is None:
-        outside("reduce")
+        warn_outside("reduce")
         return None
-    return posted(process_group, async_op, "reduce", collectives.reduce, (tensor, root, reduction(op)), [tensor])
+    return post(process_group, async_op, "reduce", collectives.reduce, (tensor, root, reduction(op)), [tensor])
 
 
 @overridable("output")
@@ -127,7 +127,7 @@ def reduce_scatter(
         ValueError: dtypes differ; no default group yet.
         RuntimeError: the list's length or the output's shape does not fit; the ranks disagree or one is missing.
     """
-    result: Work | None = repeated(group, async_op, output, REDUCE_SCATTER, plain_list(input_list), output, op)
+    result: Work | None = repeat(group, async_op, output, REDUCE_SCATTER, plain_list(input_list), output, op)
     if result is not UNKNOWN:
         return result
     require_tensor("output", output)
@@ -135,12 +135,10 @@ def reduce_scatter(
     same_dtype(output, input_list)
     process_group = group_of(group)
     if process_group is None:
-        outside("reduce_scatter")
+        warn_outside("reduce_scatter")
         return None
     arguments = (output, input_list, reduction(op))
-    return posted(
-        process_group, async_op, "reduce_scatter", collectives.reduce_scatter, arguments, [output], input_list
-    )
+    return post(process_group, async_op, "reduce_scatter", collectives.reduce_scatter, arguments, [output], input_list)
 
 
 @overridable("input")
@@ -165,24 +163,24 @@ def reduce_scatter_single(
         ValueError: no default group yet.
         RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
     """
-    result: Work | None = repeated(group, async_op, output, REDUCE_SCATTER, no_list(input), output, op)
+    result: Work | None = repeat(group, async_op, output, REDUCE_SCATTER, unless_list(input), output, op)
     if result is not UNKNOWN:
         return result
     require_tensor("output", output)
     require_tensor("input", input)
     process_group = group_of(group)
     if process_group is None:
-        outside("reduce_scatter_single")
+        warn_outside("reduce_scatter_single")
         return None
     call, arguments = collectives.reduce_scatter_single, (output, input, reduction(op))
-    return posted_or_held(process_group, async_op, "reduce_scatter_single", call, arguments, output, input)
+    return post_or_hold(process_group, async_op, "reduce_scatter_single", call, arguments, output, input)
 
 
 def reduce_scatter_tensor(
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """``reduce_scatter_single`` under its name until torch 2.12, with torch 2.13's FutureWarning."""
-    renamed("reduce_scatter_tensor", "reduce_scatter_single")
+    warn_renamed("reduce_scatter_tensor", "reduce_scatter_single")
     return reduce_scatter_single(output, input, op, group, async_op)
 
 
@@ -190,5 +188,5 @@ def _reduce_scatter_base(  # pyright: ignore[reportUnusedFunction]
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """``reduce_scatter_single`` under its first name, with torch 2.13's FutureWarning."""
-    renamed("_reduce_scatter_base", "reduce_scatter_single")
+    warn_renamed("_reduce_scatter_base", "reduce_scatter_single")
     return reduce_scatter_single(output, input, op, group, async_op)

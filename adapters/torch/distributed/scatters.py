@@ -7,9 +7,9 @@ from collshim.arrays import Array
 from collshim.calls.collective import BROADCAST, SCATTER
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import list_or_nothing, require_tensor, same_dtype
-from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.membership import Group, group_of, rank_in, warn_outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, plain_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, plain_list, post, repeat
 from collshim.torch.distributed.work import Work
 
 
@@ -38,16 +38,16 @@ def broadcast(
         ValueError: a source given twice or not at all, or outside the group; no default group yet.
         RuntimeError: no such source; the ranks disagree or one is missing.
     """
-    result: Work | None = repeated(group, async_op, tensor, BROADCAST, tensor, tensor, None, (src, group_src))
+    result: Work | None = repeat(group, async_op, tensor, BROADCAST, tensor, tensor, None, (src, group_src))
     if result is not UNKNOWN:
         return result
     process_group = group_of(group)
     root = rank_in(process_group, src, group_src)
     require_tensor("tensor", tensor)
     if process_group is None:
-        outside("broadcast")
+        warn_outside("broadcast")
         return None
-    return posted(process_group, async_op, "broadcast", collectives.broadcast, (tensor, root), [tensor])
+    return post(process_group, async_op, "broadcast", collectives.broadcast, (tensor, root), [tensor])
 
 
 @overridable("tensor")
@@ -78,7 +78,7 @@ def scatter(
         RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
     """
     ranks = (0 if src is None and group_src is None else src, group_src)
-    result: Work | None = repeated(group, async_op, tensor, SCATTER, plain_list(scatter_list), tensor, None, ranks)
+    result: Work | None = repeat(group, async_op, tensor, SCATTER, plain_list(scatter_list), tensor, None, ranks)
     if result is not UNKNOWN:
         return result
     require_tensor("tensor", tensor)
@@ -86,7 +86,7 @@ def scatter(
     process_group = group_of(group)
     root = rank_in(process_group, *ranks)
     if process_group is None:
-        outside("scatter")
+        warn_outside("scatter")
         return None
     is_root = root == process_group.rank()
     if is_root and not parts:
@@ -94,4 +94,4 @@ def scatter(
     if parts and not is_root:
         refuse(ValueError, "Argument ``scatter_list`` must NOT be specified on non-source ranks.")
     arguments = (output, parts, root)
-    return posted(process_group, async_op, "scatter", collectives.scatter, arguments, [tensor], scatter_list or [])
+    return post(process_group, async_op, "scatter", collectives.scatter, arguments, [tensor], scatter_list or [])

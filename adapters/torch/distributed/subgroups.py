@@ -11,9 +11,15 @@ import torch
 from collshim.adapting.refusing import refuse
 from collshim.torch.distributed.arguments import seconds
 from collshim.torch.distributed.backends import device_backends
-from collshim.torch.distributed.groups import get_process_group_ranks, get_rank, get_world_size, new_group, registered
+from collshim.torch.distributed.groups import (
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    new_group,
+    register_group,
+)
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of
-from collshim.torch.distributed.options import give_options, required_options
+from collshim.torch.distributed.options import give_options, require_options
 
 
 def new_subgroups(
@@ -116,21 +122,21 @@ def split_group(
         TypeError: ``timeout`` is no timedelta.
         AssertionError: ``pg_options`` of another class.
     """
-    required_options(pg_options, timeout)
+    require_options(pg_options, timeout)
     if not split_ranks:
         refuse(ValueError, "split_ranks cannot be None or empty")
     parent = group_of(parent_pg)
     if parent is None:
         refuse(ValueError, f"Group {parent_pg} is not registered: this rank is not part of the parent group")
     _require_parts(split_ranks, parent.size())
-    name = parent.backend if backend is None else _kept(parent.backend, backend)
+    name = parent.backend if backend is None else _select_backends(parent.backend, backend)
     deadline = parent.deadline if timeout is None else seconds(timeout)
     part = next((sorted(ranks) for ranks in split_ranks if parent.rank() in ranks), None)
     communicator = None if part is None else parent.communicator.subgroup(part)
     if communicator is None:
         return None
     give_options(communicator, parent.communicator.nccl_options if pg_options is None else pg_options)
-    return registered(communicator, name, group_desc or f"{parent.group_desc}:split", deadline)
+    return register_group(communicator, name, group_desc or f"{parent.group_desc}:split", deadline)
 
 
 def _require_apart(parts: Sequence[Sequence[int]]) -> None:
@@ -156,7 +162,7 @@ def _require_parts(parts: list[list[int]], size: int) -> None:
     _require_apart(parts)
 
 
-def _kept(parent: str, backend: str) -> str:
+def _select_backends(parent: str, backend: str) -> str:
     """The parent's backends that ``backend`` names, each with its device."""
     parent_backends = device_backends(parent)
     for device, name in device_backends(backend).items():

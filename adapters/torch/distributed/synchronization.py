@@ -14,8 +14,8 @@ from collshim.communicator import Communicator
 from collshim.errors import CommunicationError, DeadlineError
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import seconds, warn
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
-from collshim.torch.distributed.posting import posted
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, warn_outside
+from collshim.torch.distributed.posting import post
 from collshim.torch.distributed.work import Work
 
 _TAG = 2**29
@@ -49,10 +49,10 @@ def barrier(
     """
     process_group = group_of(group)
     if process_group is None:
-        outside("barrier")
+        warn_outside("barrier")
         return None
     limit = seconds(timeout)
-    return posted(process_group, async_op, "barrier", collectives.barrier, (), [], deadline=limit)
+    return post(process_group, async_op, "barrier", collectives.barrier, (), [], deadline=limit)
 
 
 def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
@@ -77,7 +77,7 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
     """
     process_group = group_of(group)
     if process_group is None:
-        outside("monitored_barrier")
+        warn_outside("monitored_barrier")
         return
     if isinstance(timeout, float):
         text = "Please specify timeout arg as a timedelta. Converting current value of "

@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MARK = b"collshim weights_only\n"
 
 
-def saved(value: Any, weights_only: bool) -> Any:
+def save(value: Any, weights_only: bool) -> Any:
     """What is sent of an object.
 
     Raises:
@@ -38,7 +38,7 @@ def saved(value: Any, weights_only: bool) -> Any:
     return buffer.getvalue()
 
 
-def loaded(copy: Any, weights_only: bool) -> Any:
+def load(copy: Any, weights_only: bool) -> Any:
     """The object, of what was received.
 
     Raises:
@@ -56,7 +56,7 @@ def loaded(copy: Any, weights_only: bool) -> Any:
         raise also(CollshimError, type(error))(*error.args) from error
 
 
-def of_installed_torch(function: F) -> F:
+def match_installed_signature(function: F) -> F:
     """The function, with the signature of its namesake in the installed torch."""
     signature = inspect.signature(function)
     theirs = inspect.signature(getattr(torch.distributed, function.__name__)).parameters

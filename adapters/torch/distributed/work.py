@@ -31,7 +31,7 @@ _LAST_WAIT = 5.0
 """Seconds that a process which ends waits for each future that nobody waited for."""
 
 _completing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
-_awaited: set[Work] = set()
+_unwaited: set[Work] = set()
 _FORGETS = not hasattr(torch.distributed, "all_gather_single")  # torch before 2.13; seen in 2.6
 
 
@@ -137,10 +137,10 @@ class Work(torch.distributed.Work):
 
     _source_rank = source_rank
 
-    def kept(self) -> Work:
+    def keep(self) -> Work:
         """This work, which C++ is given: what Python forgets cannot be waited for in older torch."""
         if _FORGETS:
-            _awaited.add(self)
+            _unwaited.add(self)
         return self
 
     def _results(self) -> list[Any]:
@@ -150,7 +150,7 @@ class Work(torch.distributed.Work):
 
     def _finish(self, limit: float | None) -> None:
         if _FORGETS:
-            _awaited.discard(self)
+            _unwaited.discard(self)
         event, self._event = self._event, None
         own, self._own = self._own, None
         if own is not None and own[0]._version != own[1]:

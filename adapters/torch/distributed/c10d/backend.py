@@ -26,7 +26,7 @@ from collshim.torch.distributed.c10d.adoption import adopt
 from collshim.torch.distributed.c10d.group import CollectiveGroup
 from collshim.torch.distributed.c10d.thread_ranks import keep_record, leave_record, restore, restore_excepthook
 from collshim.torch.distributed.membership import Membership, ProcessGroup, enter, membership
-from collshim.torch.distributed.options import give_options, required_options
+from collshim.torch.distributed.options import give_options, require_options
 
 NAME = "collshim"
 
@@ -92,7 +92,7 @@ def dismiss(group: ProcessGroup) -> None:
     try:
         group.shutdown()  # not by torch, which would forget nothing if this raises
     finally:
-        if group in _torchs():
+        if group in _torch_groups():
             torch.distributed.destroy_process_group(group)
         if group.is_whole:
             restore()
@@ -105,7 +105,7 @@ def dismiss_stale_default() -> None:
     without informing it, as it does in 2.6.
     """
     state = membership()
-    if state is not None and state.whole in _groups_of_torch and state.whole not in _torchs():
+    if state is not None and state.whole in _groups_of_torch and state.whole not in _torch_groups():
         state.whole.shutdown()
     if torch.distributed.is_initialized() and isinstance(torch.distributed.group.WORLD, CollectiveGroup):
         current_world = world.peek()
@@ -113,7 +113,7 @@ def dismiss_stale_default() -> None:
             torch.distributed.destroy_process_group()
 
 
-def _torchs() -> Container[object]:
+def _torch_groups() -> Container[object]:
     """The groups that torch knows."""
     groups: Container[object] = torch.distributed.distributed_c10d._world.pg_map
     return groups
@@ -140,7 +140,7 @@ def _create_group(options: Any, backend_options: Any) -> CollectiveGroup:
     """What torch calls to make a group: the one that we have for it, or a new one."""
     group: CollectiveGroup | None = getattr(_pending, "group", None)
     if group is None:
-        required_options(backend_options, options.timeout)
+        require_options(backend_options, options.timeout)
         ranks = list(options.global_ranks_in_group)
         group = _part(options, ranks) if ranks else _default(options)
         give_options(group.communicator, backend_options)
@@ -174,7 +174,7 @@ def _default_over(
 ) -> CollectiveGroup:
     group = CollectiveGroup(current_world.communicator, backend, name, "default_pg", deadline)
     state = Membership(group, leave, adopt)
-    group.leaves_by(lambda: _left(state))
+    group.set_leave(lambda: _leave_all(state))
     enter(state)
     return group
 
@@ -196,7 +196,7 @@ def _deadline(timeout: timedelta) -> float | None:
     return None if timeout == default_pg_timeout else timeout.total_seconds()
 
 
-def _left(state: Membership) -> None:
+def _leave_all(state: Membership) -> None:
     """The default group is left, and all others with it; in any case, whatever a group's end raises."""
     with ExitStack() as others:
         others.callback(state.leave or state.whole.communicator.settle)

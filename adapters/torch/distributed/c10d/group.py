@@ -20,7 +20,7 @@ from collshim.torch.distributed.arguments import reduction
 from collshim.torch.distributed.cuts import cut
 from collshim.torch.distributed.forms import outputs, parts_like
 from collshim.torch.distributed.membership import ProcessGroup
-from collshim.torch.distributed.posting import Call, started
+from collshim.torch.distributed.posting import Call, start
 from collshim.torch.distributed.synchronization import monitor
 from collshim.torch.distributed.work import Work
 from collshim.work import Together
@@ -88,10 +88,10 @@ class CollectiveGroup(ProcessGroup):
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> Work:
         """``all_gather_single`` of each input, in one call."""
-        targets, sources = _detached(outputs), _detached(inputs)
+        targets, sources = _detach(outputs), _detach(inputs)
 
         def call(comm: Communicator) -> Any:
-            out = [_stacked("all_gather_single: output", *pair, comm) for pair in zip(targets, sources, strict=True)]
+            out = [_stack("all_gather_single: output", *pair, comm) for pair in zip(targets, sources, strict=True)]
             if len(out) == 1:
                 return comm.all_gather(sources[0], out=out[0])
             return comm.all_gather_coalesced(sources, out=out)
@@ -126,12 +126,10 @@ class CollectiveGroup(ProcessGroup):
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = ReduceOp.SUM
     ) -> Work:
         """``reduce_scatter_single`` of each input, in one call."""
-        targets, sources, op = _detached(outputs), _detached(inputs), reduction(_option(opts, "reduceOp"))
+        targets, sources, op = _detach(outputs), _detach(inputs), reduction(_option(opts, "reduceOp"))
 
         def call(comm: Communicator) -> Any:
-            parts = [
-                _stacked("reduce_scatter_single: input", *pair, comm) for pair in zip(sources, targets, strict=True)
-            ]
+            parts = [_stack("reduce_scatter_single: input", *pair, comm) for pair in zip(sources, targets, strict=True)]
             if len(parts) == 1:
                 return comm.reduce_scatter(parts[0], op, out=targets[0])
             return comm.reduce_scatter_coalesced(parts, op, out=targets)
@@ -221,10 +219,10 @@ class CollectiveGroup(ProcessGroup):
         opts: Any = None,
         timeout: Timeout = None,
     ) -> Work:
-        work = started(self, title, call, arguments, outputs, deadline=_limit(getattr(opts, "timeout", timeout)))
+        work = start(self, title, call, arguments, outputs, deadline=_limit(getattr(opts, "timeout", timeout)))
         if self._coalescing is not None:
             self._coalescing.append(work)
-        return work.kept()
+        return work.keep()
 
     def _start_coalescing(self, device: Any = None) -> None:
         """What is posted until ``_end_coalescing`` is waited for together."""
@@ -233,7 +231,7 @@ class CollectiveGroup(ProcessGroup):
     def _end_coalescing(self, device: Any = None) -> Work:
         works, self._coalescing = self._coalescing or [], None
         outputs = [tensor for work in works for tensor in work._results()]
-        return Work(Together([work._work for work in works]), self.deadline, outputs).kept()
+        return Work(Together([work._work for work in works]), self.deadline, outputs).keep()
 
     def _get_sequence_number_for_group(self) -> int:
         """How many calls were posted on the group."""
@@ -289,11 +287,11 @@ def _list(tensors: Any) -> list[Tensor]:
     return list(tensors[0] if is_nested else tensors)
 
 
-def _detached(tensors: Sequence[Tensor]) -> list[Tensor]:
+def _detach(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [outputs(tensor).detach() for tensor in tensors]
 
 
-def _stacked(what: str, whole: Tensor, part: Tensor, comm: Communicator) -> Tensor:
+def _stack(what: str, whole: Tensor, part: Tensor, comm: Communicator) -> Tensor:
     """One part per rank, as long as there are as many elements: DTensor and FSDP pass flat buffers."""
     if whole.numel() == comm.size * part.numel() and whole.is_contiguous():
         return whole.view(comm.size, *part.shape)

@@ -38,7 +38,7 @@ class _Record:
     def __init__(self, kind: type) -> None:
         torchs = kind()
         self._kind = kind
-        for name in _questions(kind):
+        for name in _property_names(kind):
             setattr(self, name, type(getattr(torchs, name))())
 
     @property
@@ -47,7 +47,7 @@ class _Record:
         return self._kind.pg_config_info.fget(self)  # type: ignore[attr-defined]
 
 
-def _questions(kind: type) -> list[str]:
+def _property_names(kind: type) -> list[str]:
     properties = [name for name, value in vars(kind).items() if isinstance(value, property)]
     return [name for name in properties if name not in vars(_Record)]
 

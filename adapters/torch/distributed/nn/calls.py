@@ -11,18 +11,18 @@ from collshim.arrays import Array
 from collshim.communicator import Communicator
 from collshim.layout import listed
 from collshim.torch.distributed.arguments import warn
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
-from collshim.torch.distributed.posting import accepted
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, warn_outside
+from collshim.torch.distributed.posting import submit
 from collshim.work import Work
 
 
-def deprecated(name: str, successor: str | None = None) -> None:
+def warn_deprecated(name: str, successor: str | None = None) -> None:
     """Torch 2.13's warning, shown where the function was called."""
     replacement = f"torch.distributed._functional_collectives.{successor or name}"
     warn(f"torch.distributed.nn.functional.{name} is deprecated, use {replacement} instead.", FutureWarning)
 
 
-def rooted(group: Group, rank: int | None) -> tuple[ProcessGroup | None, int]:
+def group_and_root(group: Group, rank: int | None) -> tuple[ProcessGroup | None, int]:
     """The group, None where this rank is outside it, and the rank in it that a global rank has."""
     process_group = group_of(group)
     return process_group, rank_in(process_group, rank, None)
@@ -30,7 +30,7 @@ def rooted(group: Group, rank: int | None) -> tuple[ProcessGroup | None, int]:
 
 def result_of(process_group: ProcessGroup, call: Callable[[Communicator], Work[Any]]) -> Any:
     """Post a call and wait for its result."""
-    return accepted(process_group, call).wait(process_group.deadline)
+    return submit(process_group, call).wait(process_group.deadline)
 
 
 def each(stacked: Tensor | None) -> tuple[Tensor, ...] | None:
@@ -38,7 +38,7 @@ def each(stacked: Tensor | None) -> tuple[Tensor, ...] | None:
     return None if stacked is None else tuple(listed(stacked))
 
 
-def outside_with(function: str, *arrays: Array) -> Array:
+def warn_outside_and_return(function: str, *arrays: Array) -> Array:
     """On a rank outside the group: a warning, and what it gave."""
-    outside(function)
+    warn_outside(function)
     return arrays[0] if arrays else None

@@ -12,9 +12,9 @@ from collshim.communicator import Communicator
 from collshim.layout import concatenated, listed
 from collshim.torch.distributed.arguments import arrays_of, require_tensor, same_dtype
 from collshim.torch.distributed.forms import ints, parts_like, pieces
-from collshim.torch.distributed.membership import Group, group_of, outside
-from collshim.torch.distributed.nn.calls import deprecated, each, result_of
-from collshim.torch.distributed.nn.graph import delivered, require_fit
+from collshim.torch.distributed.membership import Group, group_of, warn_outside
+from collshim.torch.distributed.nn.calls import each, result_of, warn_deprecated
+from collshim.torch.distributed.nn.graph import deliver, require_fit
 from collshim.work import Work
 
 
@@ -33,11 +33,11 @@ def all_gather(tensor: Array, group: Group = None) -> tuple[Array, ...]:
     >>> sum(all_gather(x)).sum().backward()  # on n ranks  # doctest: +SKIP
     >>> x.grad  # n everywhere: every rank's loss has every rank's x in it  # doctest: +SKIP
     """
-    deprecated("all_gather", "all_gather_single")
+    warn_deprecated("all_gather", "all_gather_single")
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("all_gather")
+        warn_outside("all_gather")
         return ()
     return tuple(result_of(process_group, lambda comm: comm.all_gather(tensor).then(each)))
 
@@ -59,7 +59,7 @@ def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
     require_tensor("input_tensor", input_tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("_all_gather_base")
+        warn_outside("_all_gather_base")
         return output_tensor
     source = as_torch(input_tensor)
 
@@ -69,7 +69,7 @@ def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
         require_fit("_all_gather_base: output_tensor", parts.detach(), source.expand(parts.shape))
         return comm.all_gather(source)
 
-    return delivered(output_tensor, result_of(process_group, call).view(as_torch(output_tensor).shape))
+    return deliver(output_tensor, result_of(process_group, call).view(as_torch(output_tensor).shape))
 
 
 def all_to_all(
@@ -91,7 +91,7 @@ def all_to_all(
     same_dtype(arrays_of("output_tensor_list", output_tensor_list), arrays_of("input_tensor_list", input_tensor_list))
     process_group = group_of(group)
     if process_group is None:
-        outside("all_to_all")
+        warn_outside("all_to_all")
         return tuple(output_tensor_list)
     parts = [as_torch(part) for part in input_tensor_list]
 
@@ -101,7 +101,7 @@ def all_to_all(
         return comm.all_to_all(parts, shapes=[tuple(output.shape) for output in outputs])
 
     results = result_of(process_group, call)
-    return tuple(delivered(output, part) for output, part in zip(output_tensor_list, results, strict=True))
+    return tuple(deliver(output, part) for output, part in zip(output_tensor_list, results, strict=True))
 
 
 def all_to_all_single(
@@ -125,13 +125,13 @@ def all_to_all_single(
     Raises:
         TypeError, ValueError, RuntimeError: as ``all_gather``; dtypes differ; the sizes do not fit.
     """
-    deprecated("all_to_all_single")
+    warn_deprecated("all_to_all_single")
     require_tensor("output", output)
     require_tensor("input", input)
     same_dtype(output, input)
     process_group = group_of(group)
     if process_group is None:
-        outside("all_to_all_single")
+        warn_outside("all_to_all_single")
         return output
     output_sizes = ints("output_split_sizes", output_split_sizes)
     input_sizes = ints("input_split_sizes", input_split_sizes)
@@ -146,4 +146,4 @@ def all_to_all_single(
         shapes = [tuple(piece.shape) for piece in listed(output_parts)]
         return comm.all_to_all(listed(parts), shapes=shapes).then(torch.cat)
 
-    return delivered(output, result_of(process_group, call))
+    return deliver(output, result_of(process_group, call))

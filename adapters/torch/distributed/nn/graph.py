@@ -47,7 +47,7 @@ def require_fit(what: str, output: Array, part: Tensor) -> Tensor:
     return target
 
 
-def delivered(output: Array, result: Tensor) -> Array:
+def deliver(output: Array, result: Tensor) -> Array:
     """``output`` with the result in it; a new torch tensor where the result has a graph."""
     if not isinstance(output, Tensor) or not result.requires_grad:
         as_output(output).detach().copy_(result.detach())
@@ -55,7 +55,7 @@ def delivered(output: Array, result: Tensor) -> Array:
     return _Delivered.apply(result, output.detach())  # type: ignore[no-untyped-call]
 
 
-def beside(result: Array, inputs: Sequence[Array]) -> Array:
+def connect_inputs(result: Array, inputs: Sequence[Array]) -> Array:
     """``result``, through which a backward gives ``inputs`` gradients of zero, as torch does off the root."""
     differentiable_inputs = [tensor for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad]
     if not differentiable_inputs or not torch.is_grad_enabled() or not isinstance(result, Tensor):
@@ -63,7 +63,7 @@ def beside(result: Array, inputs: Sequence[Array]) -> Array:
     return _BesideInputs.apply(result, *differentiable_inputs)  # type: ignore[no-untyped-call]
 
 
-def off_root(array: Array, token: Tensor | None, *, zeros: bool = False) -> Array:
+def result_off_root(array: Array, token: Tensor | None, *, zeros: bool = False) -> Array:
     """What a rank without a result holds: its own array's copy, or zeros; a backward through it joins by ``token``."""
     tensor = as_torch(array).detach()
     result = torch.zeros_like(tensor) if zeros else tensor.clone()

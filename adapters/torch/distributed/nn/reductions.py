@@ -10,9 +10,9 @@ from torch.distributed import ReduceOp
 from collshim.arrays import Array, as_torch
 from collshim.communicator import Communicator
 from collshim.torch.distributed.arguments import arrays_of, reduction, reduction_of, require_tensor, same_dtype
-from collshim.torch.distributed.membership import Group, group_of, outside
-from collshim.torch.distributed.nn.calls import deprecated, outside_with, result_of
-from collshim.torch.distributed.nn.graph import delivered, require_fit
+from collshim.torch.distributed.membership import Group, group_of, warn_outside
+from collshim.torch.distributed.nn.calls import result_of, warn_deprecated, warn_outside_and_return
+from collshim.torch.distributed.nn.graph import deliver, require_fit
 from collshim.work import Work
 
 
@@ -32,11 +32,11 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None) -> Ar
     >>> all_reduce(x, ReduceOp.MAX).sum().backward()  # two ranks, rank 1 has the larger x  # doctest: +SKIP
     >>> x.grad  # 0 on rank 0; 2 on rank 1, to which both ranks' losses lead  # doctest: +SKIP
     """
-    deprecated("all_reduce")
+    warn_deprecated("all_reduce")
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        return outside_with("all_reduce", tensor)
+        return warn_outside_and_return("all_reduce", tensor)
     reduce_op = reduction_of(op, tensor)
     return result_of(process_group, lambda comm: comm.all_reduce(tensor, reduce_op))
 
@@ -56,13 +56,13 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
     Raises:
         TypeError, ValueError, RuntimeError: as ``all_reduce``; the output or the list does not fit.
     """
-    deprecated("reduce_scatter", "reduce_scatter_single")
+    warn_deprecated("reduce_scatter", "reduce_scatter_single")
     process_group = group_of(group)
     require_tensor("output", output)
     inputs = arrays_of("input_list", input_list)
     same_dtype(output, inputs)
     if process_group is None:
-        outside("reduce_scatter")
+        warn_outside("reduce_scatter")
         return output
     reduce_op = reduction(op)
     parts = [as_torch(part) for part in inputs]
@@ -72,4 +72,4 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
             require_fit("reduce_scatter: output", output, parts[comm.rank])
         return comm.reduce_scatter(parts, reduce_op)
 
-    return delivered(output, result_of(process_group, call))
+    return deliver(output, result_of(process_group, call))
