@@ -191,7 +191,7 @@ def all_gather_coalesced(
 
     Raises:
         TypeError: an argument is not a list of arrays.
-        ValueError: dtypes differ; there is no default group yet.
+        ValueError: dtypes differ; the default group is not initialized.
         RuntimeError: a list's length or a shape does not fit; the ranks disagree, or one is missing.
     """
     _deprecated("all_gather_coalesced")

@@ -132,7 +132,7 @@ def _get_default_group() -> ProcessGroup:
     """Return the default group.
 
     Raises:
-        ValueError: there is no default group yet.
+        ValueError: the default group is not initialized.
     """
     return require_membership().default
 

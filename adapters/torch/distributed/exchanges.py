@@ -39,7 +39,7 @@ def all_to_all(
 
     Raises:
         TypeError: an argument is not a list of arrays.
-        ValueError: dtypes differ; there is no default group yet.
+        ValueError: dtypes differ; the default group is not initialized.
         RuntimeError: a list's length does not fit; the ranks disagree, or one is missing.
 
     >>> input = list((torch.arange(4) + rank * 4).chunk(4))  # four ranks  # doctest: +SKIP
@@ -88,7 +88,7 @@ def all_to_all_single(
 
     Raises:
         TypeError: an argument is not an array; the sizes are not ints.
-        ValueError: dtypes differ; there is no default group yet.
+        ValueError: dtypes differ; the default group is not initialized.
         RuntimeError: sizes do not fit dimension 0, or, without sizes, the ranks do not divide it (torch over gloo then
             delivers garbage); the ranks disagree, or one is missing.
     """

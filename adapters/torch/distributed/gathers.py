@@ -35,7 +35,7 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
 
     Raises:
         TypeError: ``tensor`` is not an array, or ``tensor_list`` not a list of arrays.
-        ValueError: dtypes differ; there is no default group yet.
+        ValueError: dtypes differ; the default group is not initialized.
         RuntimeError: the list's length or a shape does not fit; the ranks disagree, or one is missing.
     """
     parts = tensor_list if type(tensor_list) is list else None
@@ -71,7 +71,7 @@ def all_gather_single(
 
     Raises:
         TypeError: an argument is not an array.
-        ValueError: there is no default group yet.
+        ValueError: the default group is not initialized.
         RuntimeError: shapes or dtypes do not fit; the ranks disagree, or one is missing.
     """
     place = None if type(output_tensor) is list else output_tensor
@@ -129,7 +129,7 @@ def gather(
     Raises:
         TypeError: ``tensor`` is not an array, or ``gather_list`` not a list of arrays.
         ValueError: the destination has no list, or another rank has one; dtypes differ; both ``dst`` and ``group_dst``
-            are given; there is no default group yet.
+            are given; the default group is not initialized.
         RuntimeError: the list's length or a shape does not fit; the ranks disagree, or one is missing.
     """
     ranks = (0 if dst is None and group_dst is None else dst, group_dst)
@@ -179,7 +179,7 @@ def gather_single(
     Raises:
         TypeError: an argument is not an array.
         ValueError: the destination has no ``gather_tensor``; dtypes differ; both ``dst`` and ``group_dst`` are given;
-            there is no default group yet.
+            the default group is not initialized.
         RuntimeError: ``gather_tensor`` has another number of elements, or is not contiguous; the ranks disagree, or one
             is missing.
     """

@@ -80,7 +80,7 @@ def new_group(
         The group; on a rank outside it ``GroupMember.NON_GROUP_MEMBER``, -100.
 
     Raises:
-        ValueError: there is no default group yet; a rank is given twice, or out of range.
+        ValueError: the default group is not initialized; a rank is given twice, or out of range.
         TypeError: ``ranks`` is empty, or does not hold ints; ``timeout`` is not a timedelta.
         AssertionError, RuntimeError: there is no such backend; ``pg_options`` is of another class.
     """
@@ -138,7 +138,7 @@ def get_rank(group: Group = None) -> int:
     """Return this rank's rank in the group, or in the default group for None; -1 outside the group.
 
     Raises:
-        ValueError: there is no default group yet; the group is destroyed.
+        ValueError: the default group is not initialized; the group is destroyed.
     """
     process_group = group_of(group)
     return -1 if process_group is None else process_group.rank()
@@ -148,7 +148,7 @@ def get_world_size(group: Group = None) -> int:
     """Return the number of ranks of the group, or of the default group for None; -1 outside the group.
 
     Raises:
-        ValueError: there is no default group yet; the group is destroyed.
+        ValueError: the default group is not initialized; the group is destroyed.
     """
     process_group = group_of(group)
     return -1 if process_group is None else process_group.size()
@@ -158,7 +158,7 @@ def get_backend(group: Group = None) -> str:
     """Return the name of the group's backend; "undefined" if the group was made without one.
 
     Raises:
-        ValueError: there is no default group yet; this rank is outside the group; the group is destroyed.
+        ValueError: the default group is not initialized; this rank is outside the group; the group is destroyed.
     """
     state = require_membership()
     if group is None:
@@ -181,7 +181,7 @@ def get_backend_impl(group: Group | str = None, device: Any = None) -> ProcessGr
         device: accepted and not needed.
 
     Raises:
-        ValueError: there is no default group yet; this rank is outside the group; no group has this name.
+        ValueError: the default group is not initialized; this rank is outside the group; no group has this name.
     """
     state = require_membership()
     if isinstance(group, str):
@@ -197,7 +197,7 @@ def get_backend_config(group: Group = None) -> str:
     """Return each device's backend, such as "cpu:gloo,cuda:nccl".
 
     Raises:
-        ValueError: there is no default group yet; this rank is outside the group.
+        ValueError: the default group is not initialized; this rank is outside the group.
     """
     name = get_backend(group)
     return ",".join(f"{device}:{backend}" for device, backend in device_backends(name).items())
@@ -207,7 +207,7 @@ def set_timeout(timeout: timedelta, group: Group = None) -> None:
     """Set how long waits of the group may take from now on, on this rank. From torch 2.15.
 
     Raises:
-        ValueError: this rank is outside the group; there is no default group yet.
+        ValueError: this rank is outside the group; the default group is not initialized.
     """
     process_group = group_of(group)
     if process_group is None:
@@ -234,7 +234,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is None:
         text = "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank`"
-        refuse(RuntimeError, f"{text} to work where nothing launched this rank")
+        refuse(RuntimeError, f"{text} to work if no launcher started this rank")
     return int(fallback_rank)
 
 
@@ -242,8 +242,8 @@ def get_process_group_ranks(group: Group) -> list[int]:
     """Return the group's global ranks, in the group's order; None means the default group.
 
     Raises:
-        ValueError: there is no default group yet; this rank is outside the group (torch then returns another group's
-            ranks).
+        ValueError: the default group is not initialized; this rank is outside the group (torch then returns another
+            group's ranks).
     """
     return list(_require_inside(group).communicator.ranks)
 

@@ -98,7 +98,7 @@ def destroy_process_group(group: Group = None) -> None:
     If this rank is outside the group, nothing happens.
 
     Raises:
-        AssertionError: there is no default group yet.
+        AssertionError: the default group is not initialized.
         ValueError: there is no such group, or it was destroyed before.
     """
     if isinstance(group, int) and group == NON_GROUP_MEMBER:

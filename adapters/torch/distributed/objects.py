@@ -1,9 +1,9 @@
 """all_gather_object, gather_object, broadcast_object_list, scatter_object_list, send_object_list, recv_object_list.
 
-Conventions of torch 2.13.0, with ``weights_only`` of 2.14. Objects travel pickled, each rank unpickles its own copies,
-so use these between ranks that trust each other; with ``weights_only``, the same on every rank, they are saved by
-``torch.save`` and restored by ``torch.load(weights_only=True)``, which makes tensors, numbers, text, containers alone.
-Ranks may give objects of unequal size; one message carries a whole list.
+Conventions of torch 2.13.0, with ``weights_only`` of 2.14. Objects travel pickled and each rank unpickles its own
+copies, so use these only between ranks that trust each other. With ``weights_only``, the same on every rank, objects
+are saved by ``torch.save`` and restored by ``torch.load(weights_only=True)``, which makes only tensors, numbers, text
+and containers. Ranks may pass objects of unequal size; one message carries a whole list.
 """
 
 from __future__ import annotations
@@ -27,27 +27,25 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group = None, wei
 
     Args:
         object_list: a list with at least one place per rank of the group.
-        obj: what pickle can save.
+        obj: any object that pickle can save.
         group: None for all ranks.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
-        None; with a UserWarning on a rank outside the group, whose list stays as it is.
+        None; on a rank outside the group with a UserWarning, and its list stays as it is.
 
     Raises:
-        IndexError: the list is too short; what it has places for is filled.
-        AttributeError, TypeError, pickle.PicklingError: pickle's, where it cannot save ``obj``.
-        ValueError: no default group yet.
-        RuntimeError: the ranks disagree or one is missing.
+        IndexError: the list is too short; the places that it has are filled.
+        AttributeError, TypeError, pickle.PicklingError: pickle cannot save ``obj``.
+        ValueError: the default group is not initialized.
+        RuntimeError: the ranks disagree, or one is missing.
     """
     process_group = group_of(group)
     if process_group is None:
         warn_outside("all_gather_object")
         return
     given = save(obj, weights_only)
-    copies = _exchange(
-        process_group, "all_gather", lambda comm: comm.all_gather_object(given), weights_only
-    ).result()
+    copies = _exchange(process_group, "all_gather", lambda comm: comm.all_gather_object(given), weights_only).result()
     _fill("all_gather_object: object_list", object_list, [load(copy, weights_only) for copy in copies])
 
 
@@ -63,18 +61,19 @@ def gather_object(
     """The destination's ``object_gather_list[r]`` is a copy of rank r's ``obj``.
 
     Args:
-        obj: what pickle can save.
-        object_gather_list: on the destination a list with at least one place per rank; None, or empty, elsewhere.
+        obj: any object that pickle can save.
+        object_gather_list: on the destination a list with at least one place per rank; elsewhere None, or empty.
         dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
-        None; with a UserWarning on a rank outside the group.
+        None; on a rank outside the group with a UserWarning.
 
     Raises:
-        ValueError: no list on the destination, or one elsewhere; the destination given twice; no default group yet.
-        IndexError, AttributeError, TypeError, RuntimeError: as ``all_gather_object``.
+        ValueError: the destination has no list, or another rank has one; both ``dst`` and ``group_dst`` are given;
+            the default group is not initialized.
+        IndexError, AttributeError, TypeError, RuntimeError: as for ``all_gather_object``.
     """
     process_group = group_of(group)
     root = rank_in(process_group, 0 if dst is None and group_dst is None else dst, group_dst)
@@ -87,9 +86,7 @@ def gather_object(
     if object_gather_list and not is_root:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
     given = save(obj, weights_only)
-    copies = _exchange(
-        process_group, "gather", lambda comm: comm.gather_object(given, root), weights_only
-    ).result()
+    copies = _exchange(process_group, "gather", lambda comm: comm.gather_object(given, root), weights_only).result()
     if is_root and object_gather_list is not None:
         objects = [load(copy, weights_only) for copy in copies]
         _fill("gather_object: object_gather_list", object_gather_list, objects)
@@ -107,19 +104,20 @@ def broadcast_object_list(
     """Every rank's ``object_list`` holds copies of the source's objects; the source keeps its own.
 
     Args:
-        object_list: of equal length on every rank; written in place.
+        object_list: a list of the same length on every rank; written in place.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
         device: accepted and not needed.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
-        None; with a UserWarning on a rank outside the group.
+        None; on a rank outside the group with a UserWarning.
 
     Raises:
-        ValueError: the source given twice, or outside the group; no default group yet.
-        RuntimeError: the lists' lengths differ; the ranks disagree or one is missing.
-        AttributeError, TypeError, pickle.PicklingError: on the source, pickle's.
+        ValueError: both ``src`` and ``group_src`` are given, or the source is outside the group;
+            the default group is not initialized.
+        RuntimeError: the lists' lengths differ; the ranks disagree, or one is missing.
+        AttributeError, TypeError, pickle.PicklingError: on the source, if pickle cannot save an object.
     """
     process_group = group_of(group)
     root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
@@ -145,19 +143,19 @@ def scatter_object_list(
 
     Args:
         scatter_object_output_list: a list with at least one place.
-        scatter_object_input_list: on the source a list with one object per rank; ignored elsewhere.
+        scatter_object_input_list: on the source a list with one object per rank; elsewhere ignored.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
-        None; with a UserWarning on a rank outside the group.
+        None; on a rank outside the group with a UserWarning.
 
     Raises:
-        ValueError: the output is no list, or empty; no input on the source; the source given twice; no default group
-            yet.
-        RuntimeError: the input's length does not fit; the ranks disagree or one is missing.
-        AttributeError, TypeError, pickle.PicklingError: on the source, pickle's.
+        ValueError: the output is not a list, or is empty; the source has no input; both ``src`` and ``group_src`` are
+            given; the default group is not initialized.
+        RuntimeError: the input's length does not fit; the ranks disagree, or one is missing.
+        AttributeError, TypeError, pickle.PicklingError: on the source, if pickle cannot save an object.
     """
     process_group = group_of(group)
     root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
@@ -186,20 +184,20 @@ def send_object_list(
     use_batch: bool = False,
     weights_only: bool = False,
 ) -> None:
-    """The destination's ``recv_object_list`` gets copies of the objects.
+    """The destination's ``recv_object_list`` receives copies of the objects.
 
     Args:
-        object_list: what pickle can save.
-        dst, group_dst: the destination, as a global rank or as a rank in the group: one of the two.
+        object_list: objects that pickle can save.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; exactly one of them.
         group: None for all ranks.
         device, use_batch: accepted and not needed.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Raises:
-        ValueError: a destination given twice or not at all, or outside the group; this rank itself, or this rank is
-            outside the group; no default group yet.
+        ValueError: both or neither of ``dst`` and ``group_dst`` are given; the destination is outside the group, or is
+            this rank; this rank is outside the group; the default group is not initialized.
         RuntimeError: the receiver expects something else, or did not come.
-        AttributeError, TypeError, pickle.PicklingError: pickle's.
+        AttributeError, TypeError, pickle.PicklingError: pickle cannot save an object.
     """
     process_group = group_of(group)
     if process_group is None:
@@ -223,19 +221,19 @@ def recv_object_list(
     """``object_list`` holds copies of the objects that the source sent.
 
     Args:
-        object_list: as long as the sender's; written in place.
-        src, group_src: the source, as a global rank or as a rank in the group; any rank where neither is given, as
-            torch documents (and 2.13 refuses).
+        object_list: a list as long as the sender's; written in place.
+        src, group_src: the source, as a global rank or as a rank in the group; any rank if neither is given, as torch
+            documents (and 2.13 refuses).
         group: None for all ranks.
         device, use_batch: accepted and not needed.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
         The source's global rank.
 
     Raises:
-        ValueError: a source given twice, or outside the group; this rank itself, or this rank is outside the group; no
-            default group yet.
+        ValueError: both ``src`` and ``group_src`` are given; the source is outside the group, or is this rank; this
+            rank is outside the group; the default group is not initialized.
         RuntimeError: the lists' lengths differ; the source sent something else, or nothing.
     """
     process_group = group_of(group)
@@ -250,7 +248,7 @@ def recv_object_list(
 
 
 def _exchange(process_group: ProcessGroup, title: str, call: Call, weights_only: bool) -> collshim.work.Work[Any]:
-    """The complete call; what pickle refuses is an error of pickle's class too."""
+    """Post a call and wait for it; an error of pickle's is raised as one of pickle's class too."""
     allowed = current_options().objects
     try:
         with options(objects="safe" if weights_only and allowed == "any" else allowed):
@@ -262,7 +260,7 @@ def _exchange(process_group: ProcessGroup, title: str, call: Call, weights_only:
 
 
 def _fill(what: str, places: list[Any] | dict[int, Any], copies: list[Any]) -> None:
-    """Fill a list's places, or a dict's, which torch lets pass and which needs none before."""
+    """Fill a list's places, or a dict's, which torch accepts even if it is empty."""
     for rank, copy in enumerate(copies):
         if rank < len(places) or isinstance(places, dict):
             places[rank] = copy
@@ -275,5 +273,5 @@ def _replace(function: str, objects: list[Any], copies: Any, weights_only: bool)
     if not isinstance(copies, list) or len(copies) != len(objects):
         length = len(copies) if isinstance(copies, list) else type(copies).__qualname__
         raise MismatchError(f"{function}: the list's length is {len(objects)}, the source's is {length}")
-    for place, copy in enumerate(copies):  # of a dict too, which torch lets pass
+    for place, copy in enumerate(copies):  # also of a dict, which torch accepts
         objects[place] = load(copy, weights_only)

@@ -1,7 +1,7 @@
-"""all_reduce, reduce, reduce_scatter, reduce_scatter_single, reduce_scatter_tensor: sums over ranks, and their kin.
+"""Reductions over ranks: all_reduce, reduce, reduce_scatter, reduce_scatter_single, reduce_scatter_tensor.
 
-Conventions of torch 2.13.0. Beyond gloo: AVG of integers (towards zero, as NCCL's), PREMUL_SUM, int16, the unsigned and
-eight-bit dtypes; ``reduce`` leaves the other ranks' tensors as they were.
+Conventions of torch 2.13.0. Beyond gloo: AVG of integers (rounded towards zero, as NCCL does), PREMUL_SUM, int16, the
+unsigned and eight-bit dtypes; ``reduce`` leaves the other ranks' tensors unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     """Every rank's ``tensor`` holds the reduction of all ranks' tensors, in place.
 
     Args:
-        tensor: shape and dtype alike on every rank; may be a sparse COO tensor where ``op`` is SUM.
+        tensor: the same shape and dtype on every rank; may be a sparse COO tensor if ``op`` is SUM.
         op: a ReduceOp: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with its factor.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -44,9 +44,9 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: ``tensor`` is no array, or ``op`` no ReduceOp.
-        ValueError: no default group yet; complex numbers and an ``op`` that needs an order or bits.
-        RuntimeError: the ranks disagree, one is missing, or the dtype does not know the ``op``.
+        TypeError: ``tensor`` is not an array, or ``op`` not a ReduceOp.
+        ValueError: the default group is not initialized; ``op`` needs an order or bits, and the numbers are complex.
+        RuntimeError: the ranks disagree, or one is missing; the dtype does not support ``op``.
 
     >>> tensor = torch.arange(2, dtype=torch.int64) + 1 + 2 * rank  # two ranks: [1, 2] and [3, 4]  # doctest: +SKIP
     >>> dist.all_reduce(tensor)  # doctest: +SKIP
@@ -76,13 +76,13 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """The destination's ``tensor`` holds the reduction of all ranks' tensors, in place; the others' are unchanged.
+    """The destination's ``tensor`` holds the reduction of all ranks' tensors, in place; the other ranks' are unchanged.
 
-    (Over gloo torch leaves partial sums in the others'.)
+    (torch over gloo leaves partial sums in the other ranks' tensors.)
 
     Args:
-        tensor: shape and dtype alike on every rank.
-        dst, group_dst: the destination, as a global rank or as a rank in the group: one of the two.
+        tensor: the same shape and dtype on every rank.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; exactly one of them.
         op: a ReduceOp, as for ``all_reduce``.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -91,7 +91,8 @@ def reduce(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_reduce``; a destination given twice or not at all.
+        TypeError, ValueError, RuntimeError: as for ``all_reduce``; both or neither of ``dst`` and ``group_dst`` are
+            given.
     """
     result: Work | None = repeat(group, async_op, tensor, REDUCE, tensor, tensor, op, (dst, group_dst))
     if result is not UNKNOWN:
@@ -112,9 +113,9 @@ def reduce_scatter(
     """Rank r's ``output`` holds the reduction of all ranks' ``input_list[r]``.
 
     Args:
-        output: in the shape of ``input_list[r]``.
-        input_list: a list with one array per rank of the group; its shapes alike on every rank, not needfully
-            among each other.
+        output: an array with the shape of ``input_list[r]``.
+        input_list: a list with one array per rank of the group; each has the same shape on every rank, but they may
+            differ from each other.
         op: a ReduceOp, as for ``all_reduce``.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -123,9 +124,9 @@ def reduce_scatter(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no list.
-        ValueError: dtypes differ; no default group yet.
-        RuntimeError: the list's length or the output's shape does not fit; the ranks disagree or one is missing.
+        TypeError: ``output`` is not an array, or ``input_list`` not a list of arrays.
+        ValueError: dtypes differ; the default group is not initialized.
+        RuntimeError: the list's length or the output's shape does not fit; the ranks disagree, or one is missing.
     """
     result: Work | None = repeat(group, async_op, output, REDUCE_SCATTER, plain_list(input_list), output, op)
     if result is not UNKNOWN:
@@ -159,9 +160,9 @@ def reduce_scatter_single(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays.
-        ValueError: no default group yet.
-        RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
+        TypeError: an argument is not an array.
+        ValueError: the default group is not initialized.
+        RuntimeError: shapes or dtypes do not fit; the ranks disagree, or one is missing.
     """
     result: Work | None = repeat(group, async_op, output, REDUCE_SCATTER, unless_list(input), output, op)
     if result is not UNKNOWN:
@@ -179,7 +180,7 @@ def reduce_scatter_single(
 def reduce_scatter_tensor(
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """``reduce_scatter_single`` under its name until torch 2.12, with torch 2.13's FutureWarning."""
+    """Call ``reduce_scatter_single`` by its name until torch 2.12, with torch 2.13's FutureWarning."""
     warn_renamed("reduce_scatter_tensor", "reduce_scatter_single")
     return reduce_scatter_single(output, input, op, group, async_op)
 
@@ -187,6 +188,6 @@ def reduce_scatter_tensor(
 def _reduce_scatter_base(  # pyright: ignore[reportUnusedFunction]
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """``reduce_scatter_single`` under its first name, with torch 2.13's FutureWarning."""
+    """Call ``reduce_scatter_single`` by its first name, with torch 2.13's FutureWarning."""
     warn_renamed("_reduce_scatter_base", "reduce_scatter_single")
     return reduce_scatter_single(output, input, op, group, async_op)

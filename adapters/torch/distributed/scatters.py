@@ -1,4 +1,4 @@
-"""broadcast and scatter: what one rank gives to the others. Conventions of torch 2.13.0."""
+"""broadcast and scatter: from one rank to the others. Conventions of torch 2.13.0."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def broadcast(
     """Every rank's ``tensor`` holds the source's, in place.
 
     Args:
-        tensor: shape and dtype alike on every rank.
-        src, group_src: the source, as a global rank or as a rank in the group: one of the two.
+        tensor: the same shape and dtype on every rank.
+        src, group_src: the source, as a global rank or as a rank in the group; exactly one of them.
         group: None for all ranks.
         async_op: whether to return at once.
 
@@ -34,9 +34,10 @@ def broadcast(
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: no array.
-        ValueError: a source given twice or not at all, or outside the group; no default group yet.
-        RuntimeError: no such source; the ranks disagree or one is missing.
+        TypeError: ``tensor`` is not an array.
+        ValueError: both or neither of ``src`` and ``group_src`` are given; the source is outside the group;
+            the default group is not initialized.
+        RuntimeError: there is no such source; the ranks disagree, or one is missing.
     """
     result: Work | None = repeat(group, async_op, tensor, BROADCAST, tensor, tensor, None, (src, group_src))
     if result is not UNKNOWN:
@@ -62,8 +63,8 @@ def scatter(
     """Rank r's ``tensor`` holds the source's ``scatter_list[r]``.
 
     Args:
-        tensor: the output, in the shape of ``scatter_list[r]``.
-        scatter_list: on the source a list with one array per rank of the group; None, or empty, elsewhere.
+        tensor: the output, with the shape of ``scatter_list[r]``.
+        scatter_list: on the source a list with one array per rank of the group; elsewhere None, or empty.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -72,10 +73,10 @@ def scatter(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no list.
-        ValueError: no list on the source, or one elsewhere; dtypes differ; the source given twice; no default group
-            yet.
-        RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
+        TypeError: ``tensor`` is not an array, or ``scatter_list`` not a list of arrays.
+        ValueError: the source has no list, or another rank has one; dtypes differ; both ``src`` and ``group_src`` are
+            given; the default group is not initialized.
+        RuntimeError: the list's length or a shape does not fit; the ranks disagree, or one is missing.
     """
     ranks = (0 if src is None and group_src is None else src, group_src)
     result: Work | None = repeat(group, async_op, tensor, SCATTER, plain_list(scatter_list), tensor, None, ranks)

@@ -20,14 +20,14 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None) -> Ar
     """Every rank returns the reduction of all ranks' tensors, the same bits everywhere.
 
     Args:
-        tensor: shape and dtype alike on every rank; not changed.
+        tensor: the same shape and dtype on every rank; not changed.
         op: a ReduceOp: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with its factor.
         group: None for all ranks.
 
     Raises:
-        TypeError: no array, or ``op`` no ReduceOp.
-        ValueError: no default group yet; complex numbers and an ``op`` that needs an order or bits.
-        RuntimeError: the ranks disagree, one is missing, or the dtype does not know the ``op``.
+        TypeError: ``tensor`` is not an array, or ``op`` not a ReduceOp.
+        ValueError: the default group is not initialized; ``op`` needs an order or bits, and the numbers are complex.
+        RuntimeError: the ranks disagree, or one is missing; the dtype does not support ``op``.
 
     >>> all_reduce(x, ReduceOp.MAX).sum().backward()  # two ranks, rank 1 has the larger x  # doctest: +SKIP
     >>> x.grad  # 0 on rank 0; 2 on rank 1, to which both ranks' losses lead  # doctest: +SKIP
@@ -45,16 +45,17 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
     """Rank r returns ``output``, which holds the reduction of all ranks' ``input_list[r]``.
 
     Args:
-        output: in the shape of ``input_list[r]``; written.
-        input_list: one array per rank of the group; shapes alike on every rank, not needfully among each other.
+        output: an array with the shape of ``input_list[r]``; written.
+        input_list: one array per rank of the group; each has the same shape on every rank, but they may differ from
+            each other.
         op: a ReduceOp.
         group: None for all ranks.
 
     Returns:
-        The memory of ``output``; where a gradient is wanted, as a tensor of its own with the graph behind it.
+        ``output``; if a gradient is needed, a new tensor over its memory, with the graph behind it.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_reduce``; the output or the list does not fit.
+        TypeError, ValueError, RuntimeError: as for ``all_reduce``; the output or the list does not fit.
     """
     warn_deprecated("reduce_scatter", "reduce_scatter_single")
     process_group = group_of(group)

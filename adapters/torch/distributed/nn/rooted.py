@@ -22,17 +22,17 @@ from collshim.torch.distributed.posting import submit
 
 
 def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
-    """Every rank returns a copy of the source's tensor; off the source ``tensor`` gives shape and dtype.
+    """Every rank returns a copy of the source's tensor; off the source ``tensor`` tells only shape and dtype.
 
     Args:
-        tensor: shape and dtype alike on every rank.
+        tensor: the same shape and dtype on every rank.
         src: the source's global rank.
         group: None for all ranks.
 
     Raises:
-        TypeError: no array.
-        ValueError: no source in the group; no default group yet.
-        RuntimeError: the ranks disagree or one is missing.
+        TypeError: ``tensor`` is not an array.
+        ValueError: the source is not in the group; the default group is not initialized.
+        RuntimeError: the ranks disagree, or one is missing.
 
     >>> broadcast(x, 0).sum().backward()  # two ranks  # doctest: +SKIP
     >>> x.grad  # 2 on rank 0, to which both ranks' losses lead; 0 on rank 1  # doctest: +SKIP
@@ -47,15 +47,15 @@ def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
 
 
 def gather(tensor: Array, dst: int = 0, group: Group = None) -> tuple[Array, ...]:
-    """The destination returns all ranks' tensors, in the group's order; the others as many zeros of that shape.
+    """The destination returns all ranks' tensors, in the group's order; the others return zeros of these shapes.
 
     Args:
-        tensor: shape and dtype alike on every rank.
+        tensor: the same shape and dtype on every rank.
         dst: the destination's global rank.
         group: None for all ranks.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``broadcast``.
+        TypeError, ValueError, RuntimeError: as for ``broadcast``.
     """
     process_group, root = group_and_root(group, dst)
     require_tensor("tensor", tensor)
@@ -73,13 +73,13 @@ def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) 
     """Rank r returns a copy of the source's ``tensors[r]``.
 
     Args:
-        tensors: on the source one array per rank. Elsewhere None, with the check on, as torch documents it; or arrays
-            of the shape and dtype that are awaited, as torch needs them.
+        tensors: on the source one array per rank. On the others None, if calls are checked, as torch documents it; or
+            arrays of the expected shape and dtype, as torch needs them.
         src: the source's global rank.
         group: None for all ranks.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``broadcast``; no list on the source.
+        TypeError, ValueError, RuntimeError: as for ``broadcast``; the source has no list.
     """
     process_group, root = group_and_root(group, src)
     parts = arrays_of("tensors", [] if tensors is None else tensors)
@@ -93,16 +93,16 @@ def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) 
 
 
 def reduce(tensor: Array, dst: int, op: Any = ReduceOp.SUM, group: Group = None) -> Array:
-    """The destination returns the reduction of all ranks' tensors; the others a copy of their own.
+    """The destination returns the reduction of all ranks' tensors; the others return a copy of their own.
 
     Args:
-        tensor: shape and dtype alike on every rank; not changed.
+        tensor: the same shape and dtype on every rank; not changed.
         dst: the destination's global rank.
         op: a ReduceOp.
         group: None for all ranks.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_reduce``.
+        TypeError, ValueError, RuntimeError: as for ``all_reduce``.
     """
     process_group, root = group_and_root(group, dst)
     require_tensor("tensor", tensor)
